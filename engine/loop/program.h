@@ -1,0 +1,171 @@
+// loop::Program: one fused loop forest over sparse and dense storages (design.md section 5).
+//
+// Meaning: a tensor is a finite map from coordinates to values. `for x` runs its body for every coordinate c of x's
+// range, in increasing order unless its driver is unordered, for which every drive and locate step has an entry
+// extending what is bound by c. A dense level of an input has every entry; a workspace is the map of the coordinates
+// accumulated into so far. insert and append filter nothing. Marks and algorithms never change meaning.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "weft/error.h"
+#include "weft/format.h"
+
+namespace weft::loop {
+
+using IndexId = std::uint32_t;    ///< position in Program::indices
+using StorageId = std::uint32_t;  ///< position in Program::storages
+using AccessId = std::uint32_t;   ///< position in Program::accesses
+
+enum class Role : std::uint8_t { input, output, workspace };
+
+/// A tensor as it is stored: kinds and widths level by level. Workspaces live inside their With. The extent of a level
+/// is the extent of the index that any access puts there (they agree).
+struct Storage {
+  std::string name;
+  Role role = Role::input;
+  Scalar scalar = Scalar::f64;
+  std::vector<Level> levels;
+  bool operator==(const Storage&) const = default;
+};
+
+/// A use of a storage with its own cursor; indices in storage (level) order, an index may repeat (diagonal).
+/// Factors and targets of Accumulate name accesses.
+struct Access {
+  std::string name;  ///< equal to the storage's name where it is used once, else "K.1", "K.2"
+  StorageId storage = 0;
+  std::vector<IndexId> indices;
+  bool operator==(const Access&) const = default;
+};
+
+// Facts: the only way a size or a pattern influences code; re-checked when tensors are bound.
+struct ExtentFact {  ///< extent(r) = 32
+  IndexId index = 0;
+  std::uint64_t extent = 0;
+  bool operator==(const ExtentFact&) const = default;
+};
+struct FullFact {  ///< full(T.0): the level holds every coordinate of its extent, in every fiber
+  StorageId storage = 0;
+  std::uint32_t level = 0;
+  bool operator==(const FullFact&) const = default;
+};
+struct FiberFact {  ///< fiber(T.2) <= 4
+  StorageId storage = 0;
+  std::uint32_t level = 0;
+  std::uint64_t maximum = 0;
+  bool operator==(const FiberFact&) const = default;
+};
+struct FiniteFact {  ///< finite(B): no NaN, no Inf stored
+  StorageId storage = 0;
+  bool operator==(const FiniteFact&) const = default;
+};
+using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact>;
+
+enum class Use : std::uint8_t { drive, locate, insert, append };
+
+/// How a drive or locate step finds its entry; `standard` is: drive alone = scan, several drives = merge, locate =
+/// search (compressed, singleton) or table (dense).
+enum class Algorithm : std::uint8_t { standard, merge, gallop, search, table, probe };
+
+/// Binds the NEXT unbound level of the access. In a For the level's index is the loop's, or one bound outside (a late
+/// step: locate or insert only); in a Bind only late steps stand.
+struct Step {
+  Use use = Use::locate;
+  AccessId access = 0;
+  Algorithm algorithm = Algorithm::standard;
+  bool operator==(const Step&) const = default;
+};
+
+enum class Reduction : std::uint8_t { owner, private_copies, append };
+
+struct ParallelTarget {
+  StorageId storage = 0;
+  Reduction reduction = Reduction::owner;
+  bool operator==(const ParallelTarget&) const = default;
+};
+
+struct Marks {
+  std::vector<ParallelTarget> parallel;  ///< empty: not parallel
+  bool vector = false;
+  std::uint32_t unroll = 0;    ///< 0: not marked
+  std::uint32_t prefetch = 0;  ///< gathered rows of located dense factors, that many iterations ahead
+  bool operator==(const Marks&) const = default;
+};
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+struct For {
+  IndexId index = 0;
+  std::vector<Step> steps;  ///< none: the whole range of the index
+  Marks marks;
+  Block body;
+  bool operator==(const For&) const;
+};
+
+/// Late steps without a loop; filters only its own body.
+struct Bind {
+  std::vector<Step> steps;
+  Block body;
+  bool operator==(const Bind&) const;
+};
+
+/// The workspace `storages[workspace]` is live, and empty at entry, inside the body.
+struct With {
+  StorageId workspace = 0;
+  Block body;
+  bool operator==(const With&) const;
+};
+
+/// target += coefficient * product of the factors. The coefficient is +1, -1, or the word `coefficient` of the frame.
+struct Accumulate {
+  AccessId target = 0;
+  std::vector<AccessId> factors;  ///< none: the coefficient itself
+  bool negative = false;
+  std::optional<std::uint32_t> coefficient;  ///< "c0", "c1", … in the text
+  bool operator==(const Accumulate&) const = default;
+};
+
+struct Statement {
+  std::variant<For, Bind, With, Accumulate> node;
+  bool operator==(const Statement&) const = default;
+};
+
+struct Program {
+  std::string name;
+  std::vector<std::string> indices;
+  std::vector<Storage> storages;
+  std::vector<Access> accesses;
+  std::vector<Fact> facts;
+  Block body;
+  bool operator==(const Program&) const = default;
+};
+
+inline bool For::operator==(const For&) const = default;
+inline bool Bind::operator==(const Bind&) const = default;
+inline bool With::operator==(const With&) const = default;
+
+std::string print(const Program& program);
+/// Reads what print writes; input errors with line number and a caret. Reserved forms (`drive B | C`, `in window(n)`,
+/// `batch(n)`) are ErrorKind::unsupported with "not yet".
+Expected<Program> parse(const std::string& text);
+
+/// Every verifier rule of design.md section 5, each a function of its own; the message starts with the rule's name.
+Expected<void> verify(const Program& program);
+
+/// Alpha-renamed: indices i0, i1, … in order of first loop, storages and accesses by order of first step; facts
+/// sorted; name "kernel". Equal programs up to names have equal canonical forms. Also returns, for every storage,
+/// index and coefficient word of the canonical form, which one of the original it is.
+struct Canonical {
+  Program program;
+  std::vector<StorageId> storages;
+  std::vector<IndexId> indices;
+  std::vector<std::uint32_t> coefficients;
+};
+Canonical canonical(const Program& program);
+
+}  // namespace weft::loop

@@ -1,0 +1,68 @@
+// Network: a list of assignments, each a result and terms, each a coefficient times a product of factors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/network/contraction_tree.h"
+#include "weft/error.h"
+#include "weft/format.h"
+
+namespace weft {
+
+using IndexId = std::uint32_t;   ///< position in Network::indices
+using TensorId = std::uint32_t;  ///< position in Network::tensors
+
+struct Index {
+  std::string name;
+  std::uint64_t extent = 0;
+  bool operator==(const Index&) const = default;
+};
+
+/// A named tensor: an operand, or the result of an assignment.
+struct TensorDeclaration {
+  std::string name;
+  std::vector<std::uint64_t> extents;  ///< by mode
+  Scalar scalar = Scalar::f64;
+  bool is_result = false;
+  bool operator==(const TensorDeclaration&) const = default;
+};
+
+/// A tensor with the index of each of its modes. An index may repeat (a diagonal) except in a result.
+struct TensorAccess {
+  TensorId tensor = 0;
+  std::vector<IndexId> indices;
+  bool operator==(const TensorAccess&) const = default;
+};
+
+/// coefficient * product of the factors, summed over every index that is not in the result.
+struct Term {
+  double coefficient = 1;
+  std::vector<TensorAccess> factors;  ///< in the order of the text; leaf f of the tree is factors[f]
+  ContractionTree pinned;             ///< what the text's parentheses say
+  bool open = true;                   ///< the root of `pinned` is a free product: the planner may refine that node
+  bool operator==(const Term&) const = default;
+};
+
+struct Assignment {
+  TensorAccess result;
+  std::vector<Term> terms;
+  bool operator==(const Assignment&) const = default;
+};
+
+struct Network {
+  std::vector<Index> indices;
+  std::vector<TensorDeclaration> tensors;
+  std::vector<Assignment> assignments;
+  bool operator==(const Network&) const = default;
+};
+
+/// Checks what the types cannot: ids in range, extents of accesses equal those of their indices, no index twice in a
+/// result, every result index in every term, results assigned once and not before use. Input errors.
+Expected<void> check(const Network& network);
+
+/// Index notation, one assignment a line: "A(i,r) = 2 * T(i,j,k) * B(j,r) * C(k,r)", parentheses where pinned.
+std::string print(const Network& network);
+
+}  // namespace weft

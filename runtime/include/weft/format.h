@@ -1,0 +1,62 @@
+// Format: scalar type, mode order, one level kind per level, index widths.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/error.h"
+
+namespace weft {
+
+enum class Scalar : std::uint8_t { f64, f32 };
+
+constexpr unsigned scalar_bytes(Scalar scalar) { return scalar == Scalar::f64 ? 8 : 4; }
+
+/// How the coordinates of one level are stored (design section 5). The letter is the one of `--format`.
+enum class LevelKind : std::uint8_t {
+  dense,                 ///< d: every coordinate of the extent, position = parent * extent + coordinate
+  compressed,            ///< s: pos + crd, coordinates of a fiber sorted and unique
+  compressed_nonunique,  ///< u: pos + crd, sorted, a coordinate repeats once per entry of the singletons below it
+  singleton,             ///< q: crd only, one entry per parent position
+  hashed,                ///< h: workspaces and results only
+  bitmap,                ///< b: workspaces and results only
+  accumulator,           ///< a: workspaces only: values, marks and the list of touched coordinates
+};
+
+char letter(LevelKind kind);
+
+/// One level of a storage. Widths are bits (32 or 64) of the elements of pos and crd; ignored where the kind has none.
+struct Level {
+  LevelKind kind = LevelKind::dense;
+  std::uint8_t pos_bits = 32;
+  std::uint8_t crd_bits = 32;
+  bool strided = false;  ///< dense host memory: position = parent + coordinate * stride (all levels dense)
+  bool operator==(const Level&) const = default;
+};
+
+/// A format. `mode_order[l]` is the mode that level l holds. Order 0 is a scalar: no levels, one value.
+struct Format {
+  Scalar scalar = Scalar::f64;
+  std::vector<std::uint32_t> mode_order;
+  std::vector<Level> levels;
+  bool operator==(const Format&) const = default;
+
+  std::size_t order() const { return levels.size(); }
+  bool all_dense() const;
+  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them. Order 0: "".
+  std::string text() const;
+};
+
+/// All levels dense (row-major), or all compressed (CSF), in mode order 0, 1, …; widths 32.
+Format dense_format(std::size_t order, Scalar scalar = Scalar::f64);
+Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64);
+
+/// Parses "KINDS[:ORDER][:SCALAR]"; errors say which part is wrong. Checks that ORDER is a permutation, that a
+/// singleton is not first, and that a nonunique level is last or followed by a singleton.
+Expected<Format> parse_format(std::string_view text);
+Expected<Scalar> parse_scalar(std::string_view text);
+std::string_view name(Scalar scalar);
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// Memory that is accounted for, and what every long-running runtime function needs from its caller.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "weft/error.h"
+
+namespace weft {
+
+class Charge;
+
+/// A shared account of bytes with an optional limit. Cheap to copy (copies share the account), thread safe.
+class Memory {
+ public:
+  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+  explicit Memory(std::uint64_t limit_bytes = unlimited);
+  /// Reserves bytes until the Charge dies. Resource error naming `what`, the bytes asked, used and the limit.
+  Expected<Charge> charge(std::uint64_t bytes, std::string_view what) const;
+  std::uint64_t used() const;
+  std::uint64_t peak() const;
+  std::uint64_t limit() const;
+
+ private:
+  friend class Charge;
+  struct Account;
+  std::shared_ptr<Account> account_;
+};
+
+/// Bytes reserved in a Memory, released on destruction. Move only.
+class Charge {
+ public:
+  Charge() = default;
+  Charge(Charge&&) noexcept;
+  Charge& operator=(Charge&&) noexcept;
+  ~Charge();
+
+ private:
+  friend class Memory;
+  std::shared_ptr<Memory::Account> account_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Bytes with shared ownership, 64-byte aligned (or borrowed from the host). Copies share the bytes; who builds a
+/// Buffer may write to it, afterwards it is treated as immutable.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// Zeroed bytes, charged to `memory` under the name `what`. Large sizes come straight from the kernel, so the
+  /// zeroing costs nothing before first touch. Resource error if the limit or the machine has no room.
+  static Expected<Buffer> allocate(std::uint64_t bytes, const Memory& memory, std::string_view what);
+  /// Host memory, not owned and not charged; it must outlive every copy of the Buffer.
+  static Buffer borrow(const void* data, std::uint64_t bytes);
+
+  std::uint64_t size_bytes() const { return bytes_; }
+  void* data() { return data_; }
+  const void* data() const { return data_; }
+  template <class T>
+  std::span<T> as() {
+    return {static_cast<T*>(data_), static_cast<std::size_t>(bytes_ / sizeof(T))};
+  }
+  template <class T>
+  std::span<const T> as() const {
+    return {static_cast<const T*>(data_), static_cast<std::size_t>(bytes_ / sizeof(T))};
+  }
+
+ private:
+  std::shared_ptr<void> owner_;
+  void* data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Set by any thread (or a signal handler) to stop work at its next poll. Copies share the flag.
+class Cancellation {
+ public:
+  Cancellation() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
+  void cancel() const { flag_->store(true, std::memory_order_relaxed); }
+  bool cancelled() const { return flag_->load(std::memory_order_relaxed); }
+  const std::atomic<bool>* flag() const { return flag_.get(); }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> flag_;
+};
+
+/// Called from one thread at a time, at most some ten times a second: what is being done and the fraction done.
+using Progress = std::function<void(std::string_view what, double fraction)>;
+
+/// Worker threads. Cheap to copy; copies share the workers, which start at first use. The calling thread takes part.
+/// Only the workers of arenas weft owns are pinned to CPUs (within the affinity mask of the process), never the caller.
+class Threads {
+ public:
+  /// `count` 0: all CPUs the process may use.
+  explicit Threads(unsigned count = 0);
+  unsigned count() const;
+  /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
+  /// exclusive to one thread at a time. Blocks until all are done. `body` must not throw.
+  void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
+
+ private:
+  struct Arena;
+  std::shared_ptr<Arena> arena_;
+};
+
+/// What a long-running function may use and whom it tells.
+struct Resources {
+  Memory memory;
+  Threads threads;
+  Cancellation cancellation;
+  Progress progress;  ///< may be empty
+};
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+// Statistics: what the planner may know of a tensor's pattern.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/tensor.h"
+
+namespace weft {
+
+using ModeSet = std::uint32_t;  ///< bit m is mode m
+
+/// Lengths of the fibers of one level (children per parent position).
+struct FiberLengths {
+  double mean = 0;
+  std::uint64_t maximum = 0;
+  double spread = 0;  ///< standard deviation
+  bool operator==(const FiberLengths&) const = default;
+};
+
+/// Facts of one pattern. distinct(S) = number of distinct coordinate tuples over the modes of S: exact for prefixes of
+/// the stored order, products of extents for dense tensors, and where a bitmap of the extents' product is small; else
+/// a HyperLogLog estimate with fixed hash (relative error about 1 %). Consistent:
+/// max over x of d(S−x) ≤ d(S) ≤ min(nnz, product of extents, d(S−x)·extent(x)). Computed when first asked, then kept.
+/// Thread safe. Results do not depend on the number of threads.
+class Statistics {
+ public:
+  /// Of a tensor; keeps a (shared) copy of it.
+  explicit Statistics(const Tensor& tensor, const Threads& threads);
+  /// Given figures, for tests and what-if planning: distinct counts of every non-empty subset are looked up in
+  /// `distinct`, absent ones estimated by independence from extents and nnz.
+  Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct = {},
+             bool finite = true);
+
+  const std::vector<std::uint64_t>& extents() const;
+  const Format& format() const;
+  double nnz() const;
+  double distinct(ModeSet modes) const;  ///< distinct(0) is 1 (0 if the tensor is empty)
+  FiberLengths fibers(std::size_t level) const;
+  bool finite() const;  ///< no stored NaN or Inf
+  std::string text() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// The tensor's statistics, computed lazily and kept with it.
+const Statistics& statistics(const Tensor& tensor, const Threads& threads);
+
+}  // namespace weft

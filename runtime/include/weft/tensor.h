@@ -1,0 +1,87 @@
+// Tensor: a format, extents, and the arrays of its levels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/format.h"
+#include "weft/memory.h"
+
+namespace weft {
+
+class Statistics;
+
+/// The arrays of one level. Elements are 32- or 64-bit unsigned as Level says. compressed and nonunique: pos has
+/// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither.
+struct LevelArrays {
+  Buffer pos;
+  Buffer crd;
+  std::uint64_t stride = 0;  ///< elements, for strided dense levels only
+};
+
+/// A stored tensor. A value: copies share the arrays, which are immutable once built. Any number of threads may read.
+///
+/// A chain `u q q …` (or `s`/`d` followed by `q`) holds one position per distinct tuple of its modes, sorted
+/// lexicographically, so a `u` or inner `q` level repeats coordinates and the last level of the chain is unique
+/// within its parent. Every position of the last level has one value in `values`.
+struct Tensor {
+  Format format;
+  std::vector<std::uint64_t> extents;  ///< by MODE, not by level
+  std::vector<LevelArrays> levels;
+  Buffer values;                    ///< f64 or f32 as format.scalar says
+  std::uint64_t offset = 0;         ///< strided only: element of `values` at coordinate 0, 0, …
+  mutable std::shared_ptr<Statistics> known_statistics;  ///< filled by statistics(); shared by copies made afterwards
+
+  std::size_t order() const { return extents.size(); }
+  std::uint64_t extent_of_level(std::size_t level) const { return extents[format.mode_order[level]]; }
+  /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary.
+  std::uint64_t nnz() const;
+  std::uint64_t bytes() const;  ///< of all arrays
+  /// Positions of a level: positions(-1 as order 0) is 1. Read from pos, crd and extents; never from a product that
+  /// could overflow for a valid tensor.
+  std::uint64_t positions(std::size_t level) const;
+  std::string summary() const;  ///< one line: "229x229x182x24 sss:0,1,2 f64, 2607931 stored, 42.1 MB"
+};
+
+/// Coordinates and values of a tensor in any order, duplicates allowed: one array per mode.
+/// Widths are chosen by the reader: 32 bits per coordinate unless an extent needs more.
+struct Coordinates {
+  std::vector<std::uint64_t> extents;  ///< by mode
+  std::vector<Buffer> crd;             ///< per mode; 32-bit elements if extents[m] <= 2^32, else 64-bit
+  Buffer values;                       ///< of `scalar`
+  Scalar scalar = Scalar::f64;
+  std::uint64_t count = 0;
+};
+
+/// Builds a tensor: parallel sort in the format's mode order, duplicates summed (in input order), out-of-range
+/// coordinates an input error naming `name`, mode and coordinate. Index widths of `format` are requests for the
+/// minimum: 64 where 32 do not fit. Dense levels below sparse ones are filled with zeros. A `q` whose parent has not
+/// exactly one child per position is an input error. Explicit zeros are kept. Consumes its input.
+Expected<Tensor> build(Coordinates coordinates, Format format, const Resources& resources, std::string_view name);
+
+/// The stored entries in the order of `modes` of the levels, as coordinates. Dense levels yield every coordinate.
+/// `drop_zeros` leaves out exact zeros.
+Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources);
+
+/// The same tensor in another format (mode order, kinds, scalar), in parallel; identical formats share the arrays.
+/// From dense levels to sparse ones only nonzeros are stored; explicit zeros of sparse tensors are kept.
+Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
+                         std::string_view name);
+
+/// An all-dense tensor of zeros; values are writable by the builder.
+Expected<Tensor> dense_zeros(std::vector<std::uint64_t> extents, Format format, const Resources& resources,
+                             std::string_view name);
+
+/// The same tensor over larger (or equal) extents; input error naming the mode if a coordinate would not fit.
+Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
+                              std::string_view name);
+
+/// Checks every invariant: sizes, pos monotone and starting at 0, coordinates in range, sorted, unique where the kind
+/// says so, no compressed position without a stored leaf (dense levels are exempt), index widths sufficient. Input
+/// error naming level and position. Parallel.
+Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name);
+
+}  // namespace weft
