@@ -1,0 +1,48 @@
+// Program to LLVM IR to object bytes. No IR pass pipeline: the generator writes the vector code itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/codegen/signature.h"
+#include "engine/loop/program.h"
+
+namespace weft {
+
+/// The machine code is for. Part of the kernel cache's key.
+struct Target {
+  std::string triple;
+  std::string cpu;
+  std::string features;
+  bool operator==(const Target&) const = default;
+  std::string text() const;
+};
+Target host_target();
+
+struct CodeOptions {
+  bool checked = false;    ///< bounds-check every access; a failure returns failed_check and names storage and level
+  bool strict_fp = false;  ///< no FMA, no reassociation: every sum in loop order
+  bool operator==(const CodeOptions&) const = default;
+  std::string text() const;
+};
+
+/// Relocatable object with one exported function `weft_kernel` of type KernelFunction.
+struct ObjectCode {
+  std::string bytes;
+  bool operator==(const ObjectCode&) const = default;
+};
+
+struct CompileTimes {  ///< milliseconds
+  double generate = 0;
+  double emit = 0;
+};
+
+/// The Program must verify. Internal error with the program's text if LLVM refuses the module.
+Expected<ObjectCode> compile(const loop::Program& program, const Target& target, const CodeOptions& options,
+                             CompileTimes* times = nullptr);
+/// The same stages as text, for --emit and tests.
+Expected<std::string> llvm_text(const loop::Program& program, const Target& target, const CodeOptions& options);
+Expected<std::string> assembly_text(const loop::Program& program, const Target& target, const CodeOptions& options);
+
+}  // namespace weft

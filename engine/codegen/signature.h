@@ -1,0 +1,47 @@
+// Signature: the 64-bit words a kernel reads from its frame, derived from the Program alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/loop/program.h"
+
+namespace weft {
+
+struct Word {
+  enum class Kind : std::uint8_t {
+    pos,          ///< pointer: pos array of (storage, level)
+    crd,          ///< pointer: crd array of (storage, level)
+    values,       ///< pointer: values of storage
+    stride,       ///< elements: stride of (storage, level), strided dense levels
+    extent,       ///< extent of index `number`
+    coefficient,  ///< bits of the double: coefficient word `number`
+    scratch,      ///< bytes: offset of workspace `storage` in Worker::scratch
+  };
+  Kind kind = Kind::values;
+  std::uint32_t storage = 0;
+  std::uint32_t level = 0;
+  std::uint32_t number = 0;
+  bool operator==(const Word&) const = default;
+};
+
+/// A workspace in Worker::scratch: its size is scalar bytes times the product of the extents of its indices. Those in
+/// registers are not listed.
+struct ScratchDemand {
+  std::uint32_t storage = 0;
+  std::vector<loop::IndexId> indices;
+  std::uint32_t element_bytes = 8;
+  bool operator==(const ScratchDemand&) const = default;
+};
+
+struct Signature {
+  std::vector<Word> words;
+  std::vector<ScratchDemand> scratch;
+  bool operator==(const Signature&) const = default;
+};
+
+Signature signature(const loop::Program& program);
+std::string print(const Signature& signature, const loop::Program& program);
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// lower(): from a Schedule to the list of loop Programs it stands for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/loop/program.h"
+#include "engine/plan/schedule.h"
+
+namespace weft {
+
+/// One root loop nest. Its inputs and outputs are tensors of the schedule: operands (converted where the schedule says
+/// so), intermediates that live between nests (dense, over all their modes), or the result.
+struct LoweredNest {
+  loop::Program program;
+  std::vector<std::uint32_t> tensors;  ///< per storage of the program: position in Schedule::tensors; workspaces: ~0u
+  std::vector<IndexId> indices;        ///< per index of the program: of the network
+  std::vector<double> coefficients;    ///< words c0, c1, …
+};
+
+/// Nests in the order they run. `finite` tells per schedule tensor whether it is known to hold no NaN or Inf (becomes
+/// a fact). The schedule must have passed check().
+Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& network,
+                                         const std::vector<bool>& finite);
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+// plan(): from a network and the statistics of its operands to the cheapest legal schedule known, and its explanation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan/schedule.h"
+#include "weft/statistics.h"
+
+namespace weft {
+
+/// What is known of an operand (one per operand of the network, in the order of Network::tensors).
+struct OperandFacts {
+  TensorId tensor = 0;
+  Format format;            ///< as it is stored now
+  Statistics statistics;
+  std::uint64_t bytes = 0;
+  bool pinned = false;      ///< the user fixed the layout: never converted
+};
+
+struct PlanOptions {
+  double calls = 1;                             ///< amortises conversions
+  std::uint64_t memory_limit = ~std::uint64_t{0};  ///< bytes over operands, conversions, intermediates, results
+  bool strict_fp = false;
+  std::optional<ContractionTree> tree;          ///< pinned by --tree
+  std::map<std::string, Format> result_formats; ///< requested by --format
+};
+
+/// Predicted work of one loop of the nest, in the order of the printed loops.
+struct LoopCost {
+  std::string index;
+  std::uint32_t depth = 0;
+  std::uint32_t statement = 0;  ///< the first statement that runs it
+  double iterations = 0;        ///< total over the run
+  double steps = 0;             ///< merge, search and gallop steps
+  double flops = 0;
+  double bytes = 0;
+  double ns = 0;
+  bool operator==(const LoopCost&) const = default;
+};
+
+struct MemoryDemand {
+  std::string name;   ///< operand, conversion, intermediate, result, private copies
+  std::uint64_t bytes = 0;
+  bool operator==(const MemoryDemand&) const = default;
+};
+
+/// The judgement of one schedule.
+struct Cost {
+  double ns = 0;
+  double flops = 0;
+  double conversion_ns = 0;  ///< before division by calls
+  std::uint64_t peak_bytes = 0;
+  std::vector<LoopCost> loops;
+  std::vector<MemoryDemand> memory;
+  bool operator==(const Cost&) const = default;
+};
+
+struct Plan {
+  Schedule schedule;
+  Cost cost;
+  std::string producer;     ///< dp, baseline, enumerated, user
+  std::string optimal;      ///< "tree", "all" or "false"
+  std::uint64_t candidates = 0;
+  std::optional<Schedule> runner_up;
+  std::optional<Cost> runner_up_cost;
+  std::string why;          ///< one sentence: why the runner-up lost
+};
+
+/// Legal? Independent of every producer: loops cover indices, concordance of sparse layouts, fused prefixes equal,
+/// intermediates written before read and shared prefixes consistent, the tree's products computed, presence of dense
+/// intermediates (NaN and Inf), result formats honoured, strict-fp. Input error naming the statement.
+Expected<void> check(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                     const PlanOptions& options);
+
+/// How dear? A function of its arguments alone (8 threads are assumed for imbalance).
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+          const PlanOptions& options);
+
+/// The cheapest legal schedule of the producers (dynamic program over all trees, baseline, enumerator for tiny
+/// networks). Resource error where the memory limit or physical memory leaves none, naming the demand and advising.
+Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+/// A user's schedule, checked and judged; producer "user".
+Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                          const PlanOptions& options);
+
+/// Unfused n-ary product in stored order: always legal (sparse operands in discordant order are converted).
+Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+/// Every schedule of a tiny network (at most `limit`): all trees, statement orders, loop orders, fusion depths.
+std::vector<Schedule> enumerate_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                                          const PlanOptions& options, std::size_t limit);
+
+/// The best schedule that stores every intermediate between separate nests (no fusion): what unfused libraries do.
+Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options);
+
+/// Several lines for people: tree, nest, layouts (kept or converted, why), workspaces with bytes, iterations, flops,
+/// bytes and time per loop, memory, the runner-up and why it lost.
+std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options);
+
+}  // namespace weft

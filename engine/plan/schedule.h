@@ -1,0 +1,90 @@
+// Schedule: every decision about how a network is evaluated, and nothing else.
+//
+//   schedule
+//     tree ((T * C) * B)
+//     layout T sss:0,1,2 f64
+//     layout B dd:0,1 f64
+//     layout D ss:1,0 f64 converted
+//     intermediate x[i,j,r] ddd f64
+//     result A dd:0,1 f64
+//     x[i,j,r] += T[i,j,k] * C[k,r]   loops i,j,k,r   vector r
+//     A[i,r] += x[i,j,r] * B[j,r]     loops i,j,r   fused 2   vector r
+//     parallel i owner
+//
+// Statements run in the order given; a statement shares its first `fused` loops with its predecessor. A statement with
+// fused = 0 starts a new root loop nest. An intermediate is stored over those of its modes that are not bound by the
+// loops its producer and its consumer share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/network/network.h"
+#include "weft/format.h"
+
+namespace weft {
+
+enum class TensorRole : std::uint8_t { operand, intermediate, result };
+
+/// A stored tensor of the schedule. An operand used with two layouts appears twice.
+struct ScheduledTensor {
+  std::string name;
+  TensorRole role = TensorRole::operand;
+  TensorId tensor = 0;              ///< of the network; unused for intermediates
+  std::vector<IndexId> modes;       ///< of an intermediate: its indices, in mode order
+  Format format;                    ///< layout; for an intermediate over all its modes, in storage order
+  bool converted = false;           ///< an operand whose given format differs: converted before the run
+  bool operator==(const ScheduledTensor&) const = default;
+};
+
+struct ScheduledAccess {
+  std::uint32_t tensor = 0;      ///< position in Schedule::tensors
+  std::vector<IndexId> indices;  ///< by MODE of the tensor
+  bool operator==(const ScheduledAccess&) const = default;
+};
+
+/// How a loop with several sparse accesses meets them: which drive (several: merge), the others are located by search
+/// or gallop. A loop without an entry drives by merging every sparse access whose next level it binds. Accesses of all
+/// statements sharing the loop take part; the entry stands at the first of them.
+struct Intersection {
+  IndexId index = 0;
+  struct Part {
+    std::uint32_t statement = 0;
+    std::uint32_t factor = 0;
+    bool drive = true;
+    bool gallop = false;  ///< of a located part: a finger kept across iterations instead of a search
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<Part> parts;
+  bool operator==(const Intersection&) const = default;
+};
+
+struct ScheduledStatement {
+  ScheduledAccess target;
+  std::vector<ScheduledAccess> factors;
+  double coefficient = 1;
+  std::vector<IndexId> loops;         ///< every index of the statement once, outermost first
+  std::uint32_t fused = 0;            ///< shared with the predecessor; 0 for the first
+  std::optional<IndexId> vector;      ///< the innermost loop, if it becomes vector code
+  std::vector<Intersection> intersections;
+  bool operator==(const ScheduledStatement&) const = default;
+};
+
+/// How the root loop of a nest (a statement with fused = 0) is run by several threads.
+enum class RootReduction : std::uint8_t { serial, owner, private_copies };
+
+struct Schedule {
+  ContractionTree tree;
+  std::vector<ScheduledTensor> tensors;
+  std::vector<ScheduledStatement> statements;
+  std::vector<RootReduction> roots;  ///< one per statement with fused = 0, in order
+  bool operator==(const Schedule&) const = default;
+};
+
+std::string print(const Schedule& schedule, const Network& network);
+/// Reads what print writes; input errors with line number.
+Expected<Schedule> parse_schedule(const std::string& text, const Network& network);
+
+}  // namespace weft
