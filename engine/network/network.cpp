@@ -1,0 +1,178 @@
+#include "engine/network/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "engine/network/names.h"
+
+namespace weft {
+namespace {
+
+Expected<void> check_names(const Network& network) {
+  for (const Index& index : network.indices) {
+    if (!is_name(index.name)) return input_error(fmt::format("network: \"{}\" is not a name of an index", index.name));
+  }
+  std::set<std::string_view> names;
+  for (const TensorDeclaration& tensor : network.tensors) {
+    if (!is_name(tensor.name)) return input_error(fmt::format("network: \"{}\" is not a name of a tensor", tensor.name));
+    if (!names.insert(tensor.name).second) {
+      return input_error(fmt::format("network: two tensors are named {}", tensor.name));
+    }
+  }
+  return {};
+}
+
+Expected<void> check_access(const Network& network, const TensorAccess& access) {
+  if (access.tensor >= network.tensors.size()) {
+    return input_error(fmt::format("network: tensor {} of {} is accessed", access.tensor, network.tensors.size()));
+  }
+  const TensorDeclaration& tensor = network.tensors[access.tensor];
+  if (access.indices.size() != tensor.extents.size()) {
+    return input_error(fmt::format("network: {} has {} modes but is accessed with {} indices", tensor.name,
+                                   tensor.extents.size(), access.indices.size()));
+  }
+  for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
+    if (access.indices[mode] >= network.indices.size()) {
+      return input_error(fmt::format("network: index {} of {} is used in {}", access.indices[mode],
+                                     network.indices.size(), tensor.name));
+    }
+    const Index& index = network.indices[access.indices[mode]];
+    if (index.extent != tensor.extents[mode]) {
+      return input_error(fmt::format("network: index {} is {} but mode {} of {} is {}", index.name, index.extent, mode,
+                                     tensor.name, tensor.extents[mode]));
+    }
+  }
+  return {};
+}
+
+// Two indices of one name are different variables in different assignments; within one the text could not tell them.
+Expected<void> check_scope(const Network& network, const Assignment& assignment) {
+  std::set<IndexId> used(assignment.result.indices.begin(), assignment.result.indices.end());
+  for (const Term& term : assignment.terms) {
+    for (const TensorAccess& factor : term.factors) used.insert(factor.indices.begin(), factor.indices.end());
+  }
+  std::set<std::string_view> names;
+  for (const IndexId index : used) {
+    if (!names.insert(network.indices[index].name).second) {
+      return input_error(fmt::format("network: two indices of the assignment to {} are named {}",
+                                     network.tensors[assignment.result.tensor].name, network.indices[index].name));
+    }
+  }
+  return {};
+}
+
+Expected<void> check_term(const Network& network, const Term& term, const TensorAccess& result,
+                          const std::vector<bool>& assigned) {
+  const std::string& result_name = network.tensors[result.tensor].name;
+  if (!std::isfinite(term.coefficient)) {
+    return input_error(fmt::format("network: a coefficient of {} is not finite", result_name));
+  }
+  std::set<IndexId> bound;
+  for (const TensorAccess& factor : term.factors) {
+    if (auto good = check_access(network, factor); !good) return good;
+    const TensorDeclaration& tensor = network.tensors[factor.tensor];
+    if (tensor.is_result && !assigned[factor.tensor]) {
+      return input_error(fmt::format("network: {} is used before it is assigned", tensor.name));
+    }
+    bound.insert(factor.indices.begin(), factor.indices.end());
+  }
+  for (const IndexId index : result.indices) {
+    if (!bound.contains(index)) {
+      return input_error(fmt::format("network: index {} of {} is in no factor of a term", network.indices[index].name,
+                                     result_name));
+    }
+  }
+  if (auto good = check(term.pinned, term.factors.size()); !good) {
+    return input_error(fmt::format("network: in a term of {}: {}", result_name, good.error().message));
+  }
+  return {};
+}
+
+std::string print_access(const Network& network, const TensorAccess& access) {
+  std::vector<std::string_view> indices;
+  for (const IndexId index : access.indices) indices.push_back(network.indices[index].name);
+  return fmt::format("{}({})", network.tensors[access.tensor].name, fmt::join(indices, ","));
+}
+
+std::string print_number(double value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);  // the shortest text that reads back equal
+  return error == std::errc() ? std::string(text, end) : fmt::format("{}", value);
+}
+
+std::string print_product(const Network& network, const Term& term) {
+  // The parentheses of the tree's text are the network's, but for those of the root: only a pinned root keeps them.
+  std::vector<std::string> texts(term.pinned.nodes.size());
+  for (std::size_t number = 0; number < term.pinned.nodes.size(); ++number) {
+    const ContractionTree::Node& node = term.pinned.nodes[number];
+    if (node.children.empty()) {
+      texts[number] = print_access(network, term.factors[node.factor]);
+      continue;
+    }
+    std::vector<std::string_view> parts;
+    for (const std::uint32_t child : node.children) parts.push_back(texts[child]);
+    const bool is_root = number + 1 == term.pinned.nodes.size();
+    const bool free_root = is_root && (term.open || node.children.size() == 2);
+    texts[number] = free_root ? fmt::format("{}", fmt::join(parts, " * ")) : fmt::format("({})", fmt::join(parts, " * "));
+  }
+  return texts.empty() ? std::string() : texts.back();
+}
+
+std::string print_term(const Network& network, const Term& term) {
+  const std::string product = print_product(network, term);
+  if (product.empty()) return print_number(term.coefficient);
+  const bool is_one = term.coefficient == 1;
+  return is_one ? product : fmt::format("{} * {}", print_number(term.coefficient), product);
+}
+
+}  // namespace
+
+Expected<void> check(const Network& network) {
+  if (network.assignments.empty()) return input_error("network: there is no assignment");
+  if (auto good = check_names(network); !good) return good;
+  std::vector<bool> assigned(network.tensors.size());
+  for (const Assignment& assignment : network.assignments) {
+    const TensorAccess& result = assignment.result;
+    if (auto good = check_access(network, result); !good) return good;
+    const TensorDeclaration& tensor = network.tensors[result.tensor];
+    if (!tensor.is_result) return input_error(fmt::format("network: {} is assigned but is an operand", tensor.name));
+    if (assigned[result.tensor]) return input_error(fmt::format("network: {} is assigned twice", tensor.name));
+    std::set<IndexId> distinct;
+    for (const IndexId index : result.indices) {
+      if (!distinct.insert(index).second) {
+        return input_error(
+            fmt::format("network: index {} is twice in the result {}", network.indices[index].name, tensor.name));
+      }
+    }
+    if (assignment.terms.empty()) return input_error(fmt::format("network: {} has no term", tensor.name));
+    for (const Term& term : assignment.terms) {
+      if (auto good = check_term(network, term, result, assigned); !good) return good;
+    }
+    if (auto good = check_scope(network, assignment); !good) return good;
+    assigned[result.tensor] = true;
+  }
+  for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+    if (network.tensors[tensor].is_result && !assigned[tensor]) {
+      return input_error(fmt::format("network: the result {} is never assigned", network.tensors[tensor].name));
+    }
+  }
+  return {};
+}
+
+std::string print(const Network& network) {
+  std::string text;
+  for (const Assignment& assignment : network.assignments) {
+    if (!text.empty()) text += '\n';
+    std::vector<std::string> terms;
+    for (const Term& term : assignment.terms) terms.push_back(print_term(network, term));
+    text += fmt::format("{} = {}", print_access(network, assignment.result), fmt::join(terms, " + "));
+  }
+  return text;
+}
+
+}  // namespace weft
