@@ -1,0 +1,156 @@
+#include "runtime/build.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/blocks.h"
+#include "runtime/extents.h"
+#include "runtime/indices.h"
+#include "runtime/sort.h"
+
+namespace weft {
+
+Expected<void> check_buildable(const Format& format, std::size_t order, std::string_view name) {
+  constexpr std::size_t largest_order = 32;  // a set of modes is a 32-bit mask everywhere
+  if (order > largest_order)
+    return unsupported(fmt::format("{} has order {}; orders above {} are not supported", name, order, largest_order));
+  if (format.order() != order || format.mode_order.size() != order)
+    return input_error(fmt::format("format {} of {} has {} levels, but the tensor has order {}", format.text(), name,
+                                   format.order(), order));
+  std::vector<bool> seen(order, false);
+  for (std::uint32_t mode : format.mode_order) {
+    if (mode >= order || seen[mode])
+      return input_error(fmt::format("the mode order of format {} of {} does not list every mode once", format.text(),
+                                     name));
+    seen[mode] = true;
+  }
+  for (std::size_t l = 0; l < order; ++l) {
+    const Level& level = format.levels[l];
+    if (level.kind == LevelKind::hashed || level.kind == LevelKind::bitmap || level.kind == LevelKind::accumulator)
+      return unsupported(fmt::format("format {} of {}: level {} is of kind {}, which no stored tensor can have yet",
+                                     format.text(), name, l, letter(level.kind)));
+    if (level.kind == LevelKind::singleton && l == 0)
+      return input_error(fmt::format("format {} of {}: a singleton cannot be the first level", format.text(), name));
+    if (level.kind == LevelKind::compressed_nonunique && l + 1 < order &&
+        format.levels[l + 1].kind != LevelKind::singleton)
+      return input_error(fmt::format("format {} of {}: level {} repeats coordinates, so a singleton must follow",
+                                     format.text(), name, l));
+    if ((level.pos_bits != 32 && level.pos_bits != 64) || (level.crd_bits != 32 && level.crd_bits != 64))
+      return input_error(fmt::format("format {} of {}: index widths of level {} must be 32 or 64 bits", format.text(),
+                                     name, l));
+    if (level.strided)
+      return input_error(fmt::format("format of {}: strided levels describe host memory and cannot be built", name));
+  }
+  return {};
+}
+
+namespace {
+
+Expected<void> check_shape(const Coordinates& coordinates, std::string_view name) {
+  auto defect = [&](const std::string& what) {
+    return internal_error(fmt::format("coordinates of {}: {}", name, what));
+  };
+  if (coordinates.crd.size() != coordinates.extents.size())
+    return defect(fmt::format("{} coordinate arrays for order {}", coordinates.crd.size(), coordinates.extents.size()));
+  for (std::size_t m = 0; m < coordinates.crd.size(); ++m)
+    if (coordinates.crd[m].size_bytes() / (coordinate_bits(coordinates.extents[m]) / 8) < coordinates.count)
+      return defect(fmt::format("array of mode {} is too short for {} entries", m, coordinates.count));
+  if (coordinates.values.size_bytes() / scalar_bytes(coordinates.scalar) < coordinates.count)
+    return defect(fmt::format("too few values for {} entries", coordinates.count));
+  return {};
+}
+
+Expected<void> check_range(const Coordinates& coordinates, const Resources& resources, std::string_view name) {
+  for (std::size_t mode = 0; mode < coordinates.extents.size(); ++mode) {
+    const std::uint64_t extent = coordinates.extents[mode];
+    const Blocks blocks(coordinates.count, resources.threads);
+    std::vector<std::uint64_t> offender(blocks.number, saturated);
+    with_width(coordinate_bits(extent), [&]<class T>(T) {
+      auto crd = coordinates.crd[mode].as<T>();
+      for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+        T largest = 0;
+        for (std::uint64_t i = begin; i < end; ++i) largest = std::max(largest, crd[i]);
+        if (begin < end && largest >= extent)
+          for (std::uint64_t i = begin; offender[block] == saturated; ++i)
+            if (crd[i] >= extent) offender[block] = i;
+      });
+    });
+    for (std::uint64_t entry : offender)
+      if (entry != saturated)
+        return input_error(fmt::format("coordinate {} of {} in mode {} is not below the extent {} (entry {})",
+                                       Indices(coordinates.crd[mode], coordinate_bits(extent))[entry], name, mode,
+                                       extent, entry));
+  }
+  return {};
+}
+
+/// array[permutation[n]] for all n.
+Expected<Buffer> gathered(const Buffer& array, unsigned element_bits, const Buffer& permutation, unsigned number_bits,
+                          std::uint64_t count, const Resources& resources, std::string_view name) {
+  auto result = Buffer::allocate(count * (element_bits / 8), resources.memory, fmt::format("sorting {}", name));
+  if (!result) return result;
+  with_width(element_bits, [&]<class T>(T) {
+    with_width(number_bits, [&]<class N>(N) {
+      auto from = array.as<T>();
+      auto numbers = permutation.as<N>();
+      auto to = result->as<T>();
+      for_blocks(resources.threads, Blocks(count, resources.threads),
+                 [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+                   for (std::uint64_t i = begin; i < end; ++i) to[i] = from[numbers[i]];
+                 });
+    });
+  });
+  return result;
+}
+
+}  // namespace
+
+Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
+                            const Resources& resources, std::string_view name) {
+  const std::size_t order = coordinates.extents.size();
+  if (auto checked = check_buildable(format, order, name); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
+
+  SortedEntries sorted;
+  sorted.count = coordinates.count;
+  sorted.scalar = coordinates.scalar;
+  sorted.crd.resize(order);
+  for (std::uint32_t mode : format.mode_order) sorted.extents.push_back(coordinates.extents[mode]);
+
+  std::span<const std::uint32_t> modes = format.mode_order;
+  const bool known = std::equal(modes.begin(), modes.end(), already.begin(), already.end());
+  if (known || ordered_by(coordinates, modes, resources)) {
+    for (std::size_t l = 0; l < order; ++l) sorted.crd[l] = std::move(coordinates.crd[modes[l]]);
+    sorted.values = std::move(coordinates.values);
+  } else {
+    // Files are mostly sorted in their own mode order, which makes most keys of another order redundant.
+    std::vector<std::uint32_t> natural(order);
+    std::iota(natural.begin(), natural.end(), 0u);
+    if (already.empty() && ordered_by(coordinates, natural, resources)) already = natural;
+    auto permutation = sorted_permutation(coordinates, modes, already, resources);
+    if (!permutation) return std::unexpected(permutation.error());
+    const unsigned number_bits = coordinate_bits(coordinates.count);
+    for (std::size_t l = 0; l < order; ++l) {
+      Buffer crd = std::exchange(coordinates.crd[modes[l]], {});
+      auto moved = gathered(crd, coordinate_bits(sorted.extents[l]), *permutation, number_bits, sorted.count,
+                            resources, name);
+      if (!moved) return std::unexpected(moved.error());
+      sorted.crd[l] = std::move(*moved);
+    }
+    auto moved = gathered(coordinates.values, scalar_bytes(sorted.scalar) * 8, *permutation, number_bits, sorted.count,
+                          resources, name);
+    if (!moved) return std::unexpected(moved.error());
+    sorted.values = std::move(*moved);
+    coordinates.values = {};
+  }
+  return assemble(std::move(sorted), std::move(format), std::move(coordinates.extents), resources, name);
+}
+
+Expected<Tensor> build(Coordinates coordinates, Format format, const Resources& resources, std::string_view name) {
+  return build_from(std::move(coordinates), std::move(format), {}, resources, name);
+}
+
+}  // namespace weft

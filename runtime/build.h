@@ -1,0 +1,33 @@
+// Building from coordinates whose order is partly known.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// As build(), for entries known to be lexicographically ordered by `already` (a list of modes, possibly empty). What
+/// follows from that order is not sorted again.
+Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
+                            const Resources& resources, std::string_view name);
+
+/// Coordinates by LEVEL, lexicographically sorted by level; duplicates are neighbours.
+struct SortedEntries {
+  std::vector<std::uint64_t> extents;  ///< by level
+  std::vector<Buffer> crd;             ///< by level, widths by coordinate_bits(extent)
+  Buffer values;
+  Scalar scalar = Scalar::f64;
+  std::uint64_t count = 0;
+};
+
+/// The level arrays and values of sorted entries; equal neighbours are summed. `extents` by mode.
+Expected<Tensor> assemble(SortedEntries entries, Format format, std::vector<std::uint64_t> extents,
+                          const Resources& resources, std::string_view name);
+
+/// Input or unsupported error if no tensor over that many modes can be built in the format.
+Expected<void> check_buildable(const Format& format, std::size_t order, std::string_view name);
+
+}  // namespace weft

@@ -1,0 +1,196 @@
+// The same tensor in another format, or over other extents.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/blocks.h"
+#include "runtime/build.h"
+#include "runtime/dense.h"
+#include "runtime/indices.h"
+
+namespace weft {
+namespace {
+
+/// The same layout with other index widths or another scalar: every array is converted by itself.
+bool same_layout(const Format& a, const Format& b) {
+  return a.mode_order == b.mode_order &&
+         std::equal(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end(),
+                    [](const Level& x, const Level& y) { return x.kind == y.kind && x.strided == y.strided; });
+}
+
+template <class From, class To>
+Expected<Buffer> converted_elements(const Buffer& array, const Resources& resources, std::string_view name) {
+  auto from = array.as<From>();
+  auto buffer = Buffer::allocate(from.size() * sizeof(To), resources.memory, name);
+  if (!buffer) return buffer;
+  auto to = buffer->template as<To>();
+  for_blocks(resources.threads, Blocks(from.size(), resources.threads),
+             [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+               for (std::uint64_t n = begin; n < end; ++n) to[n] = static_cast<To>(from[n]);
+             });
+  return buffer;
+}
+
+Expected<Buffer> converted_indices(const Buffer& array, unsigned from_bits, unsigned to_bits,
+                                   const Resources& resources, std::string_view name) {
+  if (from_bits == to_bits) return array;
+  return from_bits == 32 ? converted_elements<std::uint32_t, std::uint64_t>(array, resources, name)
+                         : converted_elements<std::uint64_t, std::uint32_t>(array, resources, name);
+}
+
+/// Widths are minima: 64 where the tensor's own figures need it.
+Format with_needed_widths(const Tensor& tensor, Format format) {
+  for (std::size_t l = 0; l < format.order(); ++l) {
+    if (coordinate_bits(tensor.extent_of_level(l)) == 64) format.levels[l].crd_bits = 64;
+    if (tensor.positions(l) > std::numeric_limits<std::uint32_t>::max()) format.levels[l].pos_bits = 64;
+  }
+  return format;
+}
+
+Expected<Tensor> with_other_widths(const Tensor& tensor, const Format& requested, const Resources& resources,
+                                   std::string_view name) {
+  Tensor result = tensor;
+  result.format = with_needed_widths(tensor, requested);
+  for (std::size_t l = 0; l < tensor.order(); ++l) {
+    const Level& from = tensor.format.levels[l];
+    const Level& to = result.format.levels[l];
+    auto pos = converted_indices(tensor.levels[l].pos, from.pos_bits, to.pos_bits, resources, name);
+    if (!pos) return std::unexpected(pos.error());
+    auto crd = converted_indices(tensor.levels[l].crd, from.crd_bits, to.crd_bits, resources, name);
+    if (!crd) return std::unexpected(crd.error());
+    result.levels[l].pos = std::move(*pos);
+    result.levels[l].crd = std::move(*crd);
+  }
+  if (tensor.format.scalar != requested.scalar) {
+    auto values = requested.scalar == Scalar::f32 ? converted_elements<double, float>(tensor.values, resources, name)
+                                                  : converted_elements<float, double>(tensor.values, resources, name);
+    if (!values) return std::unexpected(values.error());
+    result.values = std::move(*values);
+  }
+  result.known_statistics = nullptr;
+  return result;
+}
+
+bool leaf_is_dense(const Format& format) {
+  return format.order() > 0 && format.levels.back().kind == LevelKind::dense;
+}
+
+}  // namespace
+
+Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
+                         std::string_view name) {
+  if (tensor.format == format) return tensor;
+  if (auto checked = check_buildable(format, tensor.order(), name); !checked)
+    return std::unexpected(checked.error());
+  if (same_layout(tensor.format, format)) return with_other_widths(tensor, format, resources, name);
+  if (tensor.format.all_dense() && format.all_dense()) return permuted_dense(tensor, format, resources, name);
+  auto listed = entries(tensor, leaf_is_dense(tensor.format), resources);
+  if (!listed) return std::unexpected(listed.error());
+  return build_from(std::move(*listed), format, tensor.format.mode_order, resources, name);
+}
+
+namespace {
+
+/// Whether every stored coordinate of a level stays below the extent; the first that does not.
+Expected<void> check_fits(const Tensor& tensor, std::size_t l, std::uint64_t extent, const Resources& resources,
+                          std::string_view name) {
+  const std::uint32_t mode = tensor.format.mode_order[l];
+  const unsigned bits = tensor.format.levels[l].crd_bits;
+  const std::uint64_t count = tensor.levels[l].crd.size_bytes() / (bits / 8);
+  const Blocks blocks(count, resources.threads);
+  std::vector<std::uint64_t> largest(blocks.number, 0);
+  with_width(bits, [&]<class T>(T) {
+    auto crd = tensor.levels[l].crd.as<T>();
+    for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+      T found = 0;
+      for (std::uint64_t n = begin; n < end; ++n) found = std::max(found, crd[n]);
+      largest[block] = found;
+    });
+  });
+  auto found = std::max_element(largest.begin(), largest.end());
+  if (found != largest.end() && *found >= extent)
+    return input_error(fmt::format("coordinate {} of {} in mode {} is not below the extent {}", *found, name, mode,
+                                   extent));
+  return {};
+}
+
+/// A compressed root below one dense level (CSR and its like): more rows are more empty fibers at the end of pos.
+Expected<Buffer> extended_pos(const Buffer& array, unsigned bits, std::uint64_t elements, const Resources& resources,
+                              std::string_view name) {
+  auto buffer = Buffer::allocate(elements * (bits / 8), resources.memory, name);
+  if (!buffer) return buffer;
+  with_width(bits, [&]<class T>(T) {
+    auto from = array.as<T>();
+    auto to = buffer->as<T>();
+    std::copy(from.begin(), from.end(), to.begin());
+    std::fill(to.begin() + static_cast<std::ptrdiff_t>(from.size()), to.end(), from.empty() ? T{0} : from.back());
+  });
+  return buffer;
+}
+
+}  // namespace
+
+Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
+                              std::string_view name) {
+  if (extents == tensor.extents) return tensor;
+  if (extents.size() != tensor.order())
+    return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));
+  bool dense_changes = false;  // a dense level other than a root above a compressed one
+  bool root_grows = false;
+  for (std::size_t l = 0; l < tensor.order(); ++l) {
+    const std::uint64_t from = tensor.extent_of_level(l);
+    const std::uint64_t to = extents[tensor.format.mode_order[l]];
+    if (tensor.format.levels[l].kind == LevelKind::dense) {
+      if (from == to) continue;
+      const bool over_pos = l == 0 && tensor.order() > 1 &&
+                            (tensor.format.levels[1].kind == LevelKind::compressed ||
+                             tensor.format.levels[1].kind == LevelKind::compressed_nonunique);
+      (over_pos && to > from ? root_grows : dense_changes) = true;
+    } else if (to < from) {
+      if (auto fits = check_fits(tensor, l, to, resources, name); !fits) return std::unexpected(fits.error());
+    }
+  }
+  if (dense_changes) {
+    auto listed = entries(tensor, leaf_is_dense(tensor.format), resources);
+    if (!listed) return std::unexpected(listed.error());
+    for (std::size_t m = 0; m < extents.size(); ++m) {
+      // Coordinates are as wide as their extent asks, and that may have changed; range is checked by the build.
+      const unsigned from_bits = coordinate_bits(tensor.extents[m]);
+      const unsigned to_bits = coordinate_bits(extents[m]);
+      if (from_bits > to_bits) {
+        for (std::size_t l = 0; l < tensor.order(); ++l)
+          if (tensor.format.mode_order[l] == m && tensor.format.levels[l].kind == LevelKind::dense)
+            return input_error(fmt::format("mode {} of {} shrinks from {} to {}", m, name, tensor.extents[m], extents[m]));
+      }
+      auto crd = converted_indices(listed->crd[m], from_bits, to_bits, resources, name);
+      if (!crd) return std::unexpected(crd.error());
+      listed->crd[m] = std::move(*crd);
+    }
+    listed->extents = std::move(extents);
+    Format format = tensor.format;
+    for (Level& level : format.levels) level.strided = false;
+    return build_from(std::move(*listed), std::move(format), tensor.format.mode_order, resources, name);
+  }
+
+  Tensor result = tensor;
+  result.known_statistics = nullptr;
+  result.extents = std::move(extents);
+  if (root_grows) {
+    auto pos = extended_pos(tensor.levels[1].pos, tensor.format.levels[1].pos_bits, result.extent_of_level(0) + 1,
+                            resources, name);
+    if (!pos) return std::unexpected(pos.error());
+    result.levels[1].pos = std::move(*pos);
+  }
+  for (std::size_t l = 0; l < result.order(); ++l) {
+    Level& level = result.format.levels[l];
+    if (level.kind == LevelKind::dense || level.crd_bits == 64 || coordinate_bits(result.extent_of_level(l)) == 32)
+      continue;
+    auto crd = converted_indices(result.levels[l].crd, 32, 64, resources, name);
+    if (!crd) return std::unexpected(crd.error());
+    result.levels[l].crd = std::move(*crd);
+    level.crd_bits = 64;
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Where the leaves of a position lie.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/indices.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// The stored entries below a position are contiguous leaves. Reads only arrays; the tensor must outlive it.
+class Leaves {
+ public:
+  explicit Leaves(const Tensor& tensor);
+  /// First leaf below `position` of `level`; at the number of positions of the level it gives the number of leaves.
+  std::uint64_t begin(std::size_t level, std::uint64_t position) const {
+    for (std::size_t l = level + 1; l < steps_.size(); ++l) {
+      const Step& step = steps_[l];
+      if (step.kind == LevelKind::dense)
+        position *= step.extent;
+      else if (step.kind != LevelKind::singleton)
+        position = step.pos[position];
+    }
+    return position;
+  }
+  /// Last position of `level` whose leaves begin at or before `leaf`.
+  std::uint64_t position_of(std::size_t level, std::uint64_t positions, std::uint64_t leaf) const;
+
+ private:
+  struct Step {
+    LevelKind kind = LevelKind::dense;
+    std::uint64_t extent = 0;
+    Indices pos;
+  };
+  std::vector<Step> steps_;
+};
+
+}  // namespace weft

@@ -1,0 +1,145 @@
+#include "weft/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace weft {
+namespace {
+
+std::optional<LevelKind> kind_of(char letter) {
+  switch (letter) {
+    case 'd': return LevelKind::dense;
+    case 's': return LevelKind::compressed;
+    case 'u': return LevelKind::compressed_nonunique;
+    case 'q': return LevelKind::singleton;
+    case 'h': return LevelKind::hashed;
+    case 'b': return LevelKind::bitmap;
+    default: return std::nullopt;  // accumulators are workspaces, nobody writes them in a format
+  }
+}
+
+Expected<std::vector<std::uint32_t>> parse_mode_order(std::string_view text, std::size_t order) {
+  std::vector<std::uint32_t> modes;
+  std::vector<bool> seen(order, false);
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at != end) {
+    std::uint32_t mode = 0;
+    auto [rest, problem] = std::from_chars(at, end, mode);
+    if (problem != std::errc{} || (rest != end && *rest != ',') || (rest != end && rest + 1 == end))
+      return input_error(fmt::format("mode order '{}' is not a list of modes such as 1,0,2", text));
+    if (mode >= order)
+      return input_error(
+          fmt::format("mode order '{}': mode {} is not below the order {}", text, mode, order));
+    if (seen[mode]) return input_error(fmt::format("mode order '{}' lists mode {} twice", text, mode));
+    seen[mode] = true;
+    modes.push_back(mode);
+    at = rest == end ? end : rest + 1;
+  }
+  if (modes.size() != order)
+    return input_error(
+        fmt::format("mode order '{}' lists {} modes for {} levels: give every mode once", text, modes.size(), order));
+  return modes;
+}
+
+Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view kinds) {
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    if (levels[l].kind == LevelKind::singleton && l == 0)
+      return input_error(
+          fmt::format("level kinds '{}': a singleton (q) cannot be the first level; coordinate lists begin with u",
+                      kinds));
+    if (levels[l].kind == LevelKind::compressed_nonunique && l + 1 < levels.size() &&
+        levels[l + 1].kind != LevelKind::singleton)
+      return input_error(fmt::format(
+          "level kinds '{}': level {} repeats coordinates (u), so the level below must be a singleton (q)", kinds, l));
+  }
+  return {};
+}
+
+}  // namespace
+
+char letter(LevelKind kind) {
+  switch (kind) {
+    case LevelKind::dense: return 'd';
+    case LevelKind::compressed: return 's';
+    case LevelKind::compressed_nonunique: return 'u';
+    case LevelKind::singleton: return 'q';
+    case LevelKind::hashed: return 'h';
+    case LevelKind::bitmap: return 'b';
+    case LevelKind::accumulator: return 'a';
+  }
+  return '?';
+}
+
+bool Format::all_dense() const {
+  return std::all_of(levels.begin(), levels.end(), [](const Level& level) { return level.kind == LevelKind::dense; });
+}
+
+std::string Format::text() const {
+  std::string result;
+  for (const Level& level : levels) result += letter(level.kind);
+  if (!levels.empty()) result += fmt::format(":{}", fmt::join(mode_order, ","));
+  return result;
+}
+
+static Format uniform_format(std::size_t order, Scalar scalar, LevelKind kind) {
+  Format format{.scalar = scalar, .mode_order = {}, .levels = {}};
+  for (std::uint32_t m = 0; m < order; ++m) format.mode_order.push_back(m);
+  format.levels.assign(order, Level{.kind = kind});
+  return format;
+}
+
+Format dense_format(std::size_t order, Scalar scalar) { return uniform_format(order, scalar, LevelKind::dense); }
+
+Format sparse_format(std::size_t order, Scalar scalar) { return uniform_format(order, scalar, LevelKind::compressed); }
+
+std::string_view name(Scalar scalar) { return scalar == Scalar::f64 ? "f64" : "f32"; }
+
+Expected<Scalar> parse_scalar(std::string_view text) {
+  if (text == "f64") return Scalar::f64;
+  if (text == "f32") return Scalar::f32;
+  return input_error(fmt::format("unknown scalar type '{}': f64 or f32", text));
+}
+
+Expected<Format> parse_format(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::string_view rest = text;;) {
+    auto colon = rest.find(':');
+    parts.push_back(rest.substr(0, colon));
+    if (colon == std::string_view::npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (parts.size() > 3)
+    return input_error(fmt::format("format '{}' has more than the three parts KINDS:ORDER:SCALAR", text));
+
+  Format format;
+  for (char c : parts[0]) {
+    auto kind = kind_of(c);
+    if (!kind)
+      return input_error(
+          fmt::format("format '{}': unknown level kind '{}'; one of d, s, u, q, h, b per level", text, c));
+    format.levels.push_back(Level{.kind = *kind});
+  }
+  if (auto checked = check_kinds(format.levels, parts[0]); !checked) return std::unexpected(checked.error());
+
+  // The scalar may follow the kinds directly ("ss:f32"); a mode order never begins with a letter.
+  bool scalar_second = parts.size() == 2 && !parts[1].empty() && parts[1][0] == 'f';
+  if (parts.size() >= 2 && !scalar_second) {
+    auto modes = parse_mode_order(parts[1], format.levels.size());
+    if (!modes) return input_error(fmt::format("format '{}': {}", text, modes.error().message));
+    format.mode_order = std::move(*modes);
+  } else {
+    for (std::uint32_t m = 0; m < format.levels.size(); ++m) format.mode_order.push_back(m);
+  }
+  if (parts.size() == 3 || scalar_second) {
+    auto scalar = parse_scalar(parts.back());
+    if (!scalar) return input_error(fmt::format("format '{}': {}", text, scalar.error().message));
+    format.scalar = *scalar;
+  }
+  return format;
+}
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// Reading and writing pos and crd arrays whose elements are 32 or 64 bits wide.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/memory.h"
+
+namespace weft {
+
+/// Calls f(T{}) with the element type of `bits`, so that the loops of a function are compiled once per width.
+template <class F>
+decltype(auto) with_width(unsigned bits, F&& f) {
+  if (bits == 64) return f(std::uint64_t{});
+  return f(std::uint32_t{});
+}
+
+/// An index array of either width, for code where the branch per element does not matter.
+class Indices {
+ public:
+  Indices() = default;
+  Indices(const Buffer& buffer, unsigned bits)
+      : data_(buffer.data()), wide_(bits == 64), size_(buffer.size_bytes() / (bits / 8)) {}
+  std::uint64_t size() const { return size_; }
+  std::uint64_t operator[](std::uint64_t n) const {
+    return wide_ ? static_cast<const std::uint64_t*>(data_)[n] : static_cast<const std::uint32_t*>(data_)[n];
+  }
+
+ private:
+  const void* data_ = nullptr;
+  bool wide_ = false;
+  std::uint64_t size_ = 0;
+};
+
+/// Width of the coordinates of a mode as readers and builders hand them over (Coordinates::crd).
+constexpr unsigned coordinate_bits(std::uint64_t extent) { return extent <= (std::uint64_t{1} << 32) ? 32 : 64; }
+
+}  // namespace weft

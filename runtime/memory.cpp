@@ -1,0 +1,132 @@
+#include "weft/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace weft {
+
+struct Memory::Account {
+  std::uint64_t limit = unlimited;
+  std::atomic<std::uint64_t> used{0};
+  std::atomic<std::uint64_t> peak{0};
+};
+
+Memory::Memory(std::uint64_t limit_bytes) : account_(std::make_shared<Account>()) { account_->limit = limit_bytes; }
+
+Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) const {
+  std::uint64_t used = account_->used.load(std::memory_order_relaxed);
+  do {
+    if (used > account_->limit || bytes > account_->limit - used)
+      return resource_error(fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what,
+                                        bytes, used, account_->limit));
+  } while (!account_->used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  std::uint64_t peak = account_->peak.load(std::memory_order_relaxed);
+  while (peak < used + bytes &&
+         !account_->peak.compare_exchange_weak(peak, used + bytes, std::memory_order_relaxed)) {
+  }
+  Charge charge;
+  charge.account_ = account_;
+  charge.bytes_ = bytes;
+  return charge;
+}
+
+std::uint64_t Memory::used() const { return account_->used.load(std::memory_order_relaxed); }
+std::uint64_t Memory::peak() const { return account_->peak.load(std::memory_order_relaxed); }
+std::uint64_t Memory::limit() const { return account_->limit; }
+
+Charge::Charge(Charge&& other) noexcept
+    : account_(std::move(other.account_)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Charge& Charge::operator=(Charge&& other) noexcept {
+  std::swap(account_, other.account_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Charge::~Charge() {
+  if (account_) account_->used.fetch_sub(bytes_, std::memory_order_relaxed);
+}
+
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::uint64_t mapped_from_bytes = std::uint64_t{1} << 20;
+
+/// Memory of one Buffer together with its charge, so that both end with the last copy.
+struct Block {
+  Charge charge;
+  void* data = nullptr;
+  void* mapping = nullptr;  ///< null: from the C heap
+  std::size_t mapped_bytes = 0;
+
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() {
+    if (mapping)
+      ::munmap(mapping, mapped_bytes);
+    else
+      std::free(data);
+  }
+};
+
+bool map(Block& block, std::uint64_t bytes) {
+  // Aligned to huge pages where that pays: page faults of 4 KiB cost more than filling the array does.
+  std::size_t slack = bytes >= huge_page ? huge_page : 0;
+  if (bytes > SIZE_MAX - slack) return false;
+  std::size_t length = static_cast<std::size_t>(bytes) + slack;
+  void* mapping = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) return false;
+  block.mapping = mapping;
+  block.mapped_bytes = length;
+  auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  if (slack) address = (address + huge_page - 1) & ~(huge_page - 1);
+  block.data = reinterpret_cast<void*>(address);
+  // Advice only: without huge pages everything works, more slowly.
+  if (slack) (void)::madvise(block.data, static_cast<std::size_t>(bytes) & ~(huge_page - 1), MADV_HUGEPAGE);
+  return true;
+}
+
+}  // namespace
+
+Expected<Buffer> Buffer::allocate(std::uint64_t bytes, const Memory& memory, std::string_view what) {
+  Buffer buffer;
+  if (bytes == 0) return buffer;
+  auto charge = memory.charge(bytes, what);
+  if (!charge) return std::unexpected(charge.error());
+  auto exhausted = [&] {
+    return resource_error(
+        fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+  };
+  try {
+    auto block = std::make_shared<Block>();
+    block->charge = std::move(*charge);
+    if (bytes >= mapped_from_bytes) {
+      if (!map(*block, bytes)) return exhausted();
+    } else {
+      std::size_t rounded = (static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63};
+      block->data = std::aligned_alloc(64, rounded);
+      if (!block->data) return exhausted();
+      std::memset(block->data, 0, rounded);
+    }
+    buffer.data_ = block->data;
+    buffer.bytes_ = bytes;
+    buffer.owner_ = std::move(block);
+  } catch (const std::bad_alloc&) {
+    return exhausted();
+  }
+  return buffer;
+}
+
+Buffer Buffer::borrow(const void* data, std::uint64_t bytes) {
+  Buffer buffer;
+  buffer.data_ = const_cast<void*>(data);
+  buffer.bytes_ = bytes;
+  return buffer;
+}
+
+}  // namespace weft

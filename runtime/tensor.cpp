@@ -1,0 +1,49 @@
+#include "weft/tensor.h"
+
+#include <fmt/format.h>
+
+#include "runtime/extents.h"
+#include "runtime/indices.h"
+
+namespace weft {
+
+std::uint64_t Tensor::positions(std::size_t level) const {
+  if (level >= format.levels.size()) return 1;
+  std::uint64_t count = 1;
+  for (std::size_t l = 0; l <= level; ++l) {
+    const Level& kind = format.levels[l];
+    switch (kind.kind) {
+      case LevelKind::dense: count = saturating_product(count, extent_of_level(l)); break;
+      case LevelKind::singleton: break;
+      default: {
+        Indices pos(levels[l].pos, kind.pos_bits);
+        count = count < pos.size() ? pos[count] : 0;
+      }
+    }
+  }
+  return count;
+}
+
+std::uint64_t Tensor::nnz() const { return order() == 0 ? 1 : positions(order() - 1); }
+
+std::uint64_t Tensor::bytes() const {
+  std::uint64_t total = values.size_bytes();
+  for (const LevelArrays& level : levels) total += level.pos.size_bytes() + level.crd.size_bytes();
+  return total;
+}
+
+std::string Tensor::summary() const {
+  std::string shape = order() == 0 ? "scalar" : fmt::format("{}", fmt::join(extents, "x"));
+  std::string layout = order() == 0 ? "" : format.text() + " ";
+  double size = static_cast<double>(bytes());
+  const char* unit = "B";
+  for (const char* larger : {"kB", "MB", "GB", "TB"}) {
+    if (size < 1000) break;
+    size /= 1000;
+    unit = larger;
+  }
+  return fmt::format("{} {}{}, {} stored, {:.{}f} {}", shape, layout, name(format.scalar), nnz(), size,
+                     unit[0] == 'B' ? 0 : 1, unit);
+}
+
+}  // namespace weft

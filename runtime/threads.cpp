@@ -1,0 +1,115 @@
+// Worker threads from an arena of oneTBB. Builds for ThreadSanitizer use threads_std.cpp instead.
+#ifndef WEFT_STD_THREADS
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/affinity.h"
+#include "weft/memory.h"
+
+namespace weft {
+namespace {
+
+/// Pins workers, never the caller, while they are in our arena. A woken worker otherwise tends to land on the CPU of
+/// the spinning caller and waits there for a whole time slice. Workers belong to the whole process: on leaving they
+/// get back the mask they came with.
+class Pinning : public tbb::task_scheduler_observer {
+ public:
+  explicit Pinning(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena), cpus_(allowed_cpus()) {
+    if (cpus_.size() > 1) observe(true);
+  }
+  ~Pinning() override {
+    // A worker still looking for work here would keep our mask for good: wait until all have left, which they do
+    // within microseconds. The bound is for a process that is ending and has stopped them already.
+    for (int turn = 0; inside_.load(std::memory_order_acquire) > 0 && turn < 1000; ++turn)
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    observe(false);
+  }
+  Pinning(const Pinning&) = delete;
+  Pinning& operator=(const Pinning&) = delete;
+
+  /// Tells where the caller runs now, so that workers take the other CPUs.
+  void note_caller() { caller_cpu_.store(::sched_getcpu(), std::memory_order_relaxed); }
+
+  void on_scheduler_entry(bool is_worker) override {
+    if (!is_worker) return;
+    inside_.fetch_add(1, std::memory_order_relaxed);
+    auto found = std::find(cpus_.begin(), cpus_.end(), caller_cpu_.load(std::memory_order_relaxed));
+    std::size_t caller = found == cpus_.end() ? 0 : static_cast<std::size_t>(found - cpus_.begin());
+    int slot = tbb::this_task_arena::current_thread_index();
+    mask_before = allowed_cpus();
+    if (slot >= 0) restrict_to({cpus_[(caller + static_cast<std::size_t>(slot)) % cpus_.size()]});
+  }
+  void on_scheduler_exit(bool is_worker) override {
+    if (!is_worker) return;
+    restrict_to(std::exchange(mask_before, {}));
+    inside_.fetch_sub(1, std::memory_order_release);
+  }
+
+ private:
+  static thread_local std::vector<int> mask_before;
+  std::vector<int> cpus_;
+  std::atomic<int> caller_cpu_{-1};
+  std::atomic<int> inside_{0};
+};
+
+thread_local std::vector<int> Pinning::mask_before;
+
+}  // namespace
+
+struct Threads::Arena {
+  explicit Arena(unsigned threads) : count(threads) {}
+  unsigned count;
+  std::once_flag started;
+  std::optional<tbb::task_arena> arena;
+  std::optional<Pinning> pinning;
+
+  void start() {
+    std::call_once(started, [this] {
+      arena.emplace(static_cast<int>(count), 1);
+      arena->initialize();
+      pinning.emplace(*arena);
+    });
+  }
+};
+
+Threads::Threads(unsigned count)
+    : arena_(std::make_shared<Arena>(
+          count ? count : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size())))) {}
+
+unsigned Threads::count() const { return arena_->count; }
+
+void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, unsigned)>& body) const {
+  if (arena_->count == 1 || tasks <= 1) {
+    for (std::size_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
+  arena_->start();
+  arena_->pinning->note_caller();
+  arena_->arena->execute([&] {
+    // The caller cuts the work itself: with grain 1 every task is stolen singly, which balances unequal chunks.
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>(0, tasks, 1),
+        [&](const tbb::blocked_range<std::size_t>& range) {
+          auto slot = static_cast<unsigned>(tbb::this_task_arena::current_thread_index());
+          for (std::size_t task = range.begin(); task != range.end(); ++task) body(task, slot);
+        },
+        tbb::simple_partitioner());
+  });
+}
+
+}  // namespace weft
+
+#endif
