@@ -1,0 +1,42 @@
+// Tokens of index notation.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/network/picture.h"
+#include "weft/error.h"
+
+namespace weft {
+
+enum class TokenKind {
+  name,
+  number,
+  open,   ///< '(' or '['
+  close,  ///< ')' or ']'
+  comma,
+  times,
+  plus,
+  minus,
+  equals,
+  separator,  ///< ';' or a new line that ends an assignment
+  end,
+};
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  Span span;
+  double value = 0;  ///< of a number
+  bool operator==(const Token&) const = default;
+};
+
+/// The tokens of a text, the last one `end`. A new line inside brackets, after an operator or before '*' or '=' is
+/// space. Input errors with a picture: a character that belongs to no token, a malformed or too large number.
+Expected<std::vector<Token>> tokenize(std::string_view text);
+
+/// An error message with the text's picture below it.
+std::unexpected<Error> error_at(ErrorKind kind, std::string_view text, std::string message,
+                                const std::vector<Span>& places);
+
+}  // namespace weft
