@@ -1,0 +1,40 @@
+// Tokens of the loop language: lines with an indentation, names, numbers and symbols.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/error.h"
+
+namespace weft::loop {
+
+enum class TokenKind : std::uint8_t {
+  name,    ///< letters, digits, _ and inner dots ("K.1"); starts with a letter or _
+  number,  ///< unsigned decimal integer
+  symbol,  ///< "+=", "-=", "<=" or one punctuation character
+  end,     ///< of the line
+};
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  std::string_view text;   ///< into the source text
+  std::size_t column = 0;  ///< from 0
+};
+
+/// A line that has at least one token; comments ("#" to the end of the line) and blank lines are left out.
+struct Line {
+  std::size_t number = 0;  ///< from 1
+  std::size_t indent = 0;  ///< leading spaces
+  std::string_view text;
+  std::vector<Token> tokens;  ///< the last one is TokenKind::end
+};
+
+/// "line 3: MESSAGE", the line, and a caret under `column`.
+Error error_at(const Line& line, std::size_t column, ErrorKind kind, std::string_view message);
+
+/// The views point into `text`, which has to outlive them. Input errors: a tab, or a character of no token.
+Expected<std::vector<Line>> lex(std::string_view text);
+
+}  // namespace weft::loop

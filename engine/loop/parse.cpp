@@ -1,0 +1,492 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "engine/loop/lexer.h"
+#include "engine/loop/program.h"
+#include "engine/loop/text_order.h"
+#include "engine/loop/words.h"
+
+namespace weft::loop {
+namespace {
+
+/// Recursive descent over lines; the first error is kept and ends every loop, so that the rules read as the grammar.
+class Parser {
+ public:
+  explicit Parser(const std::vector<Line>& lines) : lines_(lines) {}
+
+  Expected<Program> program() {
+    if (lines_.empty()) return input_error("line 1: expected \"program NAME\", the text is empty");
+    keyword("program");
+    program_.name = name("the program's name");
+    end_of_line();
+    while (!failed() && more() && is_head()) head_line();
+    if (!failed() && more()) {
+      program_.body = block(line().indent);
+      if (!failed() && more()) error("this line is indented less than the first statement");
+    }
+    if (failed()) return std::unexpected(*error_);
+    restore_order();
+    if (failed()) return std::unexpected(*error_);
+    return std::move(program_);
+  }
+
+ private:
+  // --- tokens -------------------------------------------------------------------------------------------------------
+  bool failed() const { return error_.has_value(); }
+  bool more() const { return line_ < lines_.size(); }
+  const Line& line() const { return lines_[line_]; }
+  const Token& token(std::size_t ahead = 0) const {
+    return line().tokens[std::min(token_ + ahead, line().tokens.size() - 1)];
+  }
+  void advance() { token_ = std::min(token_ + 1, line().tokens.size() - 1); }
+  bool at(std::string_view text, std::size_t ahead = 0) const {
+    return !failed() && more() && token(ahead).text == text;
+  }
+
+  void error_at_token(const Token& where, ErrorKind kind, std::string_view message) {
+    if (!failed()) error_ = error_at(line(), where.column, kind, message);
+  }
+  void error(std::string_view message) { error_at_token(token(), ErrorKind::input, message); }
+  void not_yet(std::string_view what) {
+    error_at_token(token(), ErrorKind::unsupported, std::string(what) + ": not yet");
+  }
+
+  bool accept(std::string_view text) {
+    if (!at(text)) return false;
+    advance();
+    return true;
+  }
+  void expect(std::string_view text) {
+    if (!failed() && !accept(text)) error("expected \"" + std::string(text) + "\"");
+  }
+  void keyword(std::string_view text) { expect(text); }
+  void end_of_line() {
+    if (failed()) return;
+    if (token().kind != TokenKind::end) return error("expected the end of the line");
+    ++line_;
+    token_ = 0;
+  }
+
+  std::string name(std::string_view what) {
+    if (failed()) return {};
+    if (token().kind != TokenKind::name) {
+      error("expected " + std::string(what));
+      return {};
+    }
+    std::string text(token().text);
+    advance();
+    return text;
+  }
+
+  std::uint64_t number(std::uint64_t maximum = std::numeric_limits<std::uint64_t>::max()) {
+    if (failed()) return 0;
+    const std::string_view text = token().text;
+    std::uint64_t value = 0;
+    const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (token().kind != TokenKind::number || code != std::errc{} || stop != text.data() + text.size() ||
+        value > maximum) {
+      error("expected a number of at most " + std::to_string(maximum));
+      return 0;
+    }
+    advance();
+    return value;
+  }
+  std::uint32_t number32() { return static_cast<std::uint32_t>(number(std::numeric_limits<std::uint32_t>::max())); }
+
+  template <class T, std::size_t N>
+  T one_of(const Words<T, N>& words, std::string_view what) {
+    std::string choice;
+    for (const auto& [value, text] : words) {
+      if (accept(text)) return value;
+      choice += (choice.empty() ? "" : ", ") + std::string(text);
+    }
+    if (!failed()) error("expected " + std::string(what) + ", one of: " + choice);
+    return words[0].first;
+  }
+
+  // --- names --------------------------------------------------------------------------------------------------------
+  template <class Range, class Name>
+  static std::size_t find(const Range& range, std::string_view wanted, Name name_of) {
+    return static_cast<std::size_t>(std::ranges::find(range, wanted, name_of) - range.begin());
+  }
+  static std::string_view itself(const std::string& name) { return name; }
+
+  IndexId index() {
+    const Token where = failed() ? Token{} : token();
+    const std::string text = name("an index");
+    const std::size_t id = find(program_.indices, text, itself);
+    if (!failed() && id == program_.indices.size()) {
+      if (has_index_line_) error_at_token(where, ErrorKind::input, "index " + text + " is not in the line \"index …\"");
+      program_.indices.push_back(text);
+    }
+    return static_cast<IndexId>(id);
+  }
+
+  /// A storage by name; `full` may carry a level behind the last dot.
+  StorageId storage_named(std::string_view text, const Token& where) {
+    const std::size_t id = find(program_.storages, text, &Storage::name);
+    if (!failed() && id == program_.storages.size())
+      error_at_token(where, ErrorKind::input, "unknown storage " + std::string(text));
+    return static_cast<StorageId>(id);
+  }
+  StorageId storage() {
+    const Token where = failed() ? Token{} : token();
+    return storage_named(name("a storage"), where);
+  }
+
+  AccessId access() {
+    const Token where = failed() ? Token{} : token();
+    const std::string text = name("an access");
+    const std::size_t id = find(program_.accesses, text, &Access::name);
+    if (!failed() && id == program_.accesses.size()) {
+      std::string known;
+      for (const Access& each : program_.accesses) known += (known.empty() ? "" : ", ") + each.name;
+      error_at_token(where, ErrorKind::input, "unknown access " + text + "; declared so far: " + known);
+    }
+    return static_cast<AccessId>(id);
+  }
+
+  // --- head ---------------------------------------------------------------------------------------------------------
+  bool is_accumulate() const { return at("+=", 1) || at("-=", 1); }
+  bool is_head() const {
+    if (is_accumulate()) return false;
+    for (std::string_view word : {"index", "input", "output", "workspace", "order", "fact", "semiring"})
+      if (at(word)) return true;
+    return false;
+  }
+
+  void head_line() {
+    if (accept("index"))
+      index_line();
+    else if (accept("fact"))
+      program_.facts.push_back(fact());
+    else if (accept("order"))
+      order_line();
+    else if (at("semiring"))
+      not_yet("a semiring other than plus and times");
+    else
+      storage_line();
+    end_of_line();
+  }
+
+  void index_line() {
+    if (!program_.indices.empty()) return error("the line \"index …\" stands once, before the storages");
+    has_index_line_ = true;
+    do {
+      if (std::ranges::find(program_.indices, token().text) != program_.indices.end())
+        error("this index is already listed");
+      program_.indices.push_back(name("an index"));
+    } while (accept(","));
+  }
+
+  void storage_line() {
+    const Role role = one_of(role_words, "a role");
+    const StorageId id = declare(name("the storage's name"), role);
+    expect(":");
+    type(id);
+    while (!failed() && at("access")) access_clause(id);
+  }
+
+  StorageId declare(std::string storage_name, Role role) {
+    if (!failed() && find(program_.storages, storage_name, &Storage::name) != program_.storages.size())
+      error("storage " + storage_name + " is declared twice");
+    program_.storages.push_back({std::move(storage_name), role, Scalar::f64, {}});
+    return static_cast<StorageId>(program_.storages.size() - 1);
+  }
+
+  void type(StorageId id) {
+    Storage& storage = program_.storages[id];
+    storage.scalar = one_of(scalar_words, "a scalar type");
+    expect("{");
+    if (accept("}")) return;
+    do storage.levels.push_back(level());
+    while (accept(","));
+    expect("}");
+  }
+
+  Level level() {
+    if (at("sorted")) not_yet("a workspace over several modes");
+    Level level{one_of(level_words, "a level kind")};
+    if (at("(")) not_yet("a workspace over several modes");
+    if (!accept("<")) return level;
+    std::vector<std::uint8_t> widths;
+    do {
+      if (accept("strided"))
+        level.strided = true;
+      else
+        widths.push_back(static_cast<std::uint8_t>(number(64)));
+    } while (!failed() && accept(","));
+    if (!failed() && widths.size() > 2) error("a level has at most two widths: <pos,crd>");
+    if (!widths.empty()) level.crd_bits = widths.back();
+    if (widths.size() == 2) level.pos_bits = widths.front();
+    expect(">");
+    return level;
+  }
+
+  void access_clause(StorageId id) {
+    keyword("access");
+    const Token where = failed() ? Token{} : token();
+    std::string access_name = name("the access's name");
+    add_access(id, std::move(access_name), where);
+  }
+
+  void add_access(StorageId id, std::string access_name, const Token& where) {
+    if (!failed() && find(program_.accesses, access_name, &Access::name) != program_.accesses.size())
+      error_at_token(where, ErrorKind::input, "access " + access_name + " is declared twice");
+    Access access{std::move(access_name), id, {}};
+    expect("[");
+    if (!accept("]")) {
+      do access.indices.push_back(index());
+      while (!failed() && accept(","));
+      expect("]");
+    }
+    program_.accesses.push_back(std::move(access));
+  }
+
+  Fact fact() {
+    if (accept("extent")) {
+      expect("(");
+      const IndexId id = index();
+      expect(")");
+      expect("=");
+      return ExtentFact{id, number()};
+    }
+    if (accept("finite")) {
+      expect("(");
+      const StorageId id = storage();
+      expect(")");
+      return FiniteFact{id};
+    }
+    const bool full = at("full");
+    if (!full && !at("fiber")) {
+      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite");
+      return {};
+    }
+    advance();
+    expect("(");
+    const auto [id, level] = storage_level();
+    expect(")");
+    if (full) return FullFact{id, level};
+    expect("<=");
+    return FiberFact{id, level, number()};
+  }
+
+  /// "T.2": storage T, level 2.
+  std::pair<StorageId, std::uint32_t> storage_level() {
+    const Token where = failed() ? Token{} : token();
+    const std::string text = name("a storage and a level, as in T.0");
+    const std::size_t dot = text.rfind('.');
+    std::uint32_t level = 0;
+    if (!failed()) {
+      const char* stop = text.data() + text.size();
+      if (dot == std::string::npos || std::from_chars(text.data() + dot + 1, stop, level).ptr != stop)
+        error_at_token(where, ErrorKind::input, "expected a storage and a level, as in T.0");
+    }
+    return {storage_named(std::string_view(text).substr(0, dot), where), level};
+  }
+
+  // Only present where the ids differ from the order of the text; applied once everything is declared.
+  void order_line() {
+    order_token_ = token();
+    order_line_ = line_;
+    while (!failed() && !at("|")) {
+      order_.storages.push_back(name("a storage"));
+      if (!at("|")) expect(",");
+    }
+    expect("|");
+    while (!failed() && token().kind != TokenKind::end) {
+      order_.accesses.push_back(name("an access"));
+      if (token().kind != TokenKind::end) expect(",");
+    }
+  }
+
+  void restore_order() {
+    if (order_line_ == lines_.size()) return;
+    TextOrder order;
+    for (const std::string& each : order_.storages)
+      order.storages.push_back(static_cast<StorageId>(find(program_.storages, each, &Storage::name)));
+    for (const std::string& each : order_.accesses)
+      order.accesses.push_back(static_cast<AccessId>(find(program_.accesses, each, &Access::name)));
+    if (!is_permutation(order.storages, program_.storages.size()) ||
+        !is_permutation(order.accesses, program_.accesses.size())) {
+      line_ = order_line_;
+      error_at_token(order_token_, ErrorKind::input, "\"order\" lists every storage, \"|\" and every access, once");
+      return;
+    }
+    program_ = renumbered(program_, order);
+  }
+
+  static bool is_permutation(std::vector<std::uint32_t> ids, std::size_t count) {
+    std::ranges::sort(ids);
+    for (std::size_t n = 0; n < ids.size(); ++n)
+      if (ids[n] != n) return false;
+    return ids.size() == count;
+  }
+
+  // --- body ---------------------------------------------------------------------------------------------------------
+  /// The statements that stand at `indent`; deeper lines are bodies of the statement above them.
+  Block block(std::size_t indent) {
+    Block statements;
+    while (!failed() && more() && line().indent >= indent) {
+      if (line().indent > indent)
+        error("this line is indented more than its neighbours, but the line above opens no block");
+      else
+        statements.push_back(statement());
+    }
+    return statements;
+  }
+
+  Block body_below(std::size_t indent) {
+    if (failed() || !more() || line().indent <= indent) return {};
+    return block(line().indent);
+  }
+
+  Statement statement() {
+    const std::size_t indent = line().indent;
+    if (is_accumulate()) return {accumulate()};
+    if (accept("for")) return {for_loop(indent)};
+    if (accept("bind")) return {bind(indent)};
+    if (accept("with")) return {with(indent)};
+    error(is_head() ? "declarations stand before the first statement"
+                    : "expected a statement: for, bind, with, or TARGET += …");
+    return {};
+  }
+
+  For for_loop(std::size_t indent) {
+    For loop;
+    loop.index = index();
+    if (at("in")) not_yet("a loop over a window");
+    expect(":");
+    if (!failed() && token().kind == TokenKind::name) loop.steps = steps();
+    while (!failed() && accept("@")) mark(loop.marks);
+    end_of_line();
+    loop.body = body_below(indent);
+    return loop;
+  }
+
+  Bind bind(std::size_t indent) {
+    Bind bind;
+    if (!at(":")) bind.steps = steps();
+    expect(":");
+    end_of_line();
+    bind.body = body_below(indent);
+    return bind;
+  }
+
+  With with(std::size_t indent) {
+    const Token where = failed() ? Token{} : token();
+    const std::string storage_name = name("the workspace's name");
+    With with{declare(storage_name, Role::workspace), {}};
+    if (at("[")) add_access(with.workspace, storage_name, where);
+    expect(":");
+    type(with.workspace);
+    while (!failed() && at("access")) access_clause(with.workspace);
+    end_of_line();
+    with.body = body_below(indent);
+    return with;
+  }
+
+  std::vector<Step> steps() {
+    std::vector<Step> steps;
+    do {
+      Step step;
+      step.use = one_of(use_words, "a step");
+      step.access = access();
+      if (accept("(")) {
+        step.algorithm = one_of(algorithm_words, "an algorithm");
+        expect(")");
+      }
+      if (at("|")) not_yet("a union of drivers");
+      steps.push_back(step);
+    } while (!failed() && accept(","));
+    return steps;
+  }
+
+  void mark(Marks& marks) {
+    if (at("batch")) return not_yet("a batch of iterations");
+    if (accept("vector")) {
+      marks.vector = true;
+    } else if (at("unroll") || at("prefetch")) {
+      std::uint32_t& count = at("unroll") ? marks.unroll : marks.prefetch;
+      advance();
+      expect("(");
+      if (at("0")) error("expected a number of at least 1");
+      count = number32();
+      expect(")");
+    } else if (accept("parallel")) {
+      expect("(");
+      do {
+        const StorageId target = storage();
+        expect(":");
+        marks.parallel.push_back({target, one_of(reduction_words, "a reduction")});
+      } while (!failed() && accept(","));
+      expect(")");
+    } else if (!failed()) {
+      error("expected a mark, one of: parallel, vector, unroll, prefetch");
+    }
+  }
+
+  Accumulate accumulate() {
+    Accumulate accumulate;
+    accumulate.target = access();
+    accumulate.negative = at("-=");
+    advance();
+    if (accept("1")) {
+      end_of_line();
+      return accumulate;
+    }
+    accumulate.coefficient = coefficient();
+    if (!accumulate.coefficient || accept("*")) {
+      do accumulate.factors.push_back(access());
+      while (!failed() && accept("*"));
+    }
+    end_of_line();
+    return accumulate;
+  }
+
+  /// "c0", unless an access has this name; "coefficient(0)" always.
+  std::optional<std::uint32_t> coefficient() {
+    if (at("coefficient") && at("(", 1)) {
+      advance();
+      advance();
+      const std::uint32_t word_number = number32();
+      expect(")");
+      return word_number;
+    }
+    const std::string_view text = token().text;
+    std::uint32_t word_number = 0;
+    const char* stop = text.data() + text.size();
+    if (text.size() < 2 || text[0] != 'c' || find(program_.accesses, text, &Access::name) != program_.accesses.size())
+      return std::nullopt;
+    const auto [ptr, code] = std::from_chars(text.data() + 1, stop, word_number);
+    if (ptr != stop || code != std::errc{}) return std::nullopt;
+    advance();
+    return word_number;
+  }
+
+  struct NamedOrder {
+    std::vector<std::string> storages;
+    std::vector<std::string> accesses;
+  };
+
+  const std::vector<Line>& lines_;
+  std::size_t line_ = 0;
+  std::size_t token_ = 0;
+  std::optional<Error> error_;
+  Program program_;
+  bool has_index_line_ = false;
+  NamedOrder order_;
+  Token order_token_;
+  std::size_t order_line_ = lines_.size();
+};
+
+}  // namespace
+
+Expected<Program> parse(const std::string& text) {
+  const Expected<std::vector<Line>> lines = lex(text);
+  if (!lines) return std::unexpected(lines.error());
+  return Parser(*lines).program();
+}
+
+}  // namespace weft::loop

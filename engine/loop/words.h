@@ -1,0 +1,43 @@
+// The words of the loop language, shared by print and parse.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "engine/loop/program.h"
+
+namespace weft::loop {
+
+template <class T, std::size_t N>
+using Words = std::array<std::pair<T, std::string_view>, N>;
+
+inline constexpr Words<LevelKind, 7> level_words{{{LevelKind::dense, "dense"},
+                                                  {LevelKind::compressed, "compressed"},
+                                                  {LevelKind::compressed_nonunique, "nonunique"},
+                                                  {LevelKind::singleton, "singleton"},
+                                                  {LevelKind::hashed, "hashed"},
+                                                  {LevelKind::bitmap, "bitmap"},
+                                                  {LevelKind::accumulator, "accumulator"}}};
+inline constexpr Words<Use, 4> use_words{
+    {{Use::drive, "drive"}, {Use::locate, "locate"}, {Use::insert, "insert"}, {Use::append, "append"}}};
+/// Algorithm::standard has no word: it is what stands where none is written.
+inline constexpr Words<Algorithm, 5> algorithm_words{{{Algorithm::merge, "merge"},
+                                                      {Algorithm::gallop, "gallop"},
+                                                      {Algorithm::search, "search"},
+                                                      {Algorithm::table, "table"},
+                                                      {Algorithm::probe, "probe"}}};
+inline constexpr Words<Reduction, 3> reduction_words{
+    {{Reduction::owner, "owner"}, {Reduction::private_copies, "private"}, {Reduction::append, "append"}}};
+inline constexpr Words<Role, 3> role_words{
+    {{Role::input, "input"}, {Role::output, "output"}, {Role::workspace, "workspace"}}};
+inline constexpr Words<Scalar, 2> scalar_words{{{Scalar::f64, "f64"}, {Scalar::f32, "f32"}}};
+
+template <class T, std::size_t N>
+constexpr std::string_view word(const Words<T, N>& words, T value) {
+  for (const auto& [each, text] : words)
+    if (each == value) return text;
+  return "";
+}
+
+}  // namespace weft::loop
