@@ -41,6 +41,7 @@ Expected<Buffer> converted_indices(const Buffer& array, unsigned from_bits, unsi
 /// Widths are minima: 64 where the tensor's own figures need it.
 Format with_needed_widths(const Tensor& tensor, Format format) {
   for (std::size_t l = 0; l < format.order(); ++l) {
+    if (format.levels[l].kind == LevelKind::dense) continue;
     if (coordinate_bits(tensor.extent_of_level(l)) == 64) format.levels[l].crd_bits = 64;
     if (tensor.positions(l) > std::numeric_limits<std::uint32_t>::max()) format.levels[l].pos_bits = 64;
   }

@@ -1,0 +1,313 @@
+// Generated operands. The formulas are part of the interface: the same text gives the same tensor everywhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+
+#include "runtime/blocks.h"
+#include "runtime/build.h"
+#include "runtime/extents.h"
+#include "runtime/indices.h"
+#include "runtime/sort.h"
+#include "weft/file.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;
+
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014).
+constexpr std::uint64_t splitmix64(std::uint64_t z) {
+  z ^= z >> 30;
+  z *= 0xBF58476D1CE4E5B9;
+  z ^= z >> 27;
+  z *= 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+double uniform_value(std::uint64_t seed, std::uint64_t n) {
+  return static_cast<double>(splitmix64(seed * golden + n + 1) >> 11) * 0x1p-53;
+}
+float uniform_value_f32(std::uint64_t seed, std::uint64_t n) {
+  return static_cast<float>(splitmix64(seed * golden + n + 1) >> 40) * 0x1p-24f;
+}
+
+__extension__ using Wide = unsigned __int128;  // pedantic compilers want to be told
+
+constexpr std::uint64_t scaled(std::uint64_t extent, std::uint64_t random) {
+  return static_cast<std::uint64_t>((static_cast<Wide>(extent) * random) >> 64);
+}
+
+enum class Kind { uniform, ones, sparse };
+
+struct Recipe {
+  Kind kind = Kind::uniform;
+  std::vector<std::uint64_t> extents;
+  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> nnz;
+};
+
+std::optional<Kind> kind_of(std::string_view word) {
+  if (word == "uniform") return Kind::uniform;
+  if (word == "ones") return Kind::ones;
+  if (word == "sparse") return Kind::sparse;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    auto found = text.find(at);
+    parts.push_back(trimmed(text.substr(0, found)));
+    if (found == std::string_view::npos) return parts;
+    text.remove_prefix(found + 1);
+  }
+}
+
+Expected<Recipe> parse(std::string_view text, std::string_view name) {
+  auto wrong = [&](const std::string& why) {
+    return input_error(fmt::format("operand {}: '{}': {}", name, text, why));
+  };
+  const auto open = text.find('(');
+  Recipe recipe;
+  recipe.kind = *kind_of(text.substr(0, open));
+  auto arguments = split(text.substr(open + 1, text.size() - open - 2), ',');
+  if (!arguments.front().empty()) {
+    for (std::string_view extent : split(arguments.front(), 'x')) {
+      auto value = number(extent);
+      if (!value)
+        return wrong(fmt::format("'{}' is not an extent; the shape is written like 2000x300x50", extent));
+      recipe.extents.push_back(*value);
+    }
+  }
+  bool seeded = false;
+  for (std::size_t n = 1; n < arguments.size(); ++n) {
+    const auto equals = arguments[n].find('=');
+    const std::string_view key = trimmed(arguments[n].substr(0, equals));
+    if (equals == std::string_view::npos || (key != "seed" && key != "nnz"))
+      return wrong(fmt::format("'{}' is neither seed=NUMBER nor nnz=NUMBER", arguments[n]));
+    auto value = number(trimmed(arguments[n].substr(equals + 1)));
+    if (!value) return wrong(fmt::format("'{}' needs an unsigned number", arguments[n]));
+    if (key == "seed" && recipe.kind == Kind::ones) return wrong("ones() takes no seed");
+    if (key == "nnz" && recipe.kind != Kind::sparse) return wrong("nnz belongs to sparse()");
+    if (key == "seed" ? seeded : recipe.nnz.has_value()) return wrong(fmt::format("{} is given twice", key));
+    if (key == "seed") {
+      recipe.seed = *value;
+      seeded = true;
+    } else {
+      recipe.nnz = *value;
+    }
+  }
+  if (recipe.kind == Kind::sparse && !recipe.nnz) return wrong("sparse() needs nnz=NUMBER");
+  return recipe;
+}
+
+template <class T, class F>
+void fill(std::span<T> values, const Resources& resources, F&& value) {
+  for_blocks(resources.threads, Blocks(values.size(), resources.threads),
+             [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+               for (std::uint64_t n = begin; n < end; ++n) values[n] = value(n);
+             });
+}
+
+void fill_uniform(Buffer& values, Scalar scalar, std::uint64_t seed, const Resources& resources) {
+  if (scalar == Scalar::f64)
+    fill(values.as<double>(), resources, [&](std::uint64_t n) { return uniform_value(seed, n); });
+  else
+    fill(values.as<float>(), resources, [&](std::uint64_t n) { return uniform_value_f32(seed, n); });
+}
+
+Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resources& resources,
+                                std::string_view name) {
+  auto tensor = dense_zeros(recipe.extents, dense_format(recipe.extents.size(), scalar), resources, name);
+  if (!tensor) return tensor;
+  if (recipe.kind == Kind::uniform)
+    fill_uniform(tensor->values, scalar, recipe.seed, resources);
+  else if (scalar == Scalar::f64)
+    fill(tensor->values.as<double>(), resources, [](std::uint64_t) { return 1.0; });
+  else
+    fill(tensor->values.as<float>(), resources, [](std::uint64_t) { return 1.0f; });
+  return tensor;
+}
+
+/// Draws t = from … from + count − 1 of the sequence of coordinates, appended at entry `at`.
+void draw(Coordinates& coordinates, std::uint64_t at, std::uint64_t from, std::uint64_t count, std::uint64_t seed,
+          const Resources& resources) {
+  const std::uint64_t modes = coordinates.extents.size();
+  for (std::uint64_t m = 0; m < modes; ++m)
+    with_width(coordinate_bits(coordinates.extents[m]), [&]<class T>(T) {
+      auto crd = coordinates.crd[m].as<T>();
+      const std::uint64_t extent = coordinates.extents[m];
+      for_blocks(resources.threads, Blocks(count, resources.threads),
+                 [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+                   for (std::uint64_t n = begin; n < end; ++n) {
+                     std::uint64_t random = splitmix64((seed + 0x5EED) * golden + (from + n) * modes + m + 1);
+                     crd[at + n] = static_cast<T>(scaled(extent, random));
+                   }
+                 });
+    });
+}
+
+/// Sorts the first `count` entries and moves the distinct ones to the front; returns how many these are.
+Expected<std::uint64_t> keep_distinct(Coordinates& coordinates, std::uint64_t count, const Resources& resources,
+                                      std::string_view name) {
+  std::vector<std::uint32_t> modes(coordinates.extents.size());
+  std::iota(modes.begin(), modes.end(), 0u);
+  coordinates.count = count;
+  auto permutation = sorted_permutation(coordinates, modes, {}, resources);
+  if (!permutation) return std::unexpected(permutation.error());
+  const Indices numbers(*permutation, coordinate_bits(count));
+  std::vector<Indices> crd;
+  for (std::uint32_t m : modes) crd.emplace_back(coordinates.crd[m], coordinate_bits(coordinates.extents[m]));
+  auto repeats = [&](std::uint64_t n) {
+    return n > 0 && std::all_of(crd.begin(), crd.end(),
+                                [&](const Indices& mode) { return mode[numbers[n - 1]] == mode[numbers[n]]; });
+  };
+  const Blocks blocks(count, resources.threads);
+  std::vector<std::uint64_t> first(blocks.number + 1, 0);
+  auto flags = Buffer::allocate(count, resources.memory, name);
+  if (!flags) return std::unexpected(flags.error());
+  auto distinct = flags->as<std::uint8_t>();
+  for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    for (std::uint64_t n = begin; n < end; ++n) first[block] += distinct[n] = !repeats(n);
+  });
+  std::uint64_t total = 0;
+  for (std::uint64_t& entries : first) total += std::exchange(entries, total);
+  for (std::uint32_t m : modes) {
+    const unsigned bits = coordinate_bits(coordinates.extents[m]);
+    auto sorted = Buffer::allocate(coordinates.crd[m].size_bytes(), resources.memory, name);
+    if (!sorted) return std::unexpected(sorted.error());
+    with_width(bits, [&]<class T>(T) {
+      auto from = coordinates.crd[m].as<T>();
+      auto to = sorted->as<T>();
+      for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+        std::uint64_t next = first[block];
+        for (std::uint64_t n = begin; n < end; ++n)
+          if (distinct[n]) to[next++] = from[numbers[n]];
+      });
+    });
+    coordinates.crd[m] = std::move(*sorted);
+  }
+  return total;
+}
+
+/// Nearly full: a mark per coordinate, drawn one by one. The product of the extents is at most four times nnz.
+Expected<void> draw_marked(Coordinates& coordinates, std::uint64_t product, std::uint64_t nnz, std::uint64_t seed,
+                           const Resources& resources, std::string_view name) {
+  auto marks = Buffer::allocate(product, resources.memory, name);
+  if (!marks) return std::unexpected(marks.error());
+  auto marked = marks->as<std::uint8_t>();
+  const std::uint64_t modes = coordinates.extents.size();
+  for (std::uint64_t t = 0, found = 0; found < nnz; ++t) {
+    if (t % (1 << 20) == 0 && resources.cancellation.cancelled())
+      return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
+    std::uint64_t at = 0;
+    for (std::uint64_t m = 0; m < modes; ++m) {
+      std::uint64_t extent = coordinates.extents[m];
+      at = at * extent + scaled(extent, splitmix64((seed + 0x5EED) * golden + t * modes + m + 1));
+    }
+    found += marked[at] == 0;
+    marked[at] = 1;
+  }
+  std::uint64_t entry = 0;
+  for (std::uint64_t at = 0; at < product; ++at) {
+    if (!marked[at]) continue;
+    std::uint64_t rest = at;
+    for (std::uint64_t m = modes; m-- > 0;) {
+      with_width(coordinate_bits(coordinates.extents[m]), [&]<class T>(T) {
+        coordinates.crd[m].as<T>()[entry] = static_cast<T>(rest % coordinates.extents[m]);
+      });
+      rest /= coordinates.extents[m];
+    }
+    ++entry;
+  }
+  return {};
+}
+
+Expected<Coordinates> generate_sparse(const Recipe& recipe, Scalar scalar, const Resources& resources,
+                                      std::string_view name) {
+  const std::uint64_t nnz = *recipe.nnz;
+  std::uint64_t product = 1;
+  for (std::uint64_t extent : recipe.extents) product = extent ? product : 0;
+  for (std::uint64_t extent : recipe.extents) product = saturating_product(product, extent);
+  if (nnz > product)
+    return input_error(fmt::format("operand {}: nnz={} nonzeros do not fit into the {} coordinates of {}", name, nnz,
+                                   product, recipe.extents.empty() ? "a scalar" : fmt::format("{}", fmt::join(recipe.extents, "x"))));
+  Coordinates coordinates;
+  coordinates.extents = recipe.extents;
+  coordinates.scalar = scalar;
+  for (std::uint64_t extent : recipe.extents) {
+    auto crd = Buffer::allocate(saturating_product(nnz, coordinate_bits(extent) / 8), resources.memory, name);
+    if (!crd) return std::unexpected(crd.error());
+    coordinates.crd.push_back(std::move(*crd));
+  }
+  auto values = Buffer::allocate(saturating_product(nnz, scalar_bytes(scalar)), resources.memory, name);
+  if (!values) return std::unexpected(values.error());
+  coordinates.values = std::move(*values);
+
+  if (product / 4 < nnz) {
+    if (auto done = draw_marked(coordinates, product, nnz, recipe.seed, resources, name); !done)
+      return std::unexpected(done.error());
+  } else {
+    // As many draws as entries are missing can never find too many, and few of them repeat.
+    for (std::uint64_t drawn = 0, distinct = 0; distinct < nnz;) {
+      if (resources.cancellation.cancelled())
+        return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
+      const std::uint64_t missing = nnz - distinct;
+      draw(coordinates, distinct, drawn, missing, recipe.seed, resources);
+      drawn += missing;
+      auto found = keep_distinct(coordinates, nnz, resources, name);
+      if (!found) return std::unexpected(found.error());
+      distinct = *found;
+    }
+  }
+  coordinates.count = nnz;
+  fill_uniform(coordinates.values, scalar, recipe.seed, resources);
+  return coordinates;
+}
+
+}  // namespace
+
+bool is_generator(std::string_view text) {
+  const auto open = text.find('(');
+  return open != std::string_view::npos && text.ends_with(')') && kind_of(text.substr(0, open)).has_value();
+}
+
+Expected<Tensor> generate_tensor(std::string_view text, const std::optional<Format>& format,
+                                 const Resources& resources, std::string_view name) {
+  if (!is_generator(text))
+    return input_error(fmt::format("operand {}: '{}' is none of uniform(…), ones(…), sparse(…)", name, text));
+  auto recipe = parse(text, name);
+  if (!recipe) return std::unexpected(recipe.error());
+  const std::size_t order = recipe->extents.size();
+  if (format)
+    if (auto checked = check_buildable(*format, order, name); !checked) return std::unexpected(checked.error());
+  const Scalar scalar = format ? format->scalar : Scalar::f64;
+  if (recipe->kind == Kind::sparse) {
+    auto coordinates = generate_sparse(*recipe, scalar, resources, name);
+    if (!coordinates) return std::unexpected(coordinates.error());
+    std::vector<std::uint32_t> natural(order);
+    std::iota(natural.begin(), natural.end(), 0u);
+    return build_from(std::move(*coordinates), format ? *format : sparse_format(order), natural, resources, name);
+  }
+  auto tensor = generate_dense(*recipe, scalar, resources, name);
+  if (!tensor || !format) return tensor;
+  return convert(*tensor, *format, resources, name);
+}
+
+}  // namespace weft

@@ -1,0 +1,223 @@
+// The invariants of a stored tensor.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/blocks.h"
+#include "runtime/build.h"
+#include "runtime/entries.h"
+#include "runtime/extents.h"
+#include "runtime/indices.h"
+
+namespace weft {
+namespace {
+
+__extension__ using Wide = __int128;  // pedantic compilers want to be told
+
+/// First position in [0, count) for which `wrong` holds, or `saturated`. Parallel.
+template <class F>
+std::uint64_t first_wrong(std::uint64_t count, const Resources& resources, F&& wrong) {
+  const Blocks blocks(count, resources.threads);
+  std::vector<std::uint64_t> found(blocks.number, saturated);
+  for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    for (std::uint64_t n = begin; n < end && found[block] == saturated; ++n)
+      if (wrong(n)) found[block] = n;
+  });
+  return found.empty() ? saturated : *std::min_element(found.begin(), found.end());
+}
+
+class Verification {
+ public:
+  Verification(const Tensor& tensor, const Resources& resources, std::string_view name)
+      : tensor_(tensor), resources_(resources), name_(name) {}
+
+  Expected<void> run() {
+    if (auto done = shape(); !done) return done;
+    for (std::size_t l = 0; l < tensor_.order(); ++l) {
+      if (resources_.cancellation.cancelled())
+        return fail(ErrorKind::cancelled, fmt::format("cancelled while verifying {}", name_));
+      Expected<void> done;
+      switch (tensor_.format.levels[l].kind) {
+        case LevelKind::dense: done = dense(l); break;
+        case LevelKind::singleton: done = singleton(l); break;
+        default: done = compressed(l); break;
+      }
+      if (!done) return done;
+    }
+    if (auto done = values(); !done) return done;
+    return leaves();
+  }
+
+ private:
+  template <class... Arguments>
+  std::unexpected<Error> refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
+    return input_error(fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
+  }
+
+  bool strided() const {
+    return std::any_of(tensor_.format.levels.begin(), tensor_.format.levels.end(),
+                       [](const Level& level) { return level.strided; });
+  }
+
+  Expected<void> shape() const {
+    Format format = tensor_.format;
+    if (strided()) {
+      if (!format.all_dense()) return refuse("strided levels beside sparse ones");
+      for (Level& level : format.levels) {
+        if (!level.strided) return refuse("strided and contiguous levels in one tensor");
+        level.strided = false;
+      }
+    }
+    if (auto checked = check_buildable(format, tensor_.order(), name_); !checked) return checked;
+    if (tensor_.levels.size() != tensor_.order())
+      return refuse("{} level arrays for order {}", tensor_.levels.size(), tensor_.order());
+    return {};
+  }
+
+  Expected<void> dense(std::size_t l) {
+    const LevelArrays& arrays = tensor_.levels[l];
+    if (arrays.pos.size_bytes() || arrays.crd.size_bytes()) return refuse("level {} is dense but has index arrays", l);
+    positions_ = saturating_product(positions_, tensor_.extent_of_level(l));
+    return {};
+  }
+
+  Expected<void> width(std::size_t l) const {
+    if (coordinate_bits(tensor_.extent_of_level(l)) > tensor_.format.levels[l].crd_bits)
+      return refuse("level {} has 32-bit coordinates, but its extent is {}", l, tensor_.extent_of_level(l));
+    return {};
+  }
+
+  Expected<void> exact_size(std::size_t l, std::string_view array, const Buffer& buffer, std::uint64_t elements,
+                            unsigned bits) const {
+    if (buffer.size_bytes() != saturating_product(elements, bits / 8))
+      return refuse("level {}: {} has {} bytes, but {} elements of {} bits are needed", l, array, buffer.size_bytes(),
+                    elements, bits);
+    return {};
+  }
+
+  Expected<void> range(std::size_t l) const {
+    const Indices crd(tensor_.levels[l].crd, tensor_.format.levels[l].crd_bits);
+    const std::uint64_t extent = tensor_.extent_of_level(l);
+    std::uint64_t wrong = first_wrong(crd.size(), resources_, [&](std::uint64_t p) { return crd[p] >= extent; });
+    if (wrong != saturated)
+      return refuse("level {}: coordinate {} at position {} is not below the extent {} of mode {}", l, crd[wrong],
+                    wrong, extent, tensor_.format.mode_order[l]);
+    return {};
+  }
+
+  Expected<void> singleton(std::size_t l) {
+    if (tensor_.levels[l].pos.size_bytes()) return refuse("level {} is a singleton but has a pos array", l);
+    if (auto done = width(l); !done) return done;
+    if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, positions_, tensor_.format.levels[l].crd_bits); !done)
+      return done;
+    return range(l);
+  }
+
+  Expected<void> compressed(std::size_t l) {
+    const Level& level = tensor_.format.levels[l];
+    if (auto done = width(l); !done) return done;
+    if (positions_ == saturated) return refuse("level {}: the dense levels above have more than 2^64 positions", l);
+    if (auto done = exact_size(l, "pos", tensor_.levels[l].pos, positions_ + 1, level.pos_bits); !done) return done;
+    const Indices pos(tensor_.levels[l].pos, level.pos_bits);
+    if (pos[0] != 0) return refuse("level {}: pos begins with {} instead of 0", l, pos[0]);
+    std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
+    if (wrong != saturated)
+      return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
+    const std::uint64_t total = pos[positions_];
+    if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, total, level.crd_bits); !done) return done;
+    if (auto done = range(l); !done) return done;
+
+    // Order is that of the whole chain of a nonunique level, whose singletons have the same positions.
+    std::size_t last = l;
+    if (level.kind == LevelKind::compressed_nonunique)
+      while (last + 1 < tensor_.order() && tensor_.format.levels[last + 1].kind == LevelKind::singleton) ++last;
+    std::vector<Indices> crd;
+    for (std::size_t c = l; c <= last; ++c) {
+      const Level& chained = tensor_.format.levels[c];
+      if (auto done = exact_size(c, "crd", tensor_.levels[c].crd, total, chained.crd_bits); !done) return done;
+      crd.emplace_back(tensor_.levels[c].crd, chained.crd_bits);
+    }
+    auto not_above = [&](std::uint64_t p) {  // whether position p + 1 is not lexicographically above position p
+      for (const Indices& coordinates : crd)
+        if (coordinates[p] != coordinates[p + 1]) return coordinates[p] > coordinates[p + 1];
+      return true;
+    };
+    const Blocks blocks(total, resources_.threads);
+    std::vector<std::uint64_t> found(blocks.number, saturated);
+    for_blocks(resources_.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+      // The first fiber that ends behind `begin`; from there fiber ends are passed one by one.
+      std::uint64_t low = 0;
+      for (std::uint64_t high = positions_; low < high;) {
+        std::uint64_t middle = low + (high - low) / 2;
+        if (pos[middle + 1] > begin)
+          high = middle;
+        else
+          low = middle + 1;
+      }
+      std::uint64_t fiber = low;
+      for (std::uint64_t p = begin; p < end && p + 1 < total; ++p) {
+        while (pos[fiber + 1] <= p) ++fiber;
+        if (p + 1 < pos[fiber + 1] && not_above(p)) {
+          found[block] = p + 1;
+          return;
+        }
+      }
+    });
+    for (std::uint64_t p : found)
+      if (p != saturated)
+        return refuse("level {}: the entry at position {} repeats or precedes the one before it in its fiber "
+                      "(coordinates {} and {})",
+                      l, p, crd[0][p - 1], crd[0][p]);
+    positions_ = total;
+    return {};
+  }
+
+  Expected<void> values() const {
+    const std::uint64_t bytes = scalar_bytes(tensor_.format.scalar);
+    if (!strided()) {
+      if (tensor_.values.size_bytes() != saturating_product(positions_, bytes))
+        return refuse("{} bytes of values, but {} stored entries of {} bytes", tensor_.values.size_bytes(), positions_,
+                      bytes);
+      return {};
+    }
+    if (positions_ == 0) return {};
+    // Strides may be negative, as wrapped unsigned numbers: the reach in both directions must stay inside.
+    Wide lowest = tensor_.offset;
+    Wide highest = tensor_.offset;
+    for (std::size_t l = 0; l < tensor_.order(); ++l) {
+      Wide reach = static_cast<Wide>(static_cast<std::int64_t>(tensor_.levels[l].stride)) *
+                       static_cast<Wide>(tensor_.extent_of_level(l) - 1);
+      (reach < 0 ? lowest : highest) += reach;
+    }
+    if (lowest < 0 || highest >= static_cast<Wide>(tensor_.values.size_bytes() / bytes))
+      return refuse("its strides reach outside of the {} bytes of values", tensor_.values.size_bytes());
+    return {};
+  }
+
+  /// Every position of a compressed level must lead to a stored entry: empty subtrees would be driven for nothing and
+  /// counted as distinct coordinates.
+  Expected<void> leaves() const {
+    const Leaves below(tensor_);
+    for (std::size_t l = 0; l + 1 < tensor_.order(); ++l) {
+      if (tensor_.format.levels[l].kind == LevelKind::dense) continue;
+      std::uint64_t wrong = first_wrong(tensor_.positions(l), resources_, [&](std::uint64_t p) {
+        return below.begin(l, p) == below.begin(l, p + 1);
+      });
+      if (wrong != saturated) return refuse("level {}: position {} has no stored entry below it", l, wrong);
+    }
+    return {};
+  }
+
+  const Tensor& tensor_;
+  const Resources& resources_;
+  std::string_view name_;
+  std::uint64_t positions_ = 1;
+};
+
+}  // namespace
+
+Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  return Verification(tensor, resources, name).run();
+}
+
+}  // namespace weft
