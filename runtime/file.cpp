@@ -1,0 +1,95 @@
+// Tensor files by extension.
+#include "weft/file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "runtime/file_formats.h"
+
+namespace weft {
+
+namespace {
+
+enum class Kind { tns, mtx, npy };
+
+struct Extension {
+  Kind kind;
+  Compression compression;
+};
+
+bool take_suffix(std::string& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.resize(text.size() - suffix.size());
+  return true;
+}
+
+Expected<Extension> extension_of(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  Compression compression = Compression::none;
+  if (take_suffix(name, ".gz")) {
+    compression = Compression::gzip;
+  } else if (take_suffix(name, ".zst")) {
+    compression = Compression::zstandard;
+  }
+  if (take_suffix(name, ".tns")) return Extension{Kind::tns, compression};
+  if (take_suffix(name, ".mtx")) return Extension{Kind::mtx, compression};
+  if (take_suffix(name, ".npy") && compression == Compression::none) return Extension{Kind::npy, compression};
+  return input_error(path +
+                     ": unknown extension; weft knows .tns and .mtx, both also with .gz or .zst behind, and .npy");
+}
+
+/// Equal but for index widths, which are the builder's choice: a request for 32 bits is one for at least 32.
+bool same_layout(const Format& have, const Format& wanted) {
+  return have.scalar == wanted.scalar && have.mode_order == wanted.mode_order &&
+         std::equal(have.levels.begin(), have.levels.end(), wanted.levels.begin(), wanted.levels.end(),
+                    [](const Level& a, const Level& b) {
+                      return a.kind == b.kind && a.strided == b.strided && a.pos_bits >= b.pos_bits &&
+                             a.crd_bits >= b.crd_bits;
+                    });
+}
+
+}  // namespace
+
+std::unexpected<Error> file_error(const FileRequest& request, std::string_view reason) {
+  std::string message = request.path + ": " + std::string(reason);
+  if (!request.name.empty()) message += " (operand " + std::string(request.name) + ")";
+  return input_error(std::move(message));
+}
+
+Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
+                             std::string_view name, ReadTimes* times) {
+  const Expected<Extension> extension = extension_of(path);
+  if (!extension) return std::unexpected(extension.error());
+  ReadTimes unused;
+  const FileRequest request{.path = path,
+                            .compression = extension->compression,
+                            .options = options,
+                            .resources = resources,
+                            .name = name,
+                            .times = times != nullptr ? times : &unused};
+  *request.times = ReadTimes();
+  Expected<Tensor> tensor = extension->kind == Kind::tns   ? read_tns(request)
+                            : extension->kind == Kind::mtx ? read_mtx(request)
+                                                           : read_npy(request);
+  if (!tensor || !options.format || same_layout(tensor->format, *options.format)) return tensor;
+  return convert(*tensor, *options.format, resources, name);
+}
+
+Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
+                            std::string_view name) {
+  const Expected<Extension> extension = extension_of(path);
+  if (!extension) return std::unexpected(extension.error());
+  switch (extension->kind) {
+    case Kind::tns:
+      return write_tns(tensor, path, extension->compression, resources, name);
+    case Kind::mtx:
+      return write_mtx(tensor, path, extension->compression, resources, name);
+    default:
+      return write_npy(tensor, path, resources, name);
+  }
+}
+
+}  // namespace weft

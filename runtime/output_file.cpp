@@ -1,0 +1,122 @@
+#include "runtime/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+namespace weft {
+
+struct OutputFile::State {
+  std::string path;
+  std::string temporary;
+  int descriptor = -1;
+  ZSTD_CCtx* zstandard = nullptr;
+  std::string compressed;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    ZSTD_freeCCtx(zstandard);
+    if (descriptor >= 0) ::close(descriptor);
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+  }
+  std::unexpected<Error> failure(int code) const {
+    const bool exhausted = code == ENOSPC || code == EDQUOT || code == EFBIG;
+    return fail(exhausted ? ErrorKind::resource : ErrorKind::input,
+                "cannot write " + path + ": " + std::generic_category().message(code));
+  }
+  Expected<void> write_all(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), std::size_t{1} << 26));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return failure(errno);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+  Expected<void> compress(std::string_view bytes, ZSTD_EndDirective directive) {
+    ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
+    for (;;) {
+      ZSTD_outBuffer output{compressed.data(), compressed.size(), 0};
+      const std::size_t left = ZSTD_compressStream2(zstandard, &output, &input, directive);
+      if (ZSTD_isError(left) != 0) {
+        return resource_error("cannot compress " + path + ": " + ZSTD_getErrorName(left));
+      }
+      if (Expected<void> written = write_all({compressed.data(), output.pos}); !written) return written;
+      if (directive == ZSTD_e_end ? left == 0 : input.pos == input.size) return {};
+    }
+  }
+};
+
+OutputFile::OutputFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::~OutputFile() = default;
+
+Expected<OutputFile> OutputFile::create(const std::string& path, Compression compression) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  struct stat status {};
+  // Told now and not after the work, when the rename would fail.
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return state->failure(EISDIR);
+  for (int attempt = 0; state->descriptor < 0; ++attempt) {
+    std::string temporary = path.substr(0, path.rfind('/') + 1) + ".weft-" + std::to_string(::getpid()) + "-" +
+                            std::to_string(attempt) + ".tmp";
+    state->descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (state->descriptor >= 0) {
+      state->temporary = std::move(temporary);
+    } else if (errno != EEXIST || attempt == 1000) {
+      return state->failure(errno);
+    }
+  }
+  if (compression == Compression::zstandard) {
+    state->zstandard = ZSTD_createCCtx();
+    if (state->zstandard == nullptr) return resource_error("no memory to compress " + path);
+    ZSTD_CCtx_setParameter(state->zstandard, ZSTD_c_checksumFlag, 1);
+    state->compressed.resize(ZSTD_CStreamOutSize());
+  }
+  return OutputFile(std::move(state));
+}
+
+Expected<void> OutputFile::write(std::string_view bytes) {
+  return state_->zstandard != nullptr ? state_->compress(bytes, ZSTD_e_continue) : state_->write_all(bytes);
+}
+
+Expected<void> OutputFile::finish() {
+  if (state_->zstandard != nullptr) {
+    if (Expected<void> done = state_->compress({}, ZSTD_e_end); !done) return done;
+  }
+  // Some file systems report a full disk only here.
+  if (::close(std::exchange(state_->descriptor, -1)) != 0) return state_->failure(errno);
+  if (std::rename(state_->temporary.c_str(), state_->path.c_str()) != 0) return state_->failure(errno);
+  state_->temporary.clear();
+  return {};
+}
+
+Expected<std::string> gzip_member(std::string_view text) {
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    return resource_error("no memory to compress");
+  }
+  std::string member(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<unsigned char*>(member.data());
+  stream.avail_out = static_cast<uInt>(member.size());
+  const int status = deflate(&stream, Z_FINISH);
+  member.resize(member.size() - stream.avail_out);
+  deflateEnd(&stream);
+  if (status != Z_STREAM_END) return internal_error("deflate did not end within its own bound");
+  return member;
+}
+
+}  // namespace weft

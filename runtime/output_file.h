@@ -1,0 +1,37 @@
+// OutputFile: a file that gets its name only when it is complete.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/byte_source.h"
+#include "weft/error.h"
+
+namespace weft {
+
+/// Bytes written to a temporary name in the directory of `path`. Unless finish() succeeds, destruction removes the
+/// temporary and leaves what `path` held before untouched. Belongs to one thread at a time.
+class OutputFile {
+ public:
+  /// zstandard: what is written is compressed, as one frame. gzip: the caller writes finished gzip members
+  /// (gzip_member), which several threads can make at the same time.
+  static Expected<OutputFile> create(const std::string& path, Compression compression);
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
+  ~OutputFile();
+
+  Expected<void> write(std::string_view bytes);
+  /// Renames the temporary to `path`, which is replaced if it exists.
+  Expected<void> finish();
+
+ private:
+  struct State;
+  explicit OutputFile(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// The text as one gzip member. Resource error if there is no memory.
+Expected<std::string> gzip_member(std::string_view text);
+
+}  // namespace weft
