@@ -1,0 +1,82 @@
+#include "engine/cache/entry.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include <xxhash.h>
+
+namespace weft {
+namespace {
+
+// Entries hold machine code of this machine, so the header is in its byte order; the magic read in another byte order
+// does not match.
+struct Header {
+  std::array<char, 8> magic = {'w', 'e', 'f', 't', '-', 'o', 'b', 'j'};
+  std::uint32_t version = entry_version;
+  std::uint32_t byte_order = 0x01020304;
+  std::uint64_t key_bytes = 0;
+  std::uint64_t content_bytes = 0;
+  std::uint64_t checksum = 0;
+};
+static_assert(sizeof(Header) == 40);
+
+constexpr std::string_view suffix = ".weft";
+constexpr std::string_view digits = "0123456789abcdef";
+
+std::uint64_t checksum(const Header& header, std::string_view key_and_contents) {
+  const std::array<std::uint64_t, 2> sizes = {header.key_bytes, header.content_bytes};
+  const XXH64_hash_t seed = XXH3_64bits(sizes.data(), sizeof(sizes));
+  return XXH3_64bits_withSeed(key_and_contents.data(), key_and_contents.size(), seed);
+}
+
+}  // namespace
+
+std::string entry_name(std::string_view key) {
+  const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
+  std::string name;
+  for (const std::uint64_t half : {std::uint64_t{hash.high64}, std::uint64_t{hash.low64}})
+    for (int shift = 60; shift >= 0; shift -= 4) name += digits[(half >> shift) & 15];
+  name += suffix;
+  return name;
+}
+
+bool is_entry_name(std::string_view name) {
+  return name.size() == 32 + suffix.size() && name.ends_with(suffix) &&
+         name.substr(0, 32).find_first_not_of(digits) == std::string_view::npos;
+}
+
+std::uint64_t entry_size(std::uint64_t key_bytes, std::uint64_t content_bytes) {
+  return sizeof(Header) + key_bytes + content_bytes;
+}
+
+std::string pack_entry(std::string_view key, std::string_view contents) {
+  Header header;
+  header.key_bytes = key.size();
+  header.content_bytes = contents.size();
+  std::string file(sizeof(Header), '\0');
+  file.reserve(entry_size(key.size(), contents.size()));
+  file += key;
+  file += contents;
+  header.checksum = checksum(header, std::string_view(file).substr(sizeof(Header)));
+  std::memcpy(file.data(), &header, sizeof(Header));
+  return file;
+}
+
+std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key) {
+  if (file.size() < sizeof(Header)) return std::unexpected("truncated header");
+  Header header;
+  std::memcpy(&header, file.data(), sizeof(Header));
+  const Header ours;
+  if (header.magic != ours.magic || header.byte_order != ours.byte_order) return std::unexpected("not a weft entry");
+  if (header.version != ours.version) return std::unexpected("written by another version");
+  const std::string_view rest = file.substr(sizeof(Header));
+  // Compared one by one: their sum could wrap around.
+  if (header.key_bytes > rest.size() || header.content_bytes != rest.size() - header.key_bytes)
+    return std::unexpected("truncated or extended");
+  if (header.checksum != checksum(header, rest)) return std::unexpected("checksum differs");
+  if (rest.substr(0, header.key_bytes) != key) return std::unexpected("holds another key of the same hash");
+  return std::string(rest.substr(header.key_bytes));
+}
+
+}  // namespace weft
