@@ -1,0 +1,13 @@
+#include "engine/network/names.h"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+TEST_CASE("names are letters, digits and '_', not starting with a digit") {
+  for (const char* good : {"A", "a1", "_", "_1", "Row_2", "zZ"}) CHECK_MESSAGE(is_name(good), good);
+  for (const char* bad : {"", "1", "1a", "a b", "a-b", "a.1", "\xc3\xa9", "a\xff", " a"}) {
+    CHECK_MESSAGE(!is_name(bad), bad);
+  }
+  static_assert(is_name("k") && !is_name("2k"));
+}
