@@ -1,0 +1,365 @@
+#include "engine/lower/forest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t mebibyte = 1 << 20;
+constexpr std::uint64_t l2_bytes = 1 * mebibyte;   // rows gathered from beyond it are worth a prefetch
+constexpr std::uint64_t l3_bytes = 32 * mebibyte;  // and further ahead when they come from memory
+
+/// An access of one statement and how many of its levels are bound.
+struct Cursor {
+  const NestAccess* access = nullptr;
+  loop::AccessId id = 0;
+  std::uint32_t statement = 0;  ///< of the nest
+  std::uint32_t factor = 0;     ///< meaningless for targets
+  bool is_target = false;
+};
+
+/// Levels bound so far, by cursor. A value: every branch of the forest continues from its parent's.
+using BoundLevels = std::vector<std::size_t>;
+
+struct WorkspaceLife {
+  loop::StorageId storage = 0;
+  std::size_t depth = 0;  ///< loops around its With
+  std::size_t first = 0;  ///< statement that writes it first
+  std::size_t last = 0;   ///< statement that reads it last
+};
+
+/// A step with the level it binds.
+struct LevelStep {
+  loop::Step step;
+  const Cursor* cursor = nullptr;
+  LevelKind kind = LevelKind::dense;
+};
+
+class ForestBuilder {
+ public:
+  ForestBuilder(const Nest& nest, const Network& network) : nest_(nest), network_(network) {
+    add_storages();
+    add_accesses();
+    find_lives();
+  }
+
+  LoweredNest build() {
+    lowered_.program.name = nest_.storages[nest_.statements.back().target.storage].storage.name;
+    lowered_.program.body = block({0, nest_.statements.size()}, 0, BoundLevels(cursors_.size(), 0));
+    for (std::size_t number = 0; number < cursors_.size(); ++number) {
+      loop::Access& access = lowered_.program.accesses[cursors_[number].id];
+      access.indices.clear();
+      for (const IndexId index : cursors_[number].access->indices) access.indices.push_back(index_of(index));
+    }
+    return std::move(lowered_);
+  }
+
+ private:
+  void add_storages() {
+    for (const NestStorage& storage : nest_.storages) {
+      lowered_.program.storages.push_back(storage.storage);
+      lowered_.tensors.push_back(storage.tensor);
+      names_.insert(storage.storage.name);
+    }
+  }
+
+  std::string access_name(loop::StorageId storage) {
+    const std::string& name = nest_.storages[storage].storage.name;
+    if (uses_[storage] == 1) return name;
+    std::string numbered;
+    do {
+      numbered = fmt::format("{}.{}", name, ++named_[storage]);
+    } while (names_.contains(numbered));
+    return numbered;
+  }
+
+  void add_access(const NestAccess& access, std::uint32_t statement, std::uint32_t factor, bool is_target) {
+    const bool is_workspace = nest_.storages[access.storage].storage.role == loop::Role::workspace;
+    const auto known = workspace_access_.find(access.storage);
+    loop::AccessId id = 0;
+    if (is_workspace && known != workspace_access_.end()) {
+      id = known->second;
+    } else {
+      id = static_cast<loop::AccessId>(lowered_.program.accesses.size());
+      lowered_.program.accesses.push_back({is_workspace ? nest_.storages[access.storage].storage.name
+                                                        : access_name(access.storage),
+                                           access.storage,
+                                           {}});
+      if (is_workspace) workspace_access_[access.storage] = id;
+    }
+    cursors_.push_back({&access, id, statement, factor, is_target});
+  }
+
+  void add_accesses() {
+    uses_.assign(nest_.storages.size(), 0);
+    named_.assign(nest_.storages.size(), 0);
+    for (const NestStatement& statement : nest_.statements) {
+      ++uses_[statement.target.storage];
+      for (const NestAccess& factor : statement.factors) ++uses_[factor.storage];
+    }
+    for (std::uint32_t number = 0; number < nest_.statements.size(); ++number) {
+      const NestStatement& statement = nest_.statements[number];
+      for (std::uint32_t factor = 0; factor < statement.factors.size(); ++factor) {
+        add_access(statement.factors[factor], number, factor, false);
+      }
+      add_access(statement.target, number, 0, true);
+    }
+  }
+
+  void find_lives() {
+    for (loop::StorageId storage = 0; storage < nest_.storages.size(); ++storage) {
+      if (nest_.storages[storage].storage.role != loop::Role::workspace) continue;
+      WorkspaceLife life{storage, 0, nest_.statements.size(), 0};
+      for (const Cursor& cursor : cursors_) {
+        if (cursor.access->storage != storage) continue;
+        life.first = std::min<std::size_t>(life.first, cursor.statement);
+        life.last = std::max<std::size_t>(life.last, cursor.statement);
+      }
+      life.depth = shared_loops(nest_.statements, life.first, life.last);
+      lives_.push_back(life);
+    }
+  }
+
+  loop::IndexId index_of(IndexId index) {
+    const auto [place, is_new] = indices_.try_emplace(index, static_cast<loop::IndexId>(lowered_.indices.size()));
+    if (is_new) {
+      // Indices of different assignments may have one name.
+      std::string name = network_.indices[index].name;
+      for (int number = 2; std::ranges::find(lowered_.program.indices, name) != lowered_.program.indices.end();
+           ++number) {
+        name = fmt::format("{}_{}", network_.indices[index].name, number);
+      }
+      lowered_.program.indices.push_back(std::move(name));
+      lowered_.indices.push_back(index);
+    }
+    return place->second;
+  }
+
+  /// The statements of `range` share their first `depth` loops.
+  loop::Block block(StatementRange range, std::size_t depth, const BoundLevels& bound) {
+    std::vector<WorkspaceLife> lives;
+    for (const WorkspaceLife& life : lives_) {
+      if (life.depth == depth && range.begin <= life.first && life.last < range.end) lives.push_back(life);
+    }
+    return block_with(range, depth, bound, std::move(lives));
+  }
+
+  loop::Block block_with(StatementRange range, std::size_t depth, const BoundLevels& bound,
+                         std::vector<WorkspaceLife> lives) {
+    loop::Block result;
+    for (std::size_t begin = range.begin; begin < range.end;) {
+      StatementRange group{begin, group_end(begin, depth)};
+      const auto opened = std::ranges::find_if(lives, [&](const WorkspaceLife& life) {
+        return group.begin <= life.first && life.first < group.end;
+      });
+      if (opened == lives.end()) {
+        result.push_back(statement(group, depth, bound));
+        begin = group.end;
+        continue;
+      }
+      // A workspace that is first written inside but read later lives on: this one then lives as long.
+      const WorkspaceLife with = *opened;
+      lives.erase(opened);
+      StatementRange live{group.begin, group_end(with.last, depth)};
+      std::vector<WorkspaceLife> inner;
+      for (bool grew = true; grew;) {
+        grew = false;
+        for (const WorkspaceLife& life : lives) {
+          if (life.first < live.end && life.last >= live.end) {
+            live.end = group_end(life.last, depth);
+            grew = true;
+          }
+        }
+      }
+      for (const WorkspaceLife& life : lives) {
+        if (life.first >= live.begin && life.last < live.end) inner.push_back(life);
+      }
+      std::erase_if(lives, [&](const WorkspaceLife& life) { return life.first < live.end; });
+      result.push_back({loop::With{with.storage, block_with(live, depth, bound, std::move(inner))}});
+      begin = live.end;
+    }
+    return result;
+  }
+
+  /// The end of the group of statements that share the loop at `depth` with `begin`.
+  std::size_t group_end(std::size_t begin, std::size_t depth) const {
+    std::size_t end = begin + 1;
+    while (end < nest_.statements.size() && nest_.statements[end].fused > depth) ++end;
+    return end;
+  }
+
+  loop::Statement statement(StatementRange group, std::size_t depth, const BoundLevels& bound) {
+    if (nest_.statements[group.begin].loops.size() == depth) return {accumulate(group.begin)};
+    return {loop_over(group, depth, bound)};
+  }
+
+  loop::Accumulate accumulate(std::size_t number) {
+    const NestStatement& statement = nest_.statements[number];
+    loop::Accumulate result;
+    for (const Cursor& cursor : cursors_) {
+      if (cursor.statement != number) continue;
+      if (cursor.is_target) {
+        result.target = cursor.id;
+      } else {
+        result.factors.push_back(cursor.id);
+      }
+    }
+    result.negative = statement.coefficient == -1;
+    if (statement.coefficient != 1 && statement.coefficient != -1) {
+      result.coefficient = static_cast<std::uint32_t>(lowered_.coefficients.size());
+      lowered_.coefficients.push_back(statement.coefficient);
+    }
+    return result;
+  }
+
+  loop::For loop_over(StatementRange group, std::size_t depth, const BoundLevels& before) {
+    const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
+    const IndexId index = loops[depth];
+    loop::For result;
+    result.index = index_of(index);
+    BoundLevels bound = before;
+    const std::vector<LevelStep> steps = bind(group, depth, bound);
+    for (const LevelStep& step : steps) result.steps.push_back(step.step);
+    result.marks = marks(group, depth, steps);
+    result.body = block(group, depth + 1, bound);
+    return result;
+  }
+
+  /// The steps of the loop at `depth` of a group; advances `bound` past the levels they bind.
+  std::vector<LevelStep> bind(StatementRange group, std::size_t depth, BoundLevels& bound) const {
+    const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
+    const IndexId index = loops[depth];
+    const Intersection* intersection = intersection_of(group, index);
+    std::vector<LevelStep> steps;
+    for (std::size_t number = 0; number < cursors_.size(); ++number) {
+      const Cursor& cursor = cursors_[number];
+      if (cursor.statement < group.begin || cursor.statement >= group.end || !is_live(cursor, depth)) continue;
+      const std::vector<IndexId>& indices = cursor.access->indices;
+      std::size_t& level = bound[number];
+      if (level == indices.size() || indices[level] != index) continue;
+      bool is_late = false;
+      while (level < indices.size() && is_bound(loops, depth, indices[level])) {
+        const LevelKind kind = nest_.storages[cursor.access->storage].storage.levels[level].kind;
+        steps.push_back({step(cursor, kind, is_late, intersection), &cursor, kind});
+        is_late = true;
+        ++level;
+      }
+    }
+    // A finger moves along with a driver; without one there is nothing to be carried along.
+    const bool is_driven = std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
+    for (LevelStep& each : steps) {
+      if (!is_driven && each.step.algorithm == loop::Algorithm::gallop) {
+        each.step.algorithm = loop::Algorithm::standard;
+      }
+    }
+    std::ranges::stable_sort(steps, {}, [](const LevelStep& each) { return each.step.use; });
+    return steps;
+  }
+
+  static bool is_bound(const std::vector<IndexId>& loops, std::size_t depth, IndexId index) {
+    const auto end = loops.begin() + static_cast<std::ptrdiff_t>(depth) + 1;
+    return std::find(loops.begin(), end, index) != end;
+  }
+
+  /// A workspace is bound by loops inside its With only.
+  bool is_live(const Cursor& cursor, std::size_t depth) const {
+    const auto life = std::ranges::find(lives_, cursor.access->storage, &WorkspaceLife::storage);
+    return life == lives_.end() || life->depth <= depth;
+  }
+
+  const Intersection* intersection_of(StatementRange group, IndexId index) const {
+    for (std::size_t number = group.begin; number < group.end; ++number) {
+      for (const Intersection& each : nest_.statements[number].intersections) {
+        if (each.index == index) return &each;
+      }
+    }
+    return nullptr;
+  }
+
+  loop::Step step(const Cursor& cursor, LevelKind kind, bool is_late, const Intersection* intersection) const {
+    if (cursor.is_target) return {loop::Use::insert, cursor.id};
+    if (kind == LevelKind::dense || is_late) return {loop::Use::locate, cursor.id};
+    if (!intersection) return {loop::Use::drive, cursor.id};
+    const std::uint32_t origin = nest_.statements[cursor.statement].origin;
+    for (const Intersection::Part& part : intersection->parts) {
+      if (part.statement != origin || part.factor != cursor.factor) continue;
+      if (part.drive) return {loop::Use::drive, cursor.id};
+      return {loop::Use::locate, cursor.id, part.gallop ? loop::Algorithm::gallop : loop::Algorithm::standard};
+    }
+    return {loop::Use::locate, cursor.id};
+  }
+
+  loop::Marks marks(StatementRange group, std::size_t depth, const std::vector<LevelStep>& steps) const {
+    loop::Marks result;
+    const NestStatement& first = nest_.statements[group.begin];
+    const IndexId index = first.loops[depth];
+    const bool is_innermost = group.end - group.begin == 1 && depth + 1 == first.loops.size();
+    const bool is_dense =
+        std::ranges::all_of(steps, [](const LevelStep& step) { return step.kind == LevelKind::dense; });
+    result.vector = is_innermost && is_dense && first.vector == index;
+    if (depth == 0) result.parallel = parallel_targets(group, index);
+    if (!is_dense) result.prefetch = prefetch_distance(steps);
+    return result;
+  }
+
+  std::vector<loop::ParallelTarget> parallel_targets(StatementRange group, IndexId index) const {
+    std::vector<loop::ParallelTarget> targets;
+    if (nest_.root == RootReduction::serial) return targets;
+    for (std::size_t number = group.begin; number < group.end; ++number) {
+      const NestAccess& target = nest_.statements[number].target;
+      if (nest_.storages[target.storage].storage.role != loop::Role::output) continue;
+      const bool owns_rows = first_level_of(target, index) < target.indices.size();
+      const loop::ParallelTarget mark{target.storage,
+                                      owns_rows ? loop::Reduction::owner : loop::Reduction::private_copies};
+      if (std::ranges::find(targets, mark) == targets.end()) targets.push_back(mark);
+    }
+    return targets;
+  }
+
+  /// For the dense inputs whose rows a sparse loop gathers: by the bytes they are gathered from.
+  std::uint32_t prefetch_distance(const std::vector<LevelStep>& steps) const {
+    std::uint64_t most = 0;
+    const bool is_driven = std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
+    for (const LevelStep& each : steps) {
+      const loop::Storage& storage = nest_.storages[each.cursor->access->storage].storage;
+      const bool is_dense_input =
+          storage.role == loop::Role::input &&
+          std::ranges::all_of(storage.levels, [](const Level& level) { return level.kind == LevelKind::dense; });
+      if (is_dense_input) most = std::max(most, bytes_of(*each.cursor->access, storage.scalar));
+    }
+    if (!is_driven || most <= l2_bytes) return 0;
+    return most <= l3_bytes ? 12 : 24;
+  }
+
+  std::uint64_t bytes_of(const NestAccess& access, Scalar scalar) const {
+    std::uint64_t bytes = scalar_bytes(scalar);
+    for (const IndexId index : access.indices) {
+      const std::uint64_t extent = network_.indices[index].extent;
+      if (extent == 0) return 0;
+      if (bytes > std::numeric_limits<std::uint64_t>::max() / extent) return std::numeric_limits<std::uint64_t>::max();
+      bytes *= extent;
+    }
+    return bytes;
+  }
+
+  const Nest& nest_;
+  const Network& network_;
+  LoweredNest lowered_;
+  std::vector<Cursor> cursors_;
+  std::vector<WorkspaceLife> lives_;
+  std::map<IndexId, loop::IndexId> indices_;
+  std::map<loop::StorageId, loop::AccessId> workspace_access_;
+  std::vector<std::uint32_t> uses_, named_;  // by storage: accesses, and how many have a name yet
+  std::set<std::string> names_;              // of storages
+};
+
+}  // namespace
+
+LoweredNest forest(const Nest& nest, const Network& network) { return ForestBuilder(nest, network).build(); }
+
+}  // namespace weft

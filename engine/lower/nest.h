@@ -1,0 +1,66 @@
+// Nest: one root loop nest of a schedule, every access resolved to a storage and its indices in storage order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/loop/program.h"
+#include "engine/plan/schedule.h"
+
+namespace weft {
+
+/// A storage of the nest. `indices` are those of its levels where the storage is a workspace (a workspace is accessed
+/// with one list of indices only); empty for inputs and outputs, whose accesses may differ.
+struct NestStorage {
+  loop::Storage storage;
+  std::uint32_t tensor = ~0u;  ///< position in Schedule::tensors; ~0u for workspaces
+  std::vector<IndexId> indices;
+  bool operator==(const NestStorage&) const = default;
+};
+
+struct NestAccess {
+  loop::StorageId storage = 0;
+  std::vector<IndexId> indices;  ///< level by level
+  bool operator==(const NestAccess&) const = default;
+};
+
+struct NestStatement {
+  NestAccess target;
+  std::vector<NestAccess> factors;
+  double coefficient = 1;
+  std::vector<IndexId> loops;  ///< outermost first
+  std::uint32_t fused = 0;     ///< loops shared with the statement before
+  std::optional<IndexId> vector;
+  std::vector<Intersection> intersections;  ///< parts count statements as `origin` does
+  std::uint32_t origin = ~0u;               ///< statement of the schedule; ~0u where lowering added it
+  bool operator==(const NestStatement&) const = default;
+};
+
+struct Nest {
+  std::vector<NestStorage> storages;
+  std::vector<NestStatement> statements;
+  RootReduction root = RootReduction::serial;
+  bool operator==(const Nest&) const = default;
+};
+
+/// A run of statements that share a loop nest, [begin, end) of Nest::statements or Schedule::statements.
+struct StatementRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const StatementRange&) const = default;
+};
+
+/// How many loops all statements from `first` to `last` share: the least `fused` after `first`.
+std::size_t shared_loops(const std::vector<NestStatement>& statements, std::size_t first, std::size_t last);
+
+/// The levels of an access that can be bound only by the loop over `index` when all other indices are bound already
+/// start here; the order of the access if it has no such level.
+std::size_t first_level_of(const NestAccess& access, IndexId index);
+
+/// The nests of a schedule in the order they run. Internal errors where the schedule is no schedule: a loop missing,
+/// shared loops that differ, an intermediate without producer. Unsupported: a result that is not dense.
+Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network);
+
+}  // namespace weft

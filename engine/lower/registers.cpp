@@ -1,0 +1,123 @@
+#include "engine/lower/registers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+/// Half of the 32 registers of 64 bytes: the other half is for the factors of the innermost loop.
+constexpr std::uint64_t register_bytes = 1024;
+
+std::uint64_t row_bytes(const Network& network, IndexId index, Scalar scalar) {
+  const std::uint64_t extent = network.indices[index].extent;
+  return extent > register_bytes ? register_bytes + 1 : extent * scalar_bytes(scalar);
+}
+
+bool has(const NestAccess& access, IndexId index) { return first_level_of(access, index) < access.indices.size(); }
+
+bool is_row_workspace(const Nest& nest, const NestAccess& access, IndexId vector) {
+  const NestStorage& storage = nest.storages[access.storage];
+  return storage.storage.role == loop::Role::workspace && storage.indices == std::vector<IndexId>{vector};
+}
+
+/// Rows that are in registers anyway.
+std::uint64_t bytes_in_rows(const Nest& nest, const Network& network) {
+  std::uint64_t bytes = 0;
+  for (const NestStatement& statement : nest.statements) {
+    if (statement.vector && is_row_workspace(nest, statement.target, *statement.vector)) {
+      bytes += row_bytes(network, *statement.vector, nest.storages[statement.target.storage].storage.scalar);
+    }
+  }
+  return bytes;
+}
+
+bool is_dense_inside(const Nest& nest, const NestStatement& statement, IndexId vector) {
+  auto dense = [&](const NestAccess& access) {
+    const std::vector<Level>& levels = nest.storages[access.storage].storage.levels;
+    return std::all_of(levels.begin() + static_cast<std::ptrdiff_t>(first_level_of(access, vector)), levels.end(),
+                       [](const Level& level) { return level.kind == LevelKind::dense; });
+  };
+  return dense(statement.target) && std::ranges::all_of(statement.factors, dense);
+}
+
+/// The outermost of the loops directly around the vector loop that the target does not have; the depth of the vector
+/// loop itself if there is none.
+std::size_t first_reduction(const NestStatement& statement) {
+  std::size_t depth = statement.loops.size() - 1;
+  while (depth > 1 && !has(statement.target, statement.loops[depth - 1])) --depth;
+  return depth;
+}
+
+bool wants_row(const Nest& nest, std::size_t number) {
+  const NestStatement& statement = nest.statements[number];
+  if (!statement.vector || statement.loops.size() < 3 || statement.loops.back() != *statement.vector) return false;
+  if (!has(statement.target, *statement.vector) || is_row_workspace(nest, statement.target, *statement.vector)) {
+    return false;
+  }
+  const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
+  const bool is_alone = std::max<std::size_t>(statement.fused, after) < statement.loops.size();
+  return is_alone && is_dense_inside(nest, statement, *statement.vector) &&
+         first_reduction(statement) + 1 < statement.loops.size();
+}
+
+std::string row_name(const Nest& nest, const std::string& target) {
+  std::set<std::string> used;
+  for (const NestStorage& storage : nest.storages) used.insert(storage.storage.name);
+  std::string name = target + "_row";
+  for (int number = 2; used.contains(name); ++number) name = fmt::format("{}_row{}", target, number);
+  return name;
+}
+
+/// The end of the group of statements that share the loop at `depth` with `number`.
+std::size_t group_end(const Nest& nest, std::size_t number, std::size_t depth) {
+  std::size_t end = number + 1;
+  while (end < nest.statements.size() && nest.statements[end].fused > depth) ++end;
+  return end;
+}
+
+void give_row(Nest& nest, std::size_t number) {
+  NestStatement& statement = nest.statements[number];
+  const IndexId vector = *statement.vector;
+  const std::size_t depth = first_reduction(statement);
+
+  NestStorage row;
+  row.storage.name = row_name(nest, nest.storages[statement.target.storage].storage.name);
+  row.storage.role = loop::Role::workspace;
+  row.storage.scalar = nest.storages[statement.target.storage].storage.scalar;
+  row.storage.levels.resize(1);
+  row.indices = {vector};
+  const NestAccess access{static_cast<loop::StorageId>(nest.storages.size()), {vector}};
+
+  NestStatement copy;
+  copy.target = statement.target;
+  copy.factors = {access};
+  copy.loops.assign(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth));
+  copy.loops.push_back(vector);
+  copy.fused = static_cast<std::uint32_t>(depth);
+  copy.vector = vector;
+  statement.target = access;
+  nest.storages.push_back(std::move(row));
+  const std::size_t end = group_end(nest, number, depth);
+  nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(copy));
+}
+
+}  // namespace
+
+Nest with_register_rows(Nest nest, const Network& network) {
+  std::uint64_t bytes = bytes_in_rows(nest, network);
+  for (std::size_t number = 0; number < nest.statements.size(); ++number) {
+    if (!wants_row(nest, number)) continue;
+    const NestStatement& statement = nest.statements[number];
+    const std::uint64_t row =
+        row_bytes(network, *statement.vector, nest.storages[statement.target.storage].storage.scalar);
+    if (bytes + row > register_bytes) continue;
+    bytes += row;
+    give_row(nest, number);
+  }
+  return nest;
+}
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+// Rows that several loops add to are kept in registers: workspaces the schedule does not speak of.
+#pragma once
+
+#include "engine/lower/nest.h"
+
+namespace weft {
+
+/// Where a statement adds a vector over r to a target under loops that the target does not have, as in
+/// `for i: for k: for r: C[i,r] += A * B`, the row is summed in a workspace of constant extent, which code generation
+/// keeps in registers: `for i: with c[r]: { for k: for r: c += A * B; for r: C += c }`. The root loop stays outermost.
+/// Only while all such rows of the nest fit into the registers together.
+Nest with_register_rows(Nest nest, const Network& network);
+
+}  // namespace weft
