@@ -102,6 +102,7 @@ class IndexNotationParser {
     const auto part = parse_product(0, inside_parentheses);
     if (!part) return std::unexpected(part.error());
     term_.span.end = tokens_[next_ - 1].span.end;
+    if (term_.coefficient == 0) term_.coefficient = 0;  // equal networks print the same text: no -0
     const std::vector<ContractionTree::Node>& nodes = term_.pinned.nodes;
     const std::size_t children = nodes.empty() ? 0 : nodes.back().children.size();
     const bool flat = nodes.size() == children + 1 || nodes.empty();

@@ -100,6 +100,7 @@ std::string print_access(const Network& network, const TensorAccess& access) {
 }
 
 std::string print_number(double value) {
+  if (value == 0) return "0";  // -0 and 0 are equal, so they print alike
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof text, value);  // the shortest text that reads back equal
   return error == std::errc() ? std::string(text, end) : fmt::format("{}", value);
