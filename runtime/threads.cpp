@@ -98,7 +98,9 @@ void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, 
   }
   arena_->start();
   arena_->pinning->note_caller();
-  arena_->arena->execute([&] {
+  // Isolated: while it waits for the last tasks, a thread must not begin one of another for_each, whose caller may hold
+  // a lock that this caller waits for.
+  auto all = [&] {
     // The caller cuts the work itself: with grain 1 every task is stolen singly, which balances unequal chunks.
     tbb::parallel_for(
         tbb::blocked_range<std::size_t>(0, tasks, 1),
@@ -107,7 +109,8 @@ void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, 
           for (std::size_t task = range.begin(); task != range.end(); ++task) body(task, slot);
         },
         tbb::simple_partitioner());
-  });
+  };
+  arena_->arena->execute([&] { tbb::this_task_arena::isolate(all); });
 }
 
 }  // namespace weft

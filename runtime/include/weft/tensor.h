@@ -1,6 +1,7 @@
 // Tensor: a format, extents, and the arrays of its levels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,6 +23,22 @@ struct LevelArrays {
   std::uint64_t stride = 0;  ///< elements, for strided dense levels only
 };
 
+/// Statistics shared by the copies of a tensor; whichever thread asks first sets them, all threads may read and copy.
+class KnownStatistics {
+ public:
+  KnownStatistics() = default;
+  KnownStatistics(const KnownStatistics& other);
+  KnownStatistics& operator=(const KnownStatistics& other);
+  KnownStatistics& operator=(std::nullptr_t);  ///< forgets them, for whoever changes a copied tensor
+  ~KnownStatistics();
+  std::shared_ptr<const Statistics> get() const;
+  /// Sets them unless another thread was faster; returns those that are kept.
+  const Statistics& keep(std::shared_ptr<const Statistics> statistics) const;
+
+ private:
+  mutable std::shared_ptr<const Statistics> pointer_;
+};
+
 /// A stored tensor. A value: copies share the arrays, which are immutable once built. Any number of threads may read.
 ///
 /// A chain `u q q …` (or `s`/`d` followed by `q`) holds one position per distinct tuple of its modes, sorted
@@ -33,7 +50,7 @@ struct Tensor {
   std::vector<LevelArrays> levels;
   Buffer values;                    ///< f64 or f32 as format.scalar says
   std::uint64_t offset = 0;         ///< strided only: element of `values` at coordinate 0, 0, …
-  mutable std::shared_ptr<Statistics> known_statistics;  ///< filled by statistics(); shared by copies made afterwards
+  KnownStatistics known_statistics;  ///< filled by statistics(); shared by copies made afterwards
 
   std::size_t order() const { return extents.size(); }
   std::uint64_t extent_of_level(std::size_t level) const { return extents[format.mode_order[level]]; }

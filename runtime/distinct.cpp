@@ -1,0 +1,278 @@
+#include "runtime/distinct.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+
+#include "runtime/blocks.h"
+#include "runtime/entries.h"
+#include "runtime/extents.h"
+#include "runtime/indices.h"
+#include "runtime/sketch.h"
+
+namespace weft {
+
+std::size_t trailing_dense_levels(const Format& format) {
+  std::size_t count = 0;
+  while (count < format.order() && format.levels[format.order() - 1 - count].kind == LevelKind::dense) ++count;
+  return count;
+}
+
+namespace {
+
+/// The levels 0 … last as a tensor without values; its leaves are the positions of `last`.
+Tensor cut_below(const Tensor& tensor, std::size_t last) {
+  Tensor cut = tensor;
+  cut.values = {};
+  cut.format.levels.resize(last + 1);
+  cut.format.mode_order.resize(last + 1);
+  cut.levels.resize(last + 1);
+  cut.known_statistics = nullptr;
+  return cut;
+}
+
+/// Walks the positions of the last level of a cut tensor and knows the coordinates above.
+class Walk {
+ public:
+  explicit Walk(const Tensor& cut) : leaves_(cut), last_(cut.format.order() - 1) {
+    for (std::size_t l = 0; l <= last_; ++l) {
+      const Level& level = cut.format.levels[l];
+      levels_.push_back({level.kind == LevelKind::dense, cut.extent_of_level(l),
+                         Indices(cut.levels[l].crd, level.crd_bits), cut.positions(l), 0, 0});
+    }
+  }
+  /// Moves to a position and reports whether an ancestor changed. Positions must not fall between calls.
+  bool move_to(std::uint64_t position) {
+    levels_[last_].position = position;
+    if (last_ == 0 || position < levels_[last_ - 1].end) return false;
+    for (std::size_t l = 0; l < last_; ++l) {
+      State& level = levels_[l];
+      if (position < level.end) continue;
+      level.position = leaves_.begin(l, level.position + 1) > position
+                           ? level.position
+                           : (leaves_.begin(l, std::min(level.position + 2, level.positions)) > position
+                                  ? level.position + 1
+                                  : leaves_.position_of(l, level.positions, position));
+      level.end = leaves_.begin(l, level.position + 1);
+    }
+    return true;
+  }
+  std::uint64_t coordinate(std::size_t l) const {
+    const State& level = levels_[l];
+    return level.dense ? level.position % level.extent : level.crd[level.position];
+  }
+  std::uint64_t ancestor(std::size_t l) const { return levels_[l].position; }
+
+ private:
+  struct State {
+    bool dense;
+    std::uint64_t extent;
+    Indices crd;
+    std::uint64_t positions;
+    std::uint64_t position;
+    std::uint64_t end;  ///< first position of the last level behind this ancestor's
+  };
+  Leaves leaves_;
+  std::size_t last_;
+  std::vector<State> levels_;
+};
+
+/// First and last level of the nonunique chain a level belongs to; just the level elsewhere.
+struct Chain {
+  std::size_t first;
+  std::size_t last;
+};
+Chain chain_of(const Format& format, std::size_t level) {
+  std::size_t first = level;
+  while (first > 0 && format.levels[first].kind == LevelKind::singleton) --first;
+  if (format.levels[first].kind != LevelKind::compressed_nonunique) return {level, level};
+  std::size_t last = first;
+  while (last + 1 < format.order() && format.levels[last + 1].kind == LevelKind::singleton) ++last;
+  return {first, last};
+}
+
+std::uint64_t sum(const std::vector<std::uint64_t>& parts) {
+  std::uint64_t total = 0;
+  for (std::uint64_t part : parts) total += part;
+  return total;
+}
+
+}  // namespace
+
+std::uint64_t distinct_prefix(const Tensor& tensor, std::size_t level, const Threads& threads) {
+  const Format& format = tensor.format;
+  const std::uint64_t positions = tensor.positions(level);
+  const Blocks blocks(positions, threads);
+  std::vector<std::uint64_t> counts(blocks.number, 0);
+  if (format.levels[level].kind == LevelKind::dense) {
+    const Leaves leaves(tensor);
+    for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+      for (std::uint64_t p = begin; p < end; ++p) counts[block] += leaves.begin(level, p) < leaves.begin(level, p + 1);
+    });
+    return sum(counts);
+  }
+  const Chain chain = chain_of(format, level);
+  if (level == chain.last) return positions;
+  const Tensor cut = cut_below(tensor, level);
+  for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    Walk walk(cut);
+    std::vector<std::uint64_t> before(level + 1);
+    auto look = [&](std::uint64_t p) {  // the parent's position stands for the levels above the chain
+      walk.move_to(p);
+      bool same = true;
+      for (std::size_t l = chain.first > 0 ? chain.first - 1 : 0; l <= level; ++l) {
+        std::uint64_t now = l < chain.first ? walk.ancestor(l) : walk.coordinate(l);
+        same = same && now == before[l];
+        before[l] = now;
+      }
+      return same;
+    };
+    if (begin > 0) look(begin - 1);
+    for (std::uint64_t p = begin; p < end; ++p) counts[block] += !look(p) || p == 0;
+  });
+  return sum(counts);
+}
+
+namespace {
+
+constexpr std::uint64_t bitmap_limit = std::uint64_t{1} << 24;
+
+/// One set of levels being counted in a pass over the positions of `last`.
+struct Counter {
+  ModeSet levels = 0;
+  bool with_last = false;
+  bool exact = false;
+  Buffer bits;         ///< exact: one bit per coordinate tuple, shared by all threads
+  std::size_t sketch;  ///< else: which sketch of a slot
+};
+
+std::uint64_t hashed(std::size_t level, std::uint64_t coordinate) {
+  return mixed(coordinate + (level + 1) * 0x9E3779B97F4A7C15);
+}
+
+void set_bit(std::span<std::uint64_t> bits, std::uint64_t index) {
+  std::atomic_ref<std::uint64_t> word(bits[index / 64]);
+  const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+  // Most tuples have been seen: a load is far cheaper than a locked operation.
+  if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_relaxed);
+}
+
+void count_pass(const Tensor& tensor, std::size_t last, std::vector<Counter>& counters, const Threads& threads,
+                std::map<ModeSet, DistinctCount>& results) {
+  const Tensor cut = cut_below(tensor, last);
+  std::size_t sketches = 0;
+  for (Counter& counter : counters)
+    if (!counter.exact) counter.sketch = sketches++;
+  std::vector<std::vector<Sketch>> by_slot(threads.count());
+  const Blocks blocks(cut.positions(last), threads);
+  threads.for_each(static_cast<std::size_t>(blocks.number), [&](std::size_t block, unsigned slot) {
+    std::vector<Sketch>& mine = by_slot[slot];
+    mine.resize(sketches);
+    Walk walk(cut);
+    struct Above {
+      std::uint64_t hash = 0;
+      std::uint64_t index = 0;
+    };
+    std::vector<Above> above(counters.size());
+    std::vector<Above> levels(last);
+    auto look_above = [&] {
+      for (std::size_t l = 0; l < last; ++l) levels[l] = {hashed(l, walk.coordinate(l)), walk.coordinate(l)};
+      for (std::size_t n = 0; n < counters.size(); ++n) {
+        above[n] = {};
+        for (std::size_t l = 0; l < last; ++l) {
+          if (!(counters[n].levels >> l & 1)) continue;
+          above[n].index = above[n].index * cut.extent_of_level(l) + levels[l].index;
+          above[n].hash += levels[l].hash;
+        }
+      }
+    };
+    const std::uint64_t last_extent = cut.extent_of_level(last);
+    bool first = true;
+    for (std::uint64_t p = blocks.begin(block); p < blocks.end(block); ++p) {
+      if (walk.move_to(p) || first) look_above();
+      first = false;
+      const std::uint64_t c = walk.coordinate(last);
+      const std::uint64_t hash = hashed(last, c);
+      for (std::size_t n = 0; n < counters.size(); ++n) {
+        Counter& counter = counters[n];
+        if (counter.exact)
+          set_bit(counter.bits.as<std::uint64_t>(),
+                  counter.with_last ? above[n].index * last_extent + c : above[n].index);
+        else  // sums of hashes are mixed again: on grids they are far from independent
+          mine[counter.sketch].add(mixed(above[n].hash + (counter.with_last ? hash : 0)));
+      }
+    }
+  });
+  for (Counter& counter : counters) {
+    if (counter.exact) {
+      std::uint64_t ones = 0;
+      for (std::uint64_t word : counter.bits.as<std::uint64_t>()) ones += static_cast<unsigned>(std::popcount(word));
+      results[counter.levels] = {static_cast<double>(ones), true};
+    } else {
+      Sketch all;
+      for (const auto& sketch : by_slot)
+        if (!sketch.empty()) all.merge(sketch[counter.sketch]);
+      results[counter.levels] = {all.estimate(), false};
+    }
+  }
+}
+
+}  // namespace
+
+std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std::vector<ModeSet>& level_sets,
+                                                 const Threads& threads) {
+  std::map<ModeSet, DistinctCount> results;
+  std::map<std::size_t, std::vector<Counter>> passes;
+  for (ModeSet levels : level_sets) {
+    // Positions of a dense level may be empty; those of the next sparse level below are not.
+    auto last = static_cast<std::size_t>(std::bit_width(levels)) - 1;
+    while (tensor.format.levels[last].kind == LevelKind::dense) ++last;
+    Counter counter{.levels = levels, .with_last = (levels >> last & 1) != 0, .exact = false, .bits = {}, .sketch = 0};
+    std::uint64_t product = 1;
+    for (std::size_t l = 0; l <= last; ++l)
+      if (levels >> l & 1) product = saturating_product(product, tensor.extent_of_level(l));
+    if (product <= bitmap_limit) {
+      auto bits = Buffer::allocate((product + 63) / 64 * 8, Memory{}, "counting distinct coordinates");
+      if (bits) {  // out of memory for a few megabytes: the sketch still answers
+        counter.exact = true;
+        counter.bits = std::move(*bits);
+      }
+    }
+    passes[last].push_back(std::move(counter));
+  }
+  for (auto& [last, counters] : passes) count_pass(tensor, last, counters, threads, results);
+  return results;
+}
+
+void make_consistent(std::vector<double>& values, const std::vector<bool>& exact,
+                     const std::vector<std::uint64_t>& extents) {
+  const auto sets = static_cast<ModeSet>(values.size());
+  auto extent = [&](std::size_t m) { return static_cast<double>(extents[m]); };
+  // What the exact supersets allow.
+  std::vector<double> low(sets, 0);
+  std::vector<double> high(sets, std::numeric_limits<double>::infinity());
+  for (ModeSet s = sets; s-- > 0;) {
+    for (std::size_t m = 0; m < extents.size(); ++m) {
+      if (s >> m & 1) continue;
+      const ModeSet larger = s | ModeSet{1} << m;
+      low[s] = std::max(low[s], low[larger] / extent(m));
+      high[s] = std::min(high[s], high[larger]);
+    }
+    if (exact[s]) low[s] = high[s] = values[s];
+  }
+  for (ModeSet s = 1; s < sets; ++s) {  // every subset of s is smaller than s
+    if (exact[s]) continue;
+    double least = low[s];
+    double most = high[s];
+    for (std::size_t m = 0; m < extents.size(); ++m) {
+      if (!(s >> m & 1)) continue;
+      const ModeSet smaller = s & ~(ModeSet{1} << m);
+      least = std::max(least, values[smaller]);
+      most = std::min(most, values[smaller] * extent(m));
+    }
+    values[s] = std::max(least, std::min(most, values[s]));
+  }
+}
+
+}  // namespace weft

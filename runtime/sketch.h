@@ -1,0 +1,41 @@
+// HyperLogLog: counting distinct hashes in a few kilobytes.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace weft {
+
+/// A sketch of a set of 64-bit hashes (Flajolet et al. 2007) with 2^14 registers: relative standard error 0.8 %. The
+/// union of two sets is the maximum of their registers, so the result depends on the set alone.
+class Sketch {
+ public:
+  void add(std::uint64_t hash) {
+    std::uint8_t& cell = registers_[hash >> (64 - precision)];
+    // The bit below the shifted tail bounds the rank of a zero tail.
+    auto rank = static_cast<std::uint8_t>(
+        std::countl_zero(hash << precision | std::uint64_t{1} << (precision - 1)) + 1);
+    if (cell < rank) cell = rank;
+  }
+  void merge(const Sketch& other);
+  /// Estimated number of distinct hashes: the improved raw estimator of Ertl ("New cardinality estimation algorithms
+  /// for HyperLogLog sketches", 2017, Algorithm 6), which needs no correction tables for small or large sets.
+  double estimate() const;
+
+ private:
+  static constexpr unsigned precision = 14;
+  static constexpr unsigned ranks = 64 - precision;
+  std::array<std::uint8_t, std::size_t{1} << precision> registers_{};
+};
+
+/// A mixed 64-bit word, every bit depending on every bit of the input (constants of MurmurHash3's finalizer).
+constexpr std::uint64_t mixed(std::uint64_t word) {
+  word ^= word >> 33;
+  word *= 0xFF51AFD7ED558CCD;
+  word ^= word >> 33;
+  word *= 0xC4CEB9FE1A85EC53;
+  return word ^ (word >> 33);
+}
+
+}  // namespace weft

@@ -1,0 +1,293 @@
+#include "weft/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "runtime/blocks.h"
+#include "runtime/distinct.h"
+#include "runtime/fibers.h"
+
+namespace weft {
+
+KnownStatistics::KnownStatistics(const KnownStatistics& other) : pointer_(other.get()) {}
+KnownStatistics& KnownStatistics::operator=(const KnownStatistics& other) {
+  std::atomic_store(&pointer_, other.get());
+  return *this;
+}
+KnownStatistics& KnownStatistics::operator=(std::nullptr_t) {
+  std::atomic_store(&pointer_, std::shared_ptr<const Statistics>());
+  return *this;
+}
+KnownStatistics::~KnownStatistics() = default;
+
+std::shared_ptr<const Statistics> KnownStatistics::get() const { return std::atomic_load(&pointer_); }
+
+const Statistics& KnownStatistics::keep(std::shared_ptr<const Statistics> statistics) const {
+  std::shared_ptr<const Statistics> known;
+  return std::atomic_compare_exchange_strong(&pointer_, &known, statistics) ? *statistics : *known;
+}
+
+const Statistics& statistics(const Tensor& tensor, const Threads& threads) {
+  if (auto known = tensor.known_statistics.get()) return *known;  // the tensor keeps it alive
+  return tensor.known_statistics.keep(std::make_shared<const Statistics>(tensor, threads));
+}
+
+namespace {
+
+constexpr std::size_t counted_together = 6;  ///< so many modes have all their sets counted at once
+
+double product_of(const std::vector<std::uint64_t>& extents, ModeSet modes) {
+  double product = 1;
+  for (std::size_t m = 0; m < extents.size(); ++m)
+    if (modes >> m & 1) product *= static_cast<double>(extents[m]);
+  return product;
+}
+
+/// Expected distinct tuples of `modes` if nnz entries lie anywhere with equal chance: a tuple stands for Q coordinates,
+/// the product of the other extents, and is absent with probability (1 - density)^Q. In logarithms, because products of
+/// extents may exceed even a double.
+double independent(const std::vector<std::uint64_t>& extents, ModeSet modes, double nnz) {
+  if (nnz <= 0) return 0;
+  double log_tuples = 0;
+  double log_others = 0;
+  for (std::size_t m = 0; m < extents.size(); ++m)
+    (modes >> m & 1 ? log_tuples : log_others) += std::log(static_cast<double>(extents[m]));
+  const double density = std::min(1.0, std::exp(std::log(nnz) - log_tuples - log_others));
+  // Below this density log1p(-density) is -density to the last bit, and density * Q is nnz / tuples.
+  const double expected =
+      density < 1e-17 ? std::exp(std::log(nnz) - log_tuples) : -std::log1p(-density) * std::exp(log_others);
+  if (log_tuples > 600 || expected < 1e-12) return nnz;  // no two entries meet
+  return std::min(nnz, product_of(extents, modes) * -std::expm1(-expected));
+}
+
+template <class T>
+bool all_finite(std::span<const T> values, const Threads& threads) {
+  const Blocks blocks(values.size(), threads);
+  std::vector<std::uint8_t> finite(blocks.number, 1);
+  for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    // x - x is 0 for finite x and NaN else; a sum of such terms needs no branch.
+    T sum = 0;
+    for (std::uint64_t n = begin; n < end; ++n) sum += values[n] - values[n];
+    finite[block] = sum == 0;
+  });
+  return std::all_of(finite.begin(), finite.end(), [](std::uint8_t block) { return block != 0; });
+}
+
+bool all_finite(const Buffer& values, Scalar scalar, const Threads& threads) {
+  return scalar == Scalar::f64 ? all_finite(values.as<double>(), threads) : all_finite(values.as<float>(), threads);
+}
+
+}  // namespace
+
+struct Statistics::State {
+  std::vector<std::uint64_t> extents;
+  Format format;
+  double nnz = 0;
+  std::optional<Tensor> tensor;  ///< absent: figures were given
+  Threads threads{1};
+  std::map<ModeSet, double> given;
+  bool given_finite = true;
+
+  std::mutex mutex;
+  std::map<ModeSet, double> known;  ///< by set of modes (given) or of levels above the trailing dense ones (counted)
+  std::vector<std::optional<FiberLengths>> fibers;
+  std::optional<bool> finite;
+
+  std::size_t core() const { return format.order() - trailing_dense_levels(format); }
+  ModeSet all_modes() const { return static_cast<ModeSet>((std::uint64_t{1} << extents.size()) - 1); }
+
+  double given_distinct(ModeSet modes);
+  void complete_given();
+  double counted_distinct(ModeSet modes);
+  double core_distinct(ModeSet levels);
+  std::optional<double> exact_prefix(ModeSet levels) const;
+  void count_all();
+  double count_one(ModeSet levels) const;
+};
+
+double Statistics::State::given_distinct(ModeSet modes) {
+  if (extents.size() > counted_together) {
+    auto found = given.find(modes);
+    return found != given.end() ? found->second : independent(extents, modes, nnz);
+  }
+  if (known.empty()) complete_given();
+  return known[modes];
+}
+
+void Statistics::State::complete_given() {
+  const ModeSet sets = all_modes() + 1;
+  std::vector<double> values(sets, 1);
+  std::vector<bool> exact(sets, false);
+  exact[0] = true;
+  for (ModeSet s = 1; s < sets; ++s) {
+    auto found = given.find(s);
+    exact[s] = found != given.end() || s == all_modes();
+    values[s] = found != given.end() ? found->second : independent(extents, s, nnz);
+  }
+  make_consistent(values, exact, extents);
+  for (ModeSet s = 0; s < sets; ++s) known[s] = values[s];
+}
+
+/// Distinct tuples of a set of levels that is a prefix of the stored order.
+std::optional<double> Statistics::State::exact_prefix(ModeSet levels) const {
+  if (!std::has_single_bit(std::uint64_t{levels} + 1)) return std::nullopt;
+  if (levels == 0) return 1;
+  return static_cast<double>(
+      distinct_prefix(*tensor, static_cast<std::size_t>(std::bit_width(levels)) - 1, threads));
+}
+
+void Statistics::State::count_all() {
+  const std::size_t levels = core();
+  const ModeSet sets = ModeSet{1} << levels;
+  std::vector<double> values(sets, 1);
+  std::vector<bool> exact(sets, true);
+  std::vector<ModeSet> unknown;
+  for (ModeSet s = 0; s < sets; ++s) {
+    if (auto prefix = exact_prefix(s))
+      values[s] = *prefix;
+    else
+      unknown.push_back(s);
+  }
+  for (const auto& [set, count] : distinct_counts(*tensor, unknown, threads)) {
+    values[set] = count.value;
+    exact[set] = count.exact;
+  }
+  std::vector<std::uint64_t> by_level;
+  for (std::size_t l = 0; l < levels; ++l) by_level.push_back(tensor->extent_of_level(l));
+  make_consistent(values, exact, by_level);
+  for (ModeSet s = 0; s < sets; ++s) known[s] = values[s];
+}
+
+/// Of many modes: this set alone, within what the exact figures allow.
+double Statistics::State::count_one(ModeSet levels) const {
+  const DistinctCount count = distinct_counts(*tensor, {levels}, threads).at(levels);
+  if (count.exact) return count.value;
+  double least = 1;
+  double most = std::numeric_limits<double>::infinity();
+  auto extents_of = [&](ModeSet set) {
+    double product = 1;
+    for (std::size_t l = 0; l < core(); ++l)
+      if (set >> l & 1) product *= static_cast<double>(tensor->extent_of_level(l));
+    return product;
+  };
+  for (std::size_t l = 0; l <= core(); ++l) {
+    const ModeSet prefix = (ModeSet{1} << l) - 1;
+    const double exact = *exact_prefix(prefix);
+    // d(S) <= d(P) * extents(S - P), d(P) <= d(S) * extents(P - S)
+    most = std::min(most, exact * extents_of(levels & ~prefix));
+    least = std::max(least, exact / extents_of(prefix & ~levels));
+  }
+  return std::max(least, std::min(most, count.value));
+}
+
+double Statistics::State::core_distinct(ModeSet levels) {
+  if (auto found = known.find(levels); found != known.end()) return found->second;
+  if (auto prefix = exact_prefix(levels)) return known[levels] = *prefix;
+  if (core() > counted_together) return known[levels] = count_one(levels);
+  count_all();
+  return known[levels];
+}
+
+double Statistics::State::counted_distinct(ModeSet modes) {
+  ModeSet levels = 0;
+  double trailing = 1;
+  for (std::size_t l = 0; l < format.order(); ++l) {
+    if (!(modes >> format.mode_order[l] & 1)) continue;
+    if (l < core())
+      levels |= ModeSet{1} << l;
+    else
+      trailing *= static_cast<double>(tensor->extent_of_level(l));
+  }
+  return core_distinct(levels) * trailing;
+}
+
+Statistics::Statistics(const Tensor& tensor, const Threads& threads) : state_(std::make_shared<State>()) {
+  state_->extents = tensor.extents;
+  state_->format = tensor.format;
+  state_->nnz = static_cast<double>(tensor.nnz());
+  state_->tensor = tensor;
+  state_->tensor->known_statistics = nullptr;  // or the two would keep each other alive
+  state_->threads = threads;
+  state_->fibers.resize(tensor.order());
+}
+
+Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,
+                       bool finite)
+    : state_(std::make_shared<State>()) {
+  state_->fibers.resize(extents.size());
+  state_->extents = std::move(extents);
+  state_->format = std::move(format);
+  state_->nnz = nnz;
+  state_->given = std::move(distinct);
+  state_->given_finite = finite;
+}
+
+const std::vector<std::uint64_t>& Statistics::extents() const { return state_->extents; }
+const Format& Statistics::format() const { return state_->format; }
+double Statistics::nnz() const { return state_->nnz; }
+
+double Statistics::distinct(ModeSet modes) const {
+  modes &= state_->all_modes();
+  if (state_->nnz <= 0) return 0;
+  if (modes == 0) return 1;
+  if (state_->format.all_dense()) return product_of(state_->extents, modes);
+  std::lock_guard lock(state_->mutex);
+  return state_->tensor ? state_->counted_distinct(modes) : state_->given_distinct(modes);
+}
+
+FiberLengths Statistics::fibers(std::size_t level) const {
+  if (level >= state_->format.order()) return {};
+  if (state_->tensor) {
+    std::lock_guard lock(state_->mutex);
+    auto& known = state_->fibers[level];
+    if (!known) known = fiber_lengths(*state_->tensor, level, state_->threads);
+    return *known;
+  }
+  const auto extent = state_->extents[state_->format.mode_order[level]];
+  if (state_->format.levels[level].kind == LevelKind::dense)
+    return {.mean = static_cast<double>(extent), .maximum = extent, .spread = 0};
+  ModeSet above = 0;
+  for (std::size_t l = 0; l < level; ++l) above |= ModeSet{1} << state_->format.mode_order[l];
+  const double parents = distinct(above);
+  const double mean = parents > 0 ? distinct(above | ModeSet{1} << state_->format.mode_order[level]) / parents : 0;
+  const double longest = std::min(std::ceil(mean), static_cast<double>(extent));
+  return {.mean = mean, .maximum = static_cast<std::uint64_t>(std::min(longest, 0x1p63)), .spread = 0};
+}
+
+bool Statistics::finite() const {
+  if (!state_->tensor) return state_->given_finite;
+  std::lock_guard lock(state_->mutex);
+  if (!state_->finite) state_->finite = all_finite(state_->tensor->values, state_->format.scalar, state_->threads);
+  return *state_->finite;
+}
+
+std::string Statistics::text() const {
+  std::string result = fmt::format("nnz {}\n", nnz());
+  const std::size_t order = state_->extents.size();
+  auto add = [&](ModeSet modes) {
+    std::vector<std::size_t> listed;
+    for (std::size_t m = 0; m < order; ++m)
+      if (modes >> m & 1) listed.push_back(m);
+    result += fmt::format("distinct({}) {:.0f}\n", fmt::join(listed, ","), distinct(modes));
+  };
+  if (order <= counted_together) {
+    for (ModeSet s = 1; s <= state_->all_modes(); ++s) add(s);
+  } else {
+    ModeSet prefix = 0;
+    for (std::uint32_t mode : state_->format.mode_order) add(prefix |= ModeSet{1} << mode);
+  }
+  for (std::size_t l = 0; l < order; ++l) {
+    const FiberLengths lengths = fibers(l);
+    result += fmt::format("fibers of level {}: mean {:.4g}, maximum {}, spread {:.4g}\n", l, lengths.mean,
+                          lengths.maximum, lengths.spread);
+  }
+  return result + (finite() ? "all values finite\n" : "some values are NaN or infinite\n");
+}
+
+}  // namespace weft
