@@ -1,1 +1,3 @@
-int main() { return 0; }
+#include "frontend/command.h"
+
+int main(int argc, char** argv) { return weft::command(argc, argv); }

@@ -92,4 +92,10 @@ Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const
   }
 }
 
+Expected<void> writable_format(const std::string& path) {
+  const Expected<Extension> extension = extension_of(path);
+  if (!extension) return std::unexpected(extension.error());
+  return {};
+}
+
 }  // namespace weft

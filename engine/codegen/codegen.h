@@ -27,6 +27,9 @@ struct CodeOptions {
   std::string text() const;
 };
 
+/// "LLVM 19.1.7": part of the kernel cache's key.
+std::string code_generator_version();
+
 /// Relocatable object with one exported function `weft_kernel` of type KernelFunction.
 struct ObjectCode {
   std::string bytes;

@@ -35,6 +35,9 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
 Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
                             std::string_view name);
 
+/// Input error listing the known extensions if write_tensor would not know that of `path`.
+Expected<void> writable_format(const std::string& path);
+
 /// A generated operand: "uniform(2000x32,seed=1)", "ones(3x4)", "sparse(20x30,nnz=100,seed=1)". `is_generator` tells
 /// whether the text has that form at all.
 bool is_generator(std::string_view text);

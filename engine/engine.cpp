@@ -1,0 +1,177 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "engine/cache/disk_cache.h"
+#include "engine/cache/memory_cache.h"
+#include "engine/kernel_state.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// What the caches hold per canonical program.
+struct CachedCode {
+  LoadedCode code;
+  std::uint64_t object_bytes = 0;
+};
+
+/// Everything that shapes object bytes.
+std::string kernel_key(const loop::Program& program, const Target& target, const CodeOptions& options) {
+  return fmt::format("weft {} abi {} {}\n{}\n{}\n{}", WEFT_VERSION, kernel_abi_version, code_generator_version(),
+                     target.text(), options.text(), loop::print(program));
+}
+
+}  // namespace
+
+struct Engine::State {
+  EngineOptions options;
+  Target target;
+  Jit jit;
+  std::optional<DiskCache> disk;
+  MemoryCache<CachedCode> memory;
+  std::atomic<std::uint64_t> memory_hits{0};
+  std::atomic<std::uint64_t> disk_hits{0};
+  std::atomic<std::uint64_t> compiled{0};
+
+  State(EngineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
+
+  void trace(const std::string& line) const {
+    if (options.trace) options.trace(line);
+  }
+  CodeOptions code_options() const { return {options.checked, options.strict_fp}; }
+
+  Expected<CachedCode> make(const std::string& key, const loop::Program& program, KernelOrigin& origin,
+                            CompilePhases& phases) {
+    const std::string name = fmt::format("weft_{:016x}", std::hash<std::string>{}(key));
+    if (disk) {
+      if (const auto bytes = disk->load(key)) {
+        const auto start = Clock::now();
+        const auto loaded = jit.load(ObjectCode{*bytes}, name);
+        phases.load += milliseconds_since(start);
+        if (loaded) {
+          origin = KernelOrigin::disk;
+          ++disk_hits;
+          trace(fmt::format("load {} disk {} bytes {:.3f} ms", name, bytes->size(), milliseconds_since(start)));
+          return CachedCode{*loaded, bytes->size()};
+        }
+        trace(fmt::format("load {} refused, compiling again: {}", name, loaded.error().message));
+      }
+    }
+    CompileTimes times;
+    auto object = weft::compile(program, target, code_options(), &times);
+    if (!object) return std::unexpected(object.error());
+    phases.generate += times.generate;
+    phases.emit += times.emit;
+    const auto start = Clock::now();
+    auto loaded = jit.load(*object, name);
+    phases.load += milliseconds_since(start);
+    if (!loaded) return std::unexpected(loaded.error());
+    origin = KernelOrigin::compiled;
+    ++compiled;
+    trace(fmt::format("compile {} generate {:.3f} ms emit {:.3f} ms load {:.3f} ms {} bytes", name, times.generate,
+                      times.emit, milliseconds_since(start), object->bytes.size()));
+    if (disk) disk->store(key, object->bytes);
+    return CachedCode{*loaded, object->bytes.size()};
+  }
+};
+
+Expected<Engine> Engine::create(EngineOptions options) {
+  auto jit = Jit::create();
+  if (!jit) return std::unexpected(jit.error());
+  Engine engine;
+  engine.state_ = std::make_shared<State>(std::move(options), std::move(*jit));
+  if (engine.options().use_cache && engine.options().cache_directory) {
+    engine.state_->disk.emplace(*engine.options().cache_directory);
+  }
+  return engine;
+}
+
+const EngineOptions& Engine::options() const { return state_->options; }
+
+CacheCounters Engine::counters() const { return {state_->memory_hits, state_->disk_hits, state_->compiled}; }
+
+std::vector<OperandFacts> Engine::facts(const Network& network, const std::map<std::string, Tensor>& operands,
+                                        const std::map<std::string, bool>& pinned) const {
+  std::vector<OperandFacts> facts;
+  for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+    const TensorDeclaration& declared = network.tensors[tensor];
+    const auto found = operands.find(declared.name);
+    if (declared.is_result || found == operands.end()) continue;
+    const auto pin = pinned.find(declared.name);
+    facts.push_back({tensor, found->second.format, statistics(found->second, state_->options.resources.threads),
+                     found->second.bytes(), pin != pinned.end() && pin->second});
+  }
+  return facts;
+}
+
+Expected<Plan> Engine::plan(const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options) const {
+  const auto start = Clock::now();
+  auto planned = weft::plan(network, operands, options);
+  if (planned) {
+    state_->trace(fmt::format("plan {} {} cost {:.0f} ns candidates {} {:.3f} ms", planned->producer, print(network),
+                              planned->cost.ns, planned->candidates, milliseconds_since(start)));
+  }
+  return planned;
+}
+
+Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const Plan& plan,
+                                                 const std::vector<OperandFacts>& operands) const {
+  std::vector<bool> finite;
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    const auto found = std::ranges::find_if(operands, [&](const OperandFacts& facts) {
+      return scheduled.role == TensorRole::operand && facts.tensor == scheduled.tensor;
+    });
+    finite.push_back(found != operands.end() && found->statistics.finite());
+  }
+  return weft::lower(plan.schedule, network, finite);
+}
+
+Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
+                                 const std::vector<OperandFacts>& operands) const {
+  if (network.assignments.size() != 1) return unsupported("several assignments in one evaluation are not supported yet");
+  auto kernel = std::make_shared<Kernel::State>();
+  kernel->network = network;
+  kernel->plan = plan;
+  kernel->target = state_->target;
+  kernel->code = state_->code_options();
+  const auto start = Clock::now();
+  auto nests = lower(network, plan, operands);
+  if (!nests) return std::unexpected(nests.error());
+  kernel->phases.lower = milliseconds_since(start);
+  for (LoweredNest& nest : *nests) {
+    CompiledNest compiled;
+    compiled.canonical = loop::canonical(nest.program);
+    compiled.signature = signature(compiled.canonical.program);
+    compiled.nest = std::move(nest);
+    const std::string key = kernel_key(compiled.canonical.program, state_->target, kernel->code);
+    compiled.origin = KernelOrigin::memory;
+    const auto make = [&] { return state_->make(key, compiled.canonical.program, compiled.origin, kernel->phases); };
+    const auto code = state_->options.use_cache ? state_->memory.get(key, make) : make();
+    if (!code) return std::unexpected(code.error());
+    if (compiled.origin == KernelOrigin::memory) ++state_->memory_hits;
+    compiled.code = code->code;
+    compiled.object_bytes = code->object_bytes;
+    kernel->nests.push_back(std::move(compiled));
+  }
+  Kernel made;
+  made.state_ = std::move(kernel);
+  return made;
+}
+
+const Network& Kernel::network() const { return state_->network; }
+const Plan& Kernel::plan() const { return state_->plan; }
+const std::vector<CompiledNest>& Kernel::nests() const { return state_->nests; }
+const CompilePhases& Kernel::phases() const { return state_->phases; }
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+// Engine: the pipeline as a table of contents. A cheap, copyable, thread-safe handle; no globals.
+//
+//   Network --plan--> Plan --compile--> Kernel --bind--> Binding --run--> results
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/kernel.h"
+#include "engine/plan/plan.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+struct EngineOptions {
+  Resources resources;                     ///< memory limit, threads, cancellation, progress
+  bool deterministic = false;              ///< bit-identical results for every thread count
+  bool strict_fp = false;
+  bool checked = false;                    ///< kernels check every access
+  bool use_cache = true;                   ///< false: neither memory nor disk
+  std::optional<std::string> cache_directory;  ///< none: no disk cache
+  std::function<void(std::string_view line)> trace;  ///< one line per plan, compile, load and run; may be empty
+};
+
+struct CacheCounters {
+  std::uint64_t memory = 0;    ///< kernels found in memory
+  std::uint64_t disk = 0;      ///< loaded from object bytes on disk
+  std::uint64_t compiled = 0;  ///< compiled
+};
+
+class Engine {
+ public:
+  static Expected<Engine> create(EngineOptions options);
+  const EngineOptions& options() const;
+
+  /// Facts of operands as the planner wants them, one per operand of the network, in the order of Network::tensors.
+  std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, Tensor>& operands,
+                                  const std::map<std::string, bool>& pinned) const;
+  Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands,
+                      const PlanOptions& options) const;
+  /// The loop programs of a plan, without compiling them.
+  Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan,
+                                           const std::vector<OperandFacts>& operands) const;
+  /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads.
+  Expected<Kernel> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands) const;
+  CacheCounters counters() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft

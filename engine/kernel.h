@@ -1,0 +1,83 @@
+// Kernel: loaded code with the programs and the schedule it came from. Binding: a kernel with its tensors and memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/codegen/codegen.h"
+#include "engine/jit/jit.h"
+#include "engine/lower/lower.h"
+#include "engine/plan/plan.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+enum class KernelOrigin : std::uint8_t { memory, disk, compiled };
+
+/// One compiled nest: the program as lowered, its canonical form, and the code for the latter.
+struct CompiledNest {
+  LoweredNest nest;
+  loop::Canonical canonical;
+  Signature signature;  ///< of the canonical program
+  LoadedCode code;
+  KernelOrigin origin = KernelOrigin::compiled;
+  std::uint64_t object_bytes = 0;
+};
+
+/// Milliseconds of each phase of making a kernel.
+struct CompilePhases {
+  double lower = 0;
+  double generate = 0;
+  double emit = 0;
+  double load = 0;
+};
+
+class Binding;
+
+/// Immutable, shareable between threads; outlives its engine.
+class Kernel {
+ public:
+  const Network& network() const;
+  const Plan& plan() const;
+  const std::vector<CompiledNest>& nests() const;
+  const CompilePhases& phases() const;
+  /// network, tree, schedule, loops, signature, llvm, asm; "object" gives the bytes. Input error for other names.
+  Expected<std::string> explain(const std::string& stage) const;
+
+  /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
+  /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive.
+  Expected<Binding> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
+                         bool deterministic) const;
+
+ private:
+  friend class Engine;
+  friend class Binding;
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+/// Not thread safe: one run at a time. Different bindings of one kernel run concurrently.
+class Binding {
+ public:
+  Binding(Binding&&) noexcept;
+  Binding& operator=(Binding&&) noexcept;
+  ~Binding();
+
+  /// Clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined.
+  Expected<void> run();
+  /// Results by name, sharing memory with the binding: valid until the next run().
+  std::map<std::string, Tensor> results() const;
+  double convert_ms() const;  ///< spent converting operands while binding
+  unsigned threads() const;
+
+ private:
+  friend class Kernel;
+  struct State;
+  explicit Binding(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,183 @@
+#include "frontend/command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "engine/codegen/codegen.h"
+#include "frontend/report_json.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* operand_help = R"(
+An OPERAND is NAME=SPEC, or just SPEC in order with einsum. A SPEC is
+  a file          T=flights.tns.zst, T=x.tns:100x200x300 with an explicit shape (.tns .mtx .npy; text also .gz .zst)
+  generated       B=uniform(2000x32,seed=1)   ones(2000x32)   sparse(2000x300x50,nnz=10000,seed=1)
+  a scalar        s=2.5
+Expressions: 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' or einsum 'ijk,jr,kr->ir'; parentheses pin the contraction tree.
+Exit status: 0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted.)";
+
+void add_output_options(CLI::App& app, CommandOptions& options) {
+  app.add_option("--json", options.json_text, "machine-readable report instead of the summary; --json=PATH writes a file")
+      ->type_name("[=PATH]");
+  app.add_flag("--quiet", options.quiet, "no summary, no progress");
+  app.add_flag("--verbose", options.verbose, "one line per plan, compile, load and run");
+}
+
+void add_resource_options(CLI::App& app, CommandOptions& options) {
+  app.add_option("--threads", options.threads, "number of threads (default: all cores)")
+      ->check(CLI::Range(1U, 4096U))
+      ->type_name("N");
+  app.add_option("--memory-limit", options.memory_limit, "over everything allocated, for example 4G")->type_name("SIZE");
+}
+
+void add_evaluation(CLI::App& app, CommandOptions& options) {
+  app.add_option("ARGUMENTS", options.arguments, "EXPR OPERAND...")->required()->type_name("");
+  app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of the result")
+      ->type_name("SPEC")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--out", options.outputs, "NAME=PATH: write a result (.tns .mtx .npy)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
+  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'");
+  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it");
+  app.add_option("--calls", options.calls, "how often this is expected to run; amortises layout conversions")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")
+      ->type_name("STAGE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--no-cache", options.no_cache, "compile anew and store nothing");
+  app.add_option("--cache-dir", options.cache_directory, "of compiled kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)");
+  app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
+  app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
+  app.add_flag("--checked", options.checked, "kernels check every access (slow)");
+  app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
+  add_resource_options(app, options);
+  add_output_options(app, options);
+  app.footer(operand_help);
+}
+
+/// A bare --json must not take the next argument as its path: only --json=PATH names one.
+std::vector<std::string> explicit_json(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  bool literal = false;
+  for (int argument = argc - 1; argument > 0; --argument) {
+    arguments.emplace_back(argv[argument]);
+  }
+  for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
+    literal = literal || *argument == "--";
+    if (!literal && *argument == "--json") *argument = "--json=-";
+  }
+  return arguments;
+}
+
+/// Known before anything else, so that an error in another option is reported as JSON too.
+std::optional<std::string> requested_json(int argc, const char* const* argv) {
+  std::optional<std::string> path;
+  for (int argument = 1; argument < argc; ++argument) {
+    const std::string_view text = argv[argument];
+    if (text == "--") break;
+    if (text == "--json") path = "";
+    if (text.starts_with("--json=")) path = text.substr(7) == "-" ? "" : text.substr(7);
+  }
+  return path;
+}
+
+/// CLI11 wants to report by itself; what it says becomes an error like every other.
+Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(explicit_json(argc, argv));
+  } catch (const CLI::Success& done) {
+    return std::optional<int>(app.exit(done));
+  } catch (const CLI::ParseError& error) {
+    return input_error(std::string(error.what()) + "\nRun with --help for more information.");
+  }
+  return std::optional<int>();
+}
+
+int report_error(const Error& error, const CommandOptions& options) {
+  fmt::print(stderr, "error: {}\n", error.message);
+  if (options.json) {
+    if (options.json->empty()) {
+      std::fputs(error_json(error).c_str(), stdout);
+    } else if (std::FILE* file = std::fopen(options.json->c_str(), "w")) {
+      std::fputs(error_json(error).c_str(), file);
+      std::fclose(file);
+    }
+  }
+  return exit_status(error.kind);
+}
+
+Expected<void> dispatch(const CommandOptions& options) {
+  if (options.quiet && options.verbose) return input_error("--quiet and --verbose contradict each other");
+  if (options.subcommand == "run") return run_or_plan(options, true);
+  if (options.subcommand == "plan") return run_or_plan(options, false);
+  if (options.subcommand == "info") return info(options);
+  if (options.subcommand == "convert") return convert_file(options);
+  if (options.subcommand == "cache") return cache(options);
+  return unsupported("weft repl is not supported yet");
+}
+
+}  // namespace
+
+int exit_status(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::input:
+      return 2;
+    case ErrorKind::unsupported:
+      return 3;
+    case ErrorKind::resource:
+      return 5;
+    case ErrorKind::cancelled:
+      return 130;
+    case ErrorKind::internal:
+      break;
+  }
+  return 4;
+}
+
+int command(int argc, const char* const* argv) {
+  CommandOptions options;
+  options.json = requested_json(argc, argv);
+  CLI::App app("weft evaluates sums of products of sparse and dense tensors by fused, compiled loops.", "weft");
+  app.set_version_flag("--version", fmt::format("weft {} ({})", WEFT_VERSION, code_generator_version()));
+  app.set_help_flag("-h,--help", "this text, or the help of a command");
+  app.require_subcommand(0, 1);
+  CLI::App* run = app.add_subcommand("run", "evaluate an expression; print a summary; write results");
+  add_evaluation(*run, options);
+  CLI::App* plan = app.add_subcommand("plan", "the plan of an expression and what it will cost, without running it");
+  add_evaluation(*plan, options);
+  CLI::App* repl = app.add_subcommand("repl", "interactive evaluation (not supported yet)");
+  repl->add_option("SCRIPT", options.arguments);
+  CLI::App* describe = app.add_subcommand("info", "shape, nonzeros, density and fiber statistics of a tensor");
+  describe->add_option("FILE", options.arguments, "a file, FILE:SHAPE, or a generated tensor")->required()->expected(1);
+  add_resource_options(*describe, options);
+  add_output_options(*describe, options);
+  CLI::App* between = app.add_subcommand("convert", "convert a tensor between file formats");
+  between->add_option("FILES", options.arguments, "IN OUT")->required()->expected(2);
+  add_resource_options(*between, options);
+  add_output_options(*between, options);
+  CLI::App* stored = app.add_subcommand("cache", "the kernels stored on disk: status, clear or path");
+  stored->add_option("ACTION", options.arguments, "status, clear or path")->required()->expected(1);
+  stored->add_option("--cache-dir", options.cache_directory, "directory of the cache");
+  add_output_options(*stored, options);
+
+  const auto parsed = parse(app, argc, argv);
+  if (!parsed) return report_error(parsed.error(), options);
+  if (*parsed) return **parsed;
+  if (app.get_subcommands().empty()) {
+    std::fputs(app.help().c_str(), stdout);
+    return exit_status(ErrorKind::input);
+  }
+  options.subcommand = app.get_subcommands().front()->get_name();
+  const auto done = dispatch(options);
+  return done ? 0 : report_error(done.error(), options);
+}
+
+}  // namespace weft

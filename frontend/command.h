@@ -1,0 +1,54 @@
+// The weft command: options, and one function per subcommand. Exit statuses are those of interface.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/error.h"
+#include "weft/memory.h"
+
+namespace weft {
+
+/// Options of every subcommand; each uses its own.
+struct CommandOptions {
+  std::string subcommand;
+  std::vector<std::string> arguments;  ///< positional, after the subcommand
+  std::vector<std::string> formats;
+  std::vector<std::string> outputs;
+  std::vector<std::string> stages;
+  std::string tree;
+  std::string schedule_file;
+  std::string memory_limit;
+  std::string cache_directory;
+  std::optional<std::string> json;     ///< path; empty: standard output
+  std::string json_text;               ///< the option as given; `json` is what it means
+  unsigned threads = 0;
+  unsigned repeat = 0;
+  std::optional<double> calls;
+  bool no_cache = false;
+  bool deterministic = false;
+  bool strict_fp = false;
+  bool checked = false;
+  bool unfused = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+/// 0; 2 input; 3 unsupported; 4 internal; 5 resource; 130 cancelled.
+int exit_status(ErrorKind kind);
+
+/// The whole command: parses, dispatches, prints, and returns the exit status.
+int command(int argc, const char* const* argv);
+
+/// Threads, memory limit, progress, and a cancellation that Ctrl-C sets.
+Expected<Resources> command_resources(const CommandOptions& options);
+
+// The subcommands. They print their own results; an error is printed by command().
+Expected<void> run_or_plan(const CommandOptions& options, bool run);
+Expected<void> info(const CommandOptions& options);
+Expected<void> convert_file(const CommandOptions& options);
+Expected<void> cache(const CommandOptions& options);
+
+}  // namespace weft

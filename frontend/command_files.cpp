@@ -1,0 +1,72 @@
+// weft info, weft convert and weft cache.
+#include <fmt/format.h>
+
+#include "engine/cache/disk_cache.h"
+#include "frontend/command.h"
+#include "frontend/operand.h"
+#include "frontend/report_json.h"
+#include "frontend/terminal.h"
+#include "weft/file.h"
+#include "weft/statistics.h"
+
+namespace weft {
+
+Expected<void> info(const CommandOptions& options) {
+  const auto resources = command_resources(options);
+  if (!resources) return std::unexpected(resources.error());
+  const std::string& file = options.arguments.front();
+  const auto tensor = load_operand(file, std::nullopt, *resources, file);
+  if (resources->progress) clear_progress();
+  if (!tensor) return std::unexpected(tensor.error());
+  if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
+  if (options.quiet) return {};
+  const Statistics& known = statistics(*tensor, resources->threads);
+  double density = static_cast<double>(tensor->nnz());
+  for (const std::uint64_t extent : tensor->extents) density /= static_cast<double>(extent);
+  std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", file, tensor->summary(), density,
+                                 known.finite() ? "all values finite" : "holds NaN or Inf");
+  for (std::size_t level = 0; level < tensor->order(); ++level) {
+    const std::uint32_t mode = tensor->format.mode_order[level];
+    const FiberLengths fibers = known.fibers(level);
+    text += fmt::format("  level {} ({}) mode {}: extent {}, {:.0f} distinct, fibers mean {:.3g}, longest {}, spread {:.3g}\n",
+                        level, letter(tensor->format.levels[level].kind), mode, tensor->extents[mode],
+                        known.distinct(ModeSet{1} << mode), fibers.mean, fibers.maximum, fibers.spread);
+  }
+  return write_text("", text);
+}
+
+Expected<void> convert_file(const CommandOptions& options) {
+  const auto resources = command_resources(options);
+  if (!resources) return std::unexpected(resources.error());
+  const std::string& from = options.arguments[0];
+  const std::string& to = options.arguments[1];
+  if (auto known = writable_format(to); !known) return known;
+  const auto tensor = load_operand(from, std::nullopt, *resources, from);
+  if (!tensor) return std::unexpected(tensor.error());
+  if (auto written = write_tensor(*tensor, to, *resources, from); !written) return written;
+  if (resources->progress) clear_progress();
+  if (options.json) return write_text(*options.json, info_json(*tensor, to, resources->threads));
+  if (options.quiet) return {};
+  return write_text("", fmt::format("{}: {}\n", to, tensor->summary()));
+}
+
+Expected<void> cache(const CommandOptions& options) {
+  const std::string& action = options.arguments.front();
+  if (action != "status" && action != "clear" && action != "path") {
+    return input_error(fmt::format("weft cache knows status, clear and path, not '{}'", action));
+  }
+  const auto directory =
+      options.cache_directory.empty() ? DiskCache::default_directory() : std::optional(options.cache_directory);
+  if (!directory) return input_error("no cache directory: set HOME, XDG_CACHE_HOME or WEFT_CACHE_DIR, or give --cache-dir");
+  const DiskCache disk(*directory);
+  if (action == "path" && !options.json) return write_text("", *directory + "\n");
+  const std::uint64_t removed = action == "clear" ? disk.clear() : 0;
+  const DiskCacheStatus status = disk.status();
+  if (options.json) return write_text(*options.json, cache_json(status.path, status.entries, status.bytes, status.cap));
+  if (options.quiet) return {};
+  if (action == "clear") return write_text("", fmt::format("{}: {} entries removed\n", status.path, removed));
+  return write_text("", fmt::format("{}\n{} entries, {}, at most {}\n", status.path, status.entries,
+                                    human_bytes(status.bytes), human_bytes(status.cap)));
+}
+
+}  // namespace weft

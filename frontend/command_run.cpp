@@ -1,0 +1,225 @@
+// weft run and weft plan.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "engine/cache/disk_cache.h"
+#include "frontend/command.h"
+#include "frontend/interrupt.h"
+#include "frontend/operand.h"
+#include "frontend/parse.h"
+#include "frontend/report_json.h"
+#include "frontend/resolve.h"
+#include "frontend/terminal.h"
+#include "weft/session.h"
+
+namespace weft {
+namespace {
+
+using Destination = std::pair<std::string, std::string>;  ///< what, and where to
+
+Expected<std::vector<Destination>> destinations(const std::vector<std::string>& texts, const ParsedExpression& expression) {
+  std::vector<Destination> outputs;
+  for (const std::string& text : texts) {
+    const OperandText split = parse_operand(text);
+    if (split.name.empty() || split.spec.empty()) {
+      return input_error(fmt::format("--out wants NAME=PATH, not '{}'", text));
+    }
+    const auto is_result = std::ranges::any_of(expression.assignments, [&](const ParsedAssignment& assignment) {
+      return assignment.result.name == split.name;
+    });
+    if (!is_result) return input_error(fmt::format("--out names {}, which is no result of the expression", split.name));
+    if (auto known = writable_format(split.spec); !known) return std::unexpected(known.error());
+    outputs.emplace_back(split.name, split.spec);
+  }
+  return outputs;
+}
+
+Expected<std::vector<Destination>> stages(const CommandOptions& options) {
+  static constexpr std::string_view known[] = {"network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object"};
+  std::vector<Destination> wanted;
+  for (const std::string& text : options.stages) {
+    const std::size_t equals = text.find('=');
+    Destination stage{text.substr(0, equals), equals == std::string::npos ? "" : text.substr(equals + 1)};
+    if (std::ranges::find(known, stage.first) == std::end(known)) {
+      return input_error(fmt::format("--emit knows no stage '{}'; stages are {}", stage.first, fmt::join(known, ", ")));
+    }
+    if (equals != std::string::npos && stage.second.empty()) {
+      return input_error(fmt::format("--emit {} wants a path after '='", stage.first));
+    }
+    if (stage.second.empty() && options.json && options.json->empty()) {
+      return input_error(fmt::format("--emit {} and --json both want standard output; give one a path", stage.first));
+    }
+    wanted.push_back(std::move(stage));
+  }
+  return wanted;
+}
+
+Expected<std::map<std::string, Format>> formats(const std::vector<std::string>& texts) {
+  std::map<std::string, Format> formats;
+  for (const std::string& text : texts) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos || colon == 0) {
+      return input_error(fmt::format("--format wants NAME:KINDS[:ORDER][:SCALAR], not '{}'", text));
+    }
+    const std::string name = text.substr(0, colon);
+    auto format = parse_format(std::string_view(text).substr(colon + 1));
+    if (!format) return input_error(fmt::format("--format {}: {}", text, format.error().message));
+    if (!formats.emplace(name, std::move(*format)).second) {
+      return input_error(fmt::format("--format is given twice for {}", name));
+    }
+  }
+  return formats;
+}
+
+Expected<std::string> file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) return input_error(fmt::format("{}: cannot be read", path));
+  return text.str();
+}
+
+std::string summary(const Evaluation& evaluation, const std::map<std::string, double>& read_ms, double total_ms) {
+  const Report& report = evaluation.report;
+  std::string text = report.explanation;
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  text += report.plan.loops;
+  text += fmt::format("peak memory {}\n", human_bytes(report.plan.peak_bytes));
+  if (report.run_ms.empty()) return text;
+  double read = 0;
+  for (const auto& [name, milliseconds] : read_ms) read += milliseconds;
+  const auto& phases = report.phases;
+  text += fmt::format(
+      "read {:.1f} ms, statistics {:.1f} ms, plan {:.1f} ms, generate {:.1f} ms, emit {:.1f} ms, load {:.2f} ms, convert "
+      "{:.1f} ms; kernel {} ({} bytes)\n",
+      read, phases.statistics, phases.plan, phases.generate, phases.emit, phases.load, phases.convert,
+      report.kernel_cache, report.object_bytes);
+  std::vector<double> sorted = report.run_ms;
+  std::ranges::sort(sorted);
+  const double median = sorted[sorted.size() / 2];
+  text += fmt::format("run {:.3f} ms", median);
+  if (sorted.size() > 1) text += fmt::format(" (median of {}, {:.3f} to {:.3f})", sorted.size(), sorted.front(), sorted.back());
+  text += fmt::format(" on {} thread{}, {:.2f} GFLOP/s; {:.0f} ms in all\n", report.threads, report.threads == 1 ? "" : "s",
+                      median > 0 ? report.plan.flops / median * 1e-6 : 0.0, total_ms);
+  for (const auto& [name, tensor] : evaluation.results) {
+    const ResultReport& result = report.results.at(name);
+    if (tensor.order() == 0) {
+      text += fmt::format("{} = {}\n", name, tensor.format.scalar == Scalar::f64
+                                                 ? fmt::format("{:.17g}", tensor.values.as<const double>()[0])
+                                                 : fmt::format("{:.9g}", tensor.values.as<const float>()[0]));
+    } else {
+      text += fmt::format("{}: {}, sum {:.12g}, norm {:.12g}\n", name, tensor.summary(), result.sum, result.norm);
+    }
+  }
+  return text;
+}
+
+SessionOptions session_options(const CommandOptions& options, const Resources& resources) {
+  SessionOptions session;
+  session.resources = resources;
+  session.deterministic = options.deterministic;
+  session.strict_fp = options.strict_fp;
+  session.checked = options.checked;
+  session.use_cache = !options.no_cache;
+  if (!options.cache_directory.empty()) {
+    session.cache_directory = options.cache_directory;
+  } else {
+    session.cache_directory = DiskCache::default_directory();
+  }
+  if (options.verbose) session.trace = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  return session;
+}
+
+}  // namespace
+
+Expected<Resources> command_resources(const CommandOptions& options) {
+  std::uint64_t limit = Memory::unlimited;
+  if (!options.memory_limit.empty()) {
+    const auto size = parse_size(options.memory_limit);
+    if (!size) return std::unexpected(size.error());
+    limit = *size;
+  }
+  Resources resources{Memory(limit), Threads(options.threads), Cancellation(), terminal_progress(options.quiet)};
+  cancel_on_interrupt(resources.cancellation);
+  return resources;
+}
+
+Expected<void> run_or_plan(const CommandOptions& options, bool run) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto parsed = parse_expression(options.arguments.front());
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<OperandText> operands;
+  std::vector<std::string> given;
+  for (std::size_t argument = 1; argument < options.arguments.size(); ++argument) {
+    operands.push_back(parse_operand(options.arguments[argument]));
+    given.push_back(operands.back().name);
+  }
+  const auto names = operand_names(*parsed, given);
+  if (!names) return std::unexpected(names.error());
+  if (parsed->assignments.size() > 1) return unsupported("several assignments in one evaluation are not supported yet");
+  const auto outputs = destinations(options.outputs, *parsed);
+  if (!outputs) return std::unexpected(outputs.error());
+  const auto wanted = stages(options);
+  if (!wanted) return std::unexpected(wanted.error());
+  EvaluateOptions evaluate;
+  if (auto chosen = formats(options.formats); chosen) {
+    evaluate.formats = std::move(*chosen);
+  } else {
+    return std::unexpected(chosen.error());
+  }
+  evaluate.tree = options.tree;
+  if (!options.schedule_file.empty()) {
+    auto text = file_text(options.schedule_file);
+    if (!text) return std::unexpected(text.error());
+    evaluate.schedule = std::move(*text);
+  }
+  if (!evaluate.schedule.empty() && !evaluate.tree.empty()) {
+    return input_error("--tree and --schedule contradict each other: a schedule contains its tree");
+  }
+  for (const auto& stage : *wanted) evaluate.stages.push_back(stage.first);
+  evaluate.unfused = options.unfused;
+  evaluate.repeat = options.repeat;
+  evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
+  evaluate.run = run;
+
+  const auto resources = command_resources(options);
+  if (!resources) return std::unexpected(resources.error());
+  auto session = Session::create(session_options(options, *resources));
+  if (!session) return std::unexpected(session.error());
+  std::map<std::string, double> read_ms;
+  for (std::size_t operand = 0; operand < operands.size(); ++operand) {
+    const std::string& name = (*names)[operand];
+    const auto reading = std::chrono::steady_clock::now();
+    const auto format = evaluate.formats.find(name);
+    auto tensor = load_operand(operands[operand].spec,
+                               format == evaluate.formats.end() ? std::nullopt : std::optional<Format>(format->second),
+                               *resources, name);
+    if (!tensor) return std::unexpected(tensor.error());
+    read_ms[name] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - reading).count();
+    session->set(name, std::move(*tensor));
+  }
+  if (resources->progress) clear_progress();
+
+  const auto evaluation = session->evaluate(options.arguments.front(), *names, evaluate);
+  if (!evaluation) return std::unexpected(evaluation.error());
+  bool replaced = false;
+  for (const auto& [stage, path] : *wanted) {
+    replaced = replaced || path.empty();
+    if (auto written = write_text(path, evaluation->report.stages.at(stage)); !written) return written;
+  }
+  for (const auto& [name, path] : *outputs) {
+    if (!run) continue;
+    if (auto written = write_tensor(evaluation->results.at(name), path, *resources, name); !written) return written;
+  }
+  if (resources->progress) clear_progress();
+  if (options.json) return write_text(*options.json, report_json(evaluation->report, read_ms, run));
+  if (options.quiet || replaced) return {};
+  const double total = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return write_text("", summary(*evaluation, read_ms, total));
+}
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+// Session: an engine and named tensors; evaluates expressions given as text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/format.h"
+#include "weft/memory.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+struct SessionOptions {
+  Resources resources;
+  bool deterministic = false;  ///< bit-identical results for every number of threads
+  bool strict_fp = false;      ///< the nest exactly as printed, no FMA, every sum in loop order
+  bool checked = false;        ///< kernels check every access; slow
+  bool use_cache = true;
+  std::optional<std::string> cache_directory;  ///< of kernels on disk; none: memory only
+  std::function<void(std::string_view line)> trace;
+};
+
+struct EvaluateOptions {
+  std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
+  std::string tree;                       ///< replaces the planner's choice, e.g. "((T * C) * B)"
+  std::string schedule;                   ///< text of a schedule; replaces the planner
+  bool unfused = false;                   ///< the best plan that stores every intermediate
+  double calls = 1;                       ///< expected runs; amortises layout conversions
+  unsigned repeat = 0;                    ///< 0: one run; n: n timed runs after one warm-up
+  bool run = true;                        ///< false: plan only
+  std::vector<std::string> stages;        ///< stage texts wanted in the report
+};
+
+struct OperandReport {
+  std::vector<std::uint64_t> extents;
+  std::uint64_t nnz = 0;
+  std::string format;
+  std::string scalar;
+  std::uint64_t bytes = 0;
+};
+
+struct ResultReport {
+  std::vector<std::uint64_t> extents;
+  std::string format;
+  std::uint64_t nnz = 0;  ///< stored entries
+  std::uint64_t bytes = 0;
+  double sum = 0;
+  double norm = 0;
+};
+
+/// What a run tells. Times in milliseconds, sizes in bytes.
+struct Report {
+  std::string expression;
+  std::string tree;
+  struct {
+    std::string producer, optimal, schedule, loops;
+    double cost_ns = 0;
+    std::uint64_t peak_bytes = 0;
+    bool peak_is_estimate = false;
+    double flops = 0;
+    std::uint64_t candidates = 0;
+  } plan;
+  struct {
+    double parse = 0, statistics = 0, plan = 0, lower = 0, generate = 0, emit = 0, load = 0, convert = 0;
+  } phases;
+  std::string plan_cache = "miss";
+  std::string kernel_cache;  ///< memory, disk or compiled; empty if nothing was compiled
+  std::uint64_t object_bytes = 0;
+  unsigned threads = 0;
+  std::vector<double> run_ms;
+  std::map<std::string, OperandReport> operands;
+  std::map<std::string, ResultReport> results;
+  std::string explanation;                    ///< several lines for people
+  std::map<std::string, std::string> stages;  ///< by name, those asked for
+};
+
+struct Evaluation {
+  std::map<std::string, Tensor> results;  ///< empty if only planned
+  Report report;
+};
+
+/// Not thread safe; make one per thread, or guard it. Tensors are values and may be shared between sessions.
+class Session {
+ public:
+  static Expected<Session> create(SessionOptions options);
+  void set(const std::string& name, Tensor tensor);
+  void drop(const std::string& name);
+  const std::map<std::string, Tensor>& tensors() const;
+
+  /// Evaluates one assignment over the tensors given by name. `operands` lists the names to use, in the order of an
+  /// einsum's factors; every one must occur in the expression. Errors: input with a picture of the text, unsupported,
+  /// resource, internal with a reproducing text, cancelled.
+  Expected<Evaluation> evaluate(std::string_view expression, const std::vector<std::string>& operands,
+                                const EvaluateOptions& options = {});
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,13 @@
+// Ctrl-C: asks for cancellation, and ends the process if that is not heard within a second.
+#pragma once
+
+#include "weft/memory.h"
+
+namespace weft {
+
+/// SIGINT and SIGTERM set `cancellation`; a second signal, or 0.8 s without an end, exits with status 130 at once
+/// (files are written under temporary names, so nothing partial keeps its final name). Once per process; only the
+/// command calls it, never the library.
+void cancel_on_interrupt(const Cancellation& cancellation);
+
+}  // namespace weft

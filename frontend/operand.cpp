@@ -1,0 +1,112 @@
+#include "frontend/operand.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace weft {
+namespace {
+
+bool is_name(std::string_view text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front()))) return false;
+  for (const char c : text) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
+  }
+  return true;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+Expected<Tensor> scalar_tensor(double value, Scalar scalar, const Resources& resources, std::string_view name) {
+  if (scalar == Scalar::f32 && std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) {
+    return input_error(fmt::format("the value {} of operand {} overflows f32", value, name));
+  }
+  auto tensor = dense_zeros({}, dense_format(0, scalar), resources, name);
+  if (!tensor) return tensor;
+  if (scalar == Scalar::f64) {
+    tensor->values.as<double>()[0] = value;
+  } else {
+    tensor->values.as<float>()[0] = static_cast<float>(value);
+  }
+  return tensor;
+}
+
+}  // namespace
+
+OperandText parse_operand(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos && is_name(text.substr(0, equals))) {
+    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+  }
+  return {"", std::string(text)};
+}
+
+std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text) {
+  std::vector<std::uint64_t> extents;
+  while (true) {
+    std::uint64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc() || end == text.data()) return std::nullopt;
+    extents.push_back(extent);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.empty()) return extents;
+    if (text.front() != 'x') return std::nullopt;
+    text.remove_prefix(1);
+  }
+}
+
+Expected<std::uint64_t> parse_size(std::string_view text) {
+  const auto wrong = [&] {
+    return input_error(fmt::format("'{}' is not a size; write for example 4G, 512M or a number of bytes", text));
+  };
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return wrong();
+  std::string unit(end, text.data() + text.size());
+  for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (unit.size() > 1 && unit.ends_with("IB")) unit.resize(unit.size() - 2);
+  if (unit.ends_with('B')) unit.pop_back();
+  constexpr std::string_view units = "KMGTP";
+  if (unit.empty()) return value;
+  const std::size_t power = units.find(unit);
+  if (unit.size() != 1 || power == std::string_view::npos) return wrong();
+  const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
+  if (value > (~std::uint64_t{0} >> shift)) return wrong();
+  return value << shift;
+}
+
+Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
+                              std::string_view name) {
+  if (spec.empty()) return input_error(fmt::format("operand {} has an empty value; give a file, a generator or a number", name));
+  for (const Level& level : format ? format->levels : std::vector<Level>{}) {
+    if (level.kind == LevelKind::hashed || level.kind == LevelKind::bitmap || level.kind == LevelKind::accumulator) {
+      return unsupported(fmt::format("level kind '{}' is not supported for an operand ({})", letter(level.kind), name));
+    }
+  }
+  if (is_generator(spec)) return generate_tensor(spec, format, resources, name);
+  if (const auto number = parse_number(spec)) {
+    return scalar_tensor(*number, format ? format->scalar : Scalar::f64, resources, name);
+  }
+  ReadOptions options;
+  options.format = format;
+  std::string path = spec;
+  const std::size_t colon = spec.rfind(':');
+  if (colon != std::string::npos) {
+    if (auto shape = parse_shape(std::string_view(spec).substr(colon + 1))) {
+      options.shape = std::move(shape);
+      path = spec.substr(0, colon);
+    }
+  }
+  return read_tensor(path, options, resources, name);
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// Operands of the command: "NAME=SPEC" or "SPEC", and loading what a SPEC names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/file.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+struct OperandText {
+  std::string name;  ///< empty for a bare SPEC
+  std::string spec;  ///< a file with an optional ":SHAPE", a generator, or a number (a scalar)
+  bool operator==(const OperandText&) const = default;
+};
+
+/// Splits at the first '=' if what stands before it is a name.
+OperandText parse_operand(std::string_view text);
+
+/// Reads or generates. `format` pins the layout. Errors as of read_tensor and generate_tensor.
+Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
+                              std::string_view name);
+
+/// "100x200x300"; nothing if the text has not that form.
+std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text);
+
+/// "4G", "512M", "100k", "4GiB", "1000": bytes, K = 1024. Input error otherwise.
+Expected<std::uint64_t> parse_size(std::string_view text);
+
+}  // namespace weft

@@ -1,0 +1,115 @@
+#include "frontend/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "weft/statistics.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text(const Json& json) {
+  return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
+}
+
+const char* kind_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::input:
+      return "input";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::resource:
+      return "resource";
+    case ErrorKind::cancelled:
+      return "cancelled";
+    case ErrorKind::internal:
+      break;
+  }
+  return "internal";
+}
+
+}  // namespace
+
+std::string report_json(const Report& report, const std::map<std::string, double>& read_ms, bool ran) {
+  Json json;
+  json["weft"] = WEFT_VERSION;
+  json["expression"] = report.expression;
+  json["tree"] = report.tree;
+  json["plan"] = {{"producer", report.plan.producer},
+                  {"optimal", report.plan.optimal},
+                  {"cost_ns", report.plan.cost_ns},
+                  {"schedule", report.plan.schedule},
+                  {"loops", report.plan.loops},
+                  {"peak_bytes", report.plan.peak_bytes},
+                  {"peak_is_estimate", report.plan.peak_is_estimate},
+                  {"flops", report.plan.flops},
+                  {"candidates", report.plan.candidates}};
+  json["phases"] = {{"parse", report.phases.parse},       {"statistics", report.phases.statistics},
+                    {"plan", report.phases.plan},         {"lower", report.phases.lower},
+                    {"generate", report.phases.generate}, {"emit", report.phases.emit},
+                    {"load", report.phases.load},         {"convert", report.phases.convert}};
+  json["cache"] = {{"plan", report.plan_cache}};
+  if (!report.kernel_cache.empty()) {
+    json["cache"]["kernel"] = report.kernel_cache;
+    json["object_bytes"] = report.object_bytes;
+  }
+  json["threads"] = report.threads;
+  json["read_ms"] = Json::object();
+  for (const auto& [name, milliseconds] : read_ms) json["read_ms"][name] = milliseconds;
+  if (ran) json["run_ms"] = report.run_ms;
+  json["operands"] = Json::object();
+  for (const auto& [name, operand] : report.operands) {
+    json["operands"][name] = {{"extents", operand.extents},
+                              {"nnz", operand.nnz},
+                              {"format", operand.format},
+                              {"scalar", operand.scalar},
+                              {"bytes", operand.bytes}};
+  }
+  if (ran) {
+    json["results"] = Json::object();
+    for (const auto& [name, result] : report.results) {
+      json["results"][name] = {{"extents", result.extents}, {"format", result.format}, {"nnz", result.nnz},
+                               {"bytes", result.bytes},     {"sum", result.sum},       {"norm", result.norm}};
+    }
+  }
+  return text(json);
+}
+
+std::string error_json(const Error& error) {
+  return text({{"error", {{"kind", kind_name(error.kind)}, {"message", error.message}}}});
+}
+
+std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads) {
+  const Statistics& known = statistics(tensor, threads);
+  Json json;
+  json["weft"] = WEFT_VERSION;
+  json["file"] = file;
+  json["extents"] = tensor.extents;
+  json["nnz"] = tensor.nnz();
+  double density = static_cast<double>(tensor.nnz());
+  for (const std::uint64_t extent : tensor.extents) density /= static_cast<double>(extent);
+  json["density"] = density;
+  json["format"] = tensor.format.text();
+  json["scalar"] = name(tensor.format.scalar);
+  json["bytes"] = tensor.bytes();
+  json["finite"] = known.finite();
+  json["levels"] = Json::array();
+  for (std::size_t level = 0; level < tensor.order(); ++level) {
+    const FiberLengths fibers = known.fibers(level);
+    const std::uint32_t mode = tensor.format.mode_order[level];
+    json["levels"].push_back({{"mode", mode},
+                              {"kind", std::string(1, letter(tensor.format.levels[level].kind))},
+                              {"distinct", known.distinct(ModeSet{1} << mode)},
+                              {"fiber_mean", fibers.mean},
+                              {"fiber_maximum", fibers.maximum},
+                              {"fiber_spread", fibers.spread}});
+  }
+  return text(json);
+}
+
+std::string cache_json(const std::string& path, std::uint64_t entries, std::uint64_t bytes, std::uint64_t cap) {
+  return text({{"path", path}, {"entries", entries}, {"bytes", bytes}, {"cap", cap}});
+}
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// The machine-readable report of interface.md.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "weft/session.h"
+
+namespace weft {
+
+/// One JSON object, ending in a newline. `read_ms` by operand. NaN and Inf are null.
+std::string report_json(const Report& report, const std::map<std::string, double>& read_ms, bool ran);
+std::string error_json(const Error& error);
+
+/// What `weft info` tells of one tensor.
+std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads);
+
+/// What `weft cache` tells.
+std::string cache_json(const std::string& path, std::uint64_t entries, std::uint64_t bytes, std::uint64_t cap);
+
+}  // namespace weft

@@ -1,0 +1,300 @@
+#include "weft/session.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "engine/engine.h"
+#include "frontend/parse.h"
+#include "frontend/resolve.h"
+#include "weft/statistics.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+template <class Element>
+ResultReport summed(std::span<const Element> values) {
+  ResultReport report;
+  double scale = 0;
+  for (const Element value : values) {
+    report.sum += static_cast<double>(value);
+    scale = std::max(scale, std::abs(static_cast<double>(value)));
+  }
+  // Scaled, so that squares of huge or tiny values neither overflow nor vanish.
+  if (scale > 0 && std::isfinite(scale)) {
+    double squares = 0;
+    for (const Element value : values) {
+      const double scaled = static_cast<double>(value) / scale;
+      squares += scaled * scaled;
+    }
+    report.norm = scale * std::sqrt(squares);
+  } else {
+    report.norm = scale;
+  }
+  for (const Element value : values) {
+    if (std::isnan(value)) report.norm = value;
+  }
+  return report;
+}
+
+/// "dd": the mode order is told only where it is not 0, 1, ….
+std::string result_format(const Format& format) {
+  std::string text;
+  for (const Level& level : format.levels) text += letter(level.kind);
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    if (format.mode_order[level] != level) return format.text();
+  }
+  return text;
+}
+
+ResultReport result_report(const Tensor& tensor) {
+  ResultReport report = tensor.format.scalar == Scalar::f64 ? summed(tensor.values.as<const double>())
+                                                            : summed(tensor.values.as<const float>());
+  report.extents = tensor.extents;
+  report.format = result_format(tensor.format);
+  report.nnz = tensor.nnz();
+  report.bytes = tensor.bytes();
+  return report;
+}
+
+std::string kernel_origin(const Kernel& kernel) {
+  bool disk = false;
+  for (const CompiledNest& nest : kernel.nests()) {
+    if (nest.origin == KernelOrigin::compiled) return "compiled";
+    disk = disk || nest.origin == KernelOrigin::disk;
+  }
+  return disk ? "disk" : "memory";
+}
+
+}  // namespace
+
+struct Session::State {
+  Engine engine;
+  std::map<std::string, Tensor> tensors;
+};
+
+Expected<Session> Session::create(SessionOptions options) {
+  auto engine = Engine::create({.resources = options.resources,
+                                .deterministic = options.deterministic,
+                                .strict_fp = options.strict_fp,
+                                .checked = options.checked,
+                                .use_cache = options.use_cache,
+                                .cache_directory = options.cache_directory,
+                                .trace = options.trace});
+  if (!engine) return std::unexpected(engine.error());
+  Session session;
+  session.state_ = std::make_shared<State>(State{*engine, {}});
+  return session;
+}
+
+void Session::set(const std::string& name, Tensor tensor) { state_->tensors[name] = std::move(tensor); }
+void Session::drop(const std::string& name) { state_->tensors.erase(name); }
+const std::map<std::string, Tensor>& Session::tensors() const { return state_->tensors; }
+
+namespace {
+
+/// The steps of one evaluation; each fills its part of the report.
+class Evaluator {
+ public:
+  Evaluator(const Engine& engine, const std::map<std::string, Tensor>& tensors, const EvaluateOptions& options)
+      : engine_(engine), options_(options), operands_(tensors) {}
+
+  Expected<Evaluation> evaluate(std::string_view text, const std::vector<std::string>& names) {
+    report().expression = text;
+    report().threads = engine_.options().resources.threads.count();
+    auto network = resolved(text, names);
+    if (!network) return std::unexpected(network.error());
+    auto plan = planned(*network);
+    if (!plan) return std::unexpected(plan.error());
+    if (auto told = tell_plan(*network, *plan); !told) return std::unexpected(told.error());
+    if (engine_.options().resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
+    const bool compiled_stage = std::ranges::any_of(options_.stages, [](const std::string& stage) {
+      return stage == "signature" || stage == "llvm" || stage == "asm" || stage == "object";
+    });
+    if (!options_.run && !compiled_stage) {
+      if (auto stages = tell_stages(*network, *plan); !stages) return std::unexpected(stages.error());
+      return std::move(evaluation_);
+    }
+    const auto kernel = engine_.compile(*network, *plan, facts_);
+    if (!kernel) return std::unexpected(kernel.error());
+    if (auto told = tell_kernel(*kernel); !told) return std::unexpected(told.error());
+    if (options_.run) {
+      if (auto ran = run(*kernel); !ran) return std::unexpected(ran.error());
+    }
+    return std::move(evaluation_);
+  }
+
+ private:
+  Report& report() { return evaluation_.report; }
+
+  Expected<Network> resolved(std::string_view text, const std::vector<std::string>& names) {
+    const auto start = Clock::now();
+    const auto parsed = parse_expression(text);
+    if (!parsed) return std::unexpected(parsed.error());
+    if (parsed->assignments.size() > 1) return unsupported("several assignments in one evaluation are not supported yet");
+    std::vector<OperandShape> shapes;
+    for (const std::string& name : names) {
+      const auto tensor = operands_.find(name);
+      if (tensor == operands_.end()) return input_error(fmt::format("no tensor is named {}", name));
+      shapes.push_back({name, tensor->second.extents, tensor->second.format.scalar});
+      report().operands[name] = {tensor->second.extents, tensor->second.nnz(), tensor->second.format.text(),
+                                 std::string(weft::name(tensor->second.format.scalar)), tensor->second.bytes()};
+    }
+    auto network = resolve(*parsed, shapes);
+    report().phases.parse = milliseconds_since(start);
+    return network;
+  }
+
+  Expected<Plan> planned(Network& network) {
+    std::map<std::string, bool> pinned;
+    PlanOptions plan_options;
+    plan_options.calls = options_.calls;
+    plan_options.memory_limit = engine_.options().resources.memory.limit();
+    plan_options.strict_fp = engine_.options().strict_fp;
+    for (const auto& [name, format] : options_.formats) {
+      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+      if (declared == network.tensors.end()) {
+        return input_error(fmt::format("--format names {}, which is neither an operand nor the result", name));
+      }
+      if (declared->extents.size() != format.order()) {
+        return input_error(fmt::format("the format of {} has {} levels, but {} has {} modes", name, format.order(), name,
+                                       declared->extents.size()));
+      }
+      if (!declared->is_result) {
+        pinned[name] = true;
+        continue;
+      }
+      if (!format.all_dense()) {
+        return unsupported(fmt::format("the sparse result format {}:{} is not supported yet; dense levels (d) are", name,
+                                       format.text()));
+      }
+      declared->scalar = format.scalar;
+      plan_options.result_formats[name] = format;
+    }
+    std::vector<std::string> factor_names;
+    for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
+      factor_names.push_back(network.tensors[factor.tensor].name);
+    }
+    if (!options_.tree.empty()) {
+      auto tree = parse_tree(options_.tree, factor_names);
+      if (!tree) return std::unexpected(tree.error());
+      plan_options.tree = *tree;
+    }
+    const auto start = Clock::now();
+    facts_ = engine_.facts(network, operands_, pinned);
+    for (const OperandFacts& operand : facts_) {
+      if (!operand.format.all_dense()) operand.statistics.distinct((ModeSet{1} << (operand.format.order() % 32)) - 1);
+      operand.statistics.finite();
+    }
+    report().phases.statistics = milliseconds_since(start);
+    const auto planning = Clock::now();
+    Expected<Plan> plan = Plan{};
+    if (!options_.schedule.empty()) {
+      const auto schedule = parse_schedule(options_.schedule, network);
+      if (!schedule) return std::unexpected(schedule.error());
+      plan = plan_given(*schedule, network, facts_, plan_options);
+    } else if (options_.unfused) {
+      plan = plan_unfused(network, facts_, plan_options);
+    } else {
+      plan = engine_.plan(network, facts_, plan_options);
+    }
+    report().phases.plan = milliseconds_since(planning);
+    if (plan) {
+      report().tree = print(plan->schedule.tree, factor_names);
+      report().explanation = explain(*plan, network, facts_, plan_options);
+    }
+    return plan;
+  }
+
+  Expected<void> tell_plan(const Network& network, const Plan& plan) {
+    report().plan.producer = plan.producer;
+    report().plan.optimal = plan.optimal;
+    report().plan.schedule = print(plan.schedule, network);
+    report().plan.cost_ns = plan.cost.ns;
+    report().plan.peak_bytes = plan.cost.peak_bytes;
+    report().plan.flops = plan.cost.flops;
+    report().plan.candidates = plan.candidates;
+    const auto start = Clock::now();
+    const auto nests = engine_.lower(network, plan, facts_);
+    if (!nests) return std::unexpected(nests.error());
+    report().phases.lower = milliseconds_since(start);
+    for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
+    return {};
+  }
+
+  /// Stages that need no machine code.
+  Expected<void> tell_stages(const Network& network, const Plan& plan) {
+    for (const std::string& stage : options_.stages) {
+      if (stage == "network") {
+        report().stages[stage] = print(network);
+      } else if (stage == "tree") {
+        report().stages[stage] = report().tree + "\n";
+      } else if (stage == "schedule") {
+        report().stages[stage] = print(plan.schedule, network);
+      } else if (stage == "loops") {
+        report().stages[stage] = report().plan.loops;
+      } else {
+        return input_error(fmt::format("no stage is named '{}'", stage));
+      }
+    }
+    return {};
+  }
+
+  Expected<void> tell_kernel(const Kernel& kernel) {
+    report().phases.lower = kernel.phases().lower;
+    report().phases.generate = kernel.phases().generate;
+    report().phases.emit = kernel.phases().emit;
+    report().phases.load = kernel.phases().load;
+    report().kernel_cache = kernel_origin(kernel);
+    for (const CompiledNest& nest : kernel.nests()) report().object_bytes += nest.object_bytes;
+    for (const std::string& stage : options_.stages) {
+      auto text = kernel.explain(stage);
+      if (!text) return std::unexpected(text.error());
+      report().stages[stage] = std::move(*text);
+    }
+    return {};
+  }
+
+  Expected<void> run(const Kernel& kernel) {
+    auto binding = kernel.bind(operands_, engine_.options().resources, engine_.options().deterministic);
+    if (!binding) return std::unexpected(binding.error());
+    report().phases.convert = binding->convert_ms();
+    if (options_.repeat > 0) {
+      if (auto warm = binding->run(); !warm) return warm;
+    }
+    for (unsigned repetition = 0; repetition < std::max(1U, options_.repeat); ++repetition) {
+      const auto start = Clock::now();
+      if (auto ran = binding->run(); !ran) return ran;
+      report().run_ms.push_back(milliseconds_since(start));
+      if (engine_.options().trace) {
+        engine_.options().trace(
+            fmt::format("run {} threads {} {:.3f} ms", report().expression, report().threads, report().run_ms.back()));
+      }
+    }
+    evaluation_.results = binding->results();
+    for (const auto& [name, tensor] : evaluation_.results) report().results[name] = result_report(tensor);
+    return {};
+  }
+
+  const Engine& engine_;
+  const EvaluateOptions& options_;
+  const std::map<std::string, Tensor>& operands_;
+  std::vector<OperandFacts> facts_;
+  Evaluation evaluation_;
+};
+
+}  // namespace
+
+Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& operands,
+                                       const EvaluateOptions& options) {
+  return Evaluator(state_->engine, state_->tensors, options).evaluate(expression, operands);
+}
+
+}  // namespace weft
