@@ -1,3 +1,5 @@
+#include "engine/loop/print.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,6 +43,23 @@ class Printer {
     block(program_.body, 2);
     return text + aligned(lines_, 1);
   }
+
+  std::string accumulate(const Accumulate& accumulate) const {
+    std::vector<std::string> parts;
+    if (accumulate.coefficient) parts.push_back(coefficient(*accumulate.coefficient));
+    for (AccessId factor : accumulate.factors) parts.push_back(access_name(factor));
+    if (parts.empty()) parts.push_back("1");
+    return fmt::format("{} {} {}", access_name(accumulate.target),
+                       accumulate.negative ? "-=" : "+=", fmt::join(parts, " * "));
+  }
+
+  std::string step(const Step& step) const {
+    const std::string text = fmt::format("{} {}", word(use_words, step.use), access_name(step.access));
+    return step.algorithm == Algorithm::standard ? text
+                                                 : fmt::format("{}({})", text, word(algorithm_words, step.algorithm));
+  }
+
+  std::string access(const Access& access) const { return access.name + indices_of(access); }
 
  private:
   // Ids out of range are printed too: a message about such a program shows its text.
@@ -100,10 +119,9 @@ class Printer {
 
   std::string accesses_of(StorageId id) const {
     std::vector<std::string> parts;
-    for (AccessId access : order_.accesses)
-      if (program_.accesses[access].storage == id)
-        parts.push_back(
-            fmt::format("access {}{}", program_.accesses[access].name, indices_of(program_.accesses[access])));
+    for (AccessId each : order_.accesses)
+      if (program_.accesses[each].storage == id)
+        parts.push_back(fmt::format("access {}", access(program_.accesses[each])));
     return fmt::format("{}", fmt::join(parts, " "));
   }
 
@@ -120,11 +138,7 @@ class Printer {
 
   std::string steps(const std::vector<Step>& steps) const {
     std::vector<std::string> parts;
-    for (const Step& step : steps) {
-      parts.push_back(fmt::format("{} {}", word(use_words, step.use), access_name(step.access)));
-      if (step.algorithm != Algorithm::standard)
-        parts.back() += fmt::format("({})", word(algorithm_words, step.algorithm));
-    }
+    for (const Step& each : steps) parts.push_back(step(each));
     return parts.empty() ? "" : fmt::format(" {}", fmt::join(parts, ", "));
   }
 
@@ -162,15 +176,6 @@ class Printer {
     return taken ? fmt::format("coefficient({})", word_number) : name;
   }
 
-  std::string accumulate(const Accumulate& accumulate) const {
-    std::vector<std::string> parts;
-    if (accumulate.coefficient) parts.push_back(coefficient(*accumulate.coefficient));
-    for (AccessId factor : accumulate.factors) parts.push_back(access_name(factor));
-    if (parts.empty()) parts.push_back("1");
-    return fmt::format("{} {} {}", access_name(accumulate.target),
-                       accumulate.negative ? "-=" : "+=", fmt::join(parts, " * "));
-  }
-
   void block(const Block& block, std::size_t indent) {
     const std::string space(indent, ' ');
     for (const Statement& statement : block)
@@ -202,5 +207,13 @@ class Printer {
 }  // namespace
 
 std::string print(const Program& program) { return Printer(program).text(); }
+
+std::string print(const Program& program, const Accumulate& accumulate) {
+  return Printer(program).accumulate(accumulate);
+}
+
+std::string print(const Program& program, const Step& step) { return Printer(program).step(step); }
+
+std::string print(const Program& program, const Access& access) { return Printer(program).access(access); }
 
 }  // namespace weft::loop

@@ -133,8 +133,10 @@ TEST_CASE("errors name the line and point at the place") {
   CHECK(error_of("program p\n  input T : f64 {dens}\n").starts_with("line 2: expected a level kind"));
   CHECK(error_of("program p\n  input T : f64 {compressed<32,32,32>}\n").starts_with("line 2: a level has at most two"));
   CHECK(error_of("program p\n  input T : f64 {compressed<32,320>}\n").starts_with("line 2: expected a number of at"));
-  CHECK(error_of("program p\n  input T : f64 {}\n  input T : f64 {}\n").starts_with("line 3: storage T is declared twice"));
-  CHECK(error_of("program p\n  input T : f64 {} access T[] access T[]\n").starts_with("line 2: access T is declared tw"));
+  CHECK(error_of("program p\n  input T : f64 {}\n  input T : f64 {}\n")
+            .starts_with("line 3: storage T is declared twice"));
+  CHECK(
+      error_of("program p\n  input T : f64 {} access T[] access T[]\n").starts_with("line 2: access T is declared tw"));
   CHECK(error_of("program p\n  fact holds(T)\n").starts_with("line 2: expected a fact"));
   CHECK(error_of("program p\n  fact full(T)\n").starts_with("line 2: expected a storage and a level"));
   CHECK(error_of("program p\n  fact finite(T)\n").starts_with("line 2: unknown storage T"));
@@ -151,7 +153,8 @@ TEST_CASE("errors name the line and point at the place") {
 }
 
 TEST_CASE("reserved forms are refused by name") {
-  const std::string head = "program p\n  input T : f64 {compressed<32,32>}  access T[i]\n  output a : f64 {} access a[]\n";
+  const std::string head =
+      "program p\n  input T : f64 {compressed<32,32>}  access T[i]\n  output a : f64 {} access a[]\n";
   for (const char* body : {"  for i: drive T | T\n", "  for i in window(3):\n", "  for i: drive T @batch(4)\n",
                            "  with x[i] : f64 {accumulator(2)}\n", "  with x[i] : f64 {hashed(2)}\n",
                            "  with x[i] : f64 {sorted(3)}\n", "  semiring min_plus\n"}) {

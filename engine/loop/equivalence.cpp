@@ -1,0 +1,57 @@
+#include "engine/loop/equivalence.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "engine/loop/products.h"
+#include "engine/loop/rules.h"
+
+namespace weft::loop {
+namespace {
+
+std::string name_of(const Program& program, const Symbol& symbol) {
+  return program.indices[symbol.index] + std::string(symbol.copy, '\'');
+}
+
+std::vector<std::string> names_of(const Program& program, const std::vector<Symbol>& symbols) {
+  std::vector<std::string> names;
+  for (const Symbol& symbol : symbols) names.push_back(name_of(program, symbol));
+  return names;
+}
+
+bool before(const Product& a, const Product& b) {
+  return std::tie(a.factors, a.coefficients, a.negative) < std::tie(b.factors, b.coefficients, b.negative);
+}
+
+}  // namespace
+
+Expected<std::vector<Definition>> definitions(const Program& program) {
+  for (const auto rule : {check_binding, check_completeness, check_life_cycle})
+    if (Expected<void> checked = rule(program); !checked) return internal_error(checked.error().message);
+  const std::vector<PlacedAccumulate> all = accumulates(program);
+  const Expected<std::vector<ExpandedProduct>> products = expand(program, all);
+  if (!products) return std::unexpected(products.error());
+
+  std::map<StorageId, Definition> by_output;
+  for (StorageId id = 0; id < program.storages.size(); ++id)
+    if (program.storages[id].role == Role::output) by_output[id].output = program.storages[id].name;
+  for (const ExpandedProduct& each : *products) {
+    Definition& definition = by_output[program.accesses[each.root->accumulate->target].storage];
+    definition.indices = names_of(program, each.target);
+    Product product{{}, each.negative, each.coefficients};
+    for (const ExpandedAccess& factor : each.factors)
+      product.factors.emplace_back(program.storages[factor.storage].name, names_of(program, factor.symbols));
+    std::ranges::sort(product.factors);
+    std::ranges::sort(product.coefficients);
+    definition.products.push_back(std::move(product));
+  }
+  std::vector<Definition> result;
+  for (auto& [id, definition] : by_output) {
+    std::ranges::sort(definition.products, before);
+    result.push_back(std::move(definition));
+  }
+  return result;
+}
+
+}  // namespace weft::loop

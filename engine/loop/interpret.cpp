@@ -1,0 +1,165 @@
+#include "engine/loop/interpret.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "engine/loop/rules.h"
+
+namespace weft::loop {
+namespace {
+
+class Interpreter {
+ public:
+  Interpreter(const Program& program, const Interpretation& values)
+      : program_(program),
+        values_(values),
+        extents_(program.indices.size()),
+        coordinates_(program.indices.size()),
+        bound_(program.accesses.size()),
+        entries_(program.storages.size()) {}
+
+  Expected<std::map<std::string, Entries>> run() {
+    if (Expected<void> read = read_extents(); !read) return std::unexpected(read.error());
+    if (Expected<void> read = read_inputs(); !read) return std::unexpected(read.error());
+    run_block(program_.body);
+    if (missing_coefficient_)
+      return input_error(
+          fmt::format("coefficient c{} is missing: {} given", *missing_coefficient_, values_.coefficients.size()));
+    std::map<std::string, Entries> outputs;
+    for (StorageId id = 0; id < program_.storages.size(); ++id)
+      if (program_.storages[id].role == Role::output) outputs[program_.storages[id].name] = std::move(entries_[id]);
+    return outputs;
+  }
+
+ private:
+  // --- the meaning --------------------------------------------------------------------------------------------------
+  void run_block(const Block& block) {
+    for (const Statement& statement : block) std::visit([&](const auto& node) { run_statement(node); }, statement.node);
+  }
+
+  void run_statement(const For& loop) {
+    for (std::uint64_t c = 0; c < extents_[loop.index]; ++c) {
+      coordinates_[loop.index] = c;
+      run_filtered(loop.steps, loop.body);
+    }
+  }
+
+  void run_statement(const Bind& bind) { run_filtered(bind.steps, bind.body); }
+
+  void run_statement(const With& with) {
+    entries_[with.workspace].clear();
+    run_block(with.body);
+  }
+
+  void run_statement(const Accumulate& accumulate) {
+    double product = accumulate.negative ? -1 : 1;
+    if (accumulate.coefficient) product *= coefficient(*accumulate.coefficient);
+    for (AccessId factor : accumulate.factors) {
+      const StorageId storage = program_.accesses[factor].storage;
+      const auto entry = entries_[storage].find(key(factor));
+      if (entry != entries_[storage].end())
+        product *= entry->second;
+      else if (program_.storages[storage].role == Role::input)
+        product *= 0;  // an entry of a dense level that the caller left out
+      else
+        return;  // nothing contributed to it: absent, and absent annihilates
+    }
+    const StorageId storage = program_.accesses[accumulate.target].storage;
+    double& value = entries_[storage][key(accumulate.target)];
+    value += product;
+    if (program_.storages[storage].scalar == Scalar::f32) value = static_cast<float>(value);
+  }
+
+  /// Runs the body if every drive and locate step has an entry extending what is bound.
+  void run_filtered(const std::vector<Step>& steps, const Block& body) {
+    bool has_entries = true;
+    for (const Step& step : steps) {
+      ++bound_[step.access];
+      if (step.use == Use::drive || step.use == Use::locate) has_entries = has_entries && has_entry(step.access);
+    }
+    if (has_entries) run_block(body);
+    for (const Step& step : steps) --bound_[step.access];
+  }
+
+  /// Whether some entry of the storage extends the coordinates bound so far. A dense level of an input has every entry.
+  bool has_entry(AccessId access) const {
+    const StorageId storage = program_.accesses[access].storage;
+    const Storage& type = program_.storages[storage];
+    std::vector<std::uint64_t> prefix = key(access);
+    while (type.role == Role::input && !prefix.empty() && type.levels[prefix.size() - 1].kind == LevelKind::dense)
+      prefix.pop_back();
+    if (prefix.empty() && type.role == Role::input) return true;
+    const auto entry = entries_[storage].lower_bound(prefix);
+    return entry != entries_[storage].end() && std::equal(prefix.begin(), prefix.end(), entry->first.begin());
+  }
+
+  std::vector<std::uint64_t> key(AccessId access) const {
+    std::vector<std::uint64_t> key;
+    for (std::uint32_t level = 0; level < bound_[access]; ++level)
+      key.push_back(coordinates_[program_.accesses[access].indices[level]]);
+    return key;
+  }
+
+  double coefficient(std::uint32_t word) {
+    if (word < values_.coefficients.size()) return values_.coefficients[word];
+    missing_coefficient_ = word;
+    return 0;
+  }
+
+  // --- what the caller gave -----------------------------------------------------------------------------------------
+  Expected<void> read_extents() {
+    for (IndexId id = 0; id < program_.indices.size(); ++id) {
+      const auto given = values_.extents.find(program_.indices[id]);
+      if (given == values_.extents.end())
+        return input_error(fmt::format("the extent of index {} is missing", program_.indices[id]));
+      extents_[id] = given->second;
+    }
+    for (const Fact& fact : program_.facts)
+      if (const ExtentFact* stated = std::get_if<ExtentFact>(&fact);
+          stated && stated->index < extents_.size() && extents_[stated->index] != stated->extent)
+        return input_error(fmt::format("fact extent({}) = {}, but its extent is {}", program_.indices[stated->index],
+                                       stated->extent, extents_[stated->index]));
+    return {};
+  }
+
+  Expected<void> read_inputs() {
+    for (StorageId id = 0; id < program_.storages.size(); ++id) {
+      const Storage& storage = program_.storages[id];
+      if (storage.role != Role::input) continue;
+      const auto given = values_.inputs.find(storage.name);
+      if (given == values_.inputs.end()) return input_error(fmt::format("the input {} is missing", storage.name));
+      for (const auto& [coordinates, value] : given->second) {
+        if (coordinates.size() != storage.levels.size())
+          return input_error(fmt::format("{} has {} levels, but an entry has {} coordinates", storage.name,
+                                         storage.levels.size(), coordinates.size()));
+        for (const Access& access : program_.accesses)
+          for (std::size_t level = 0; access.storage == id && level < coordinates.size(); ++level)
+            if (coordinates[level] >= extents_[access.indices[level]])
+              return input_error(fmt::format("{} has coordinate {} at level {}, index {} has extent {}", storage.name,
+                                             coordinates[level], level, program_.indices[access.indices[level]],
+                                             extents_[access.indices[level]]));
+        entries_[id][coordinates] = storage.scalar == Scalar::f32 ? static_cast<float>(value) : value;
+      }
+    }
+    return {};
+  }
+
+  const Program& program_;
+  const Interpretation& values_;
+  std::vector<std::uint64_t> extents_;      // per index
+  std::vector<std::uint64_t> coordinates_;  // per index, of the loops entered
+  std::vector<std::uint32_t> bound_;        // per access: levels bound
+  std::vector<Entries> entries_;            // per storage
+  std::optional<std::uint32_t> missing_coefficient_;
+};
+
+}  // namespace
+
+Expected<std::map<std::string, Entries>> interpret(const Program& program, const Interpretation& values) {
+  if (Expected<void> bound = check_binding(program); !bound) return std::unexpected(bound.error());
+  if (Expected<void> complete = check_completeness(program); !complete) return std::unexpected(complete.error());
+  return Interpreter(program, values).run();
+}
+
+}  // namespace weft::loop

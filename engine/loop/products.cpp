@@ -1,0 +1,130 @@
+#include "engine/loop/products.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace weft::loop {
+namespace {
+
+/// The symbols of the loops that one Accumulate stands in.
+using Environment = std::map<IndexId, Symbol>;
+
+class Expansion {
+ public:
+  Expansion(const Program& program, const std::vector<PlacedAccumulate>& all) : program_(program), all_(all) {}
+
+  Expected<std::vector<ExpandedProduct>> outputs() {
+    std::map<StorageId, const Access*> first;  // of every output: its symbols name the result's indices
+    std::vector<ExpandedProduct> products;
+    for (const PlacedAccumulate& each : all_) {
+      const Access& target = program_.accesses[each.accumulate->target];
+      if (program_.storages[target.storage].role != Role::output) continue;
+      const Access& named = *first.try_emplace(target.storage, &target).first->second;
+      ExpandedProduct start;
+      start.root = &each;
+      Environment environment;
+      for (std::size_t level = 0; level < target.indices.size(); ++level) {
+        start.target.push_back({named.indices[level], 0});
+        start.loops.push_back(start.target.back());
+        environment.emplace(target.indices[level], start.target.back());
+      }
+      for (ExpandedProduct& product : expand(each, std::move(environment), start))
+        products.push_back(std::move(product));
+    }
+    if (unsupported_) return unsupported(*unsupported_);
+    return products;
+  }
+
+ private:
+  /// `start` times what `each` accumulates; `environment` holds the symbols that are given, the other loops get new
+  /// ones.
+  std::vector<ExpandedProduct> expand(const PlacedAccumulate& each, Environment environment, ExpandedProduct start) {
+    for (std::size_t depth = 0; depth < each.path.enclosing.size(); ++depth)
+      if (const For* loop = each.path.loop(depth)) {
+        const auto [entry, is_new] = environment.try_emplace(loop->index, Symbol{loop->index, 0});
+        if (is_new)
+          while (std::ranges::find(start.loops, entry->second) != start.loops.end()) ++entry->second.copy;
+        if (std::ranges::find(start.loops, entry->second) == start.loops.end()) start.loops.push_back(entry->second);
+      }
+    add_filters(each, environment, start);
+    start.negative = start.negative != each.accumulate->negative;
+    if (each.accumulate->coefficient) start.coefficients.push_back(*each.accumulate->coefficient);
+    std::vector<ExpandedProduct> products{std::move(start)};
+    for (AccessId factor : each.accumulate->factors) {
+      const ExpandedAccess access = expanded(factor, program_.accesses[factor].indices.size(), environment);
+      if (program_.storages[access.storage].role == Role::input) {
+        for (ExpandedProduct& product : products) product.factors.push_back(access);
+        continue;
+      }
+      std::vector<ExpandedProduct> substituted;
+      for (ExpandedProduct& product : products) {
+        product.through.push_back(access);
+        for (const PlacedAccumulate& writer : all_)
+          if (program_.accesses[writer.accumulate->target].storage == access.storage)
+            for (ExpandedProduct& more : expand(writer, seen_by(writer, access, environment), product))
+              substituted.push_back(std::move(more));
+      }
+      products = std::move(substituted);
+    }
+    return products;
+  }
+
+  /// The reader's symbols as the writer's loops see them: those around the With are shared, those of the workspace's
+  /// levels are the reader's, all others are the writer's own.
+  Environment seen_by(const PlacedAccumulate& writer, const ExpandedAccess& read, const Environment& reader) {
+    Environment environment;
+    const std::size_t with = writer.path.depth_of_with(read.storage);
+    for (std::size_t depth = 0; depth < with; ++depth)
+      if (const For* loop = writer.path.loop(depth)) environment.emplace(loop->index, reader.at(loop->index));
+    const Access& target = program_.accesses[writer.accumulate->target];
+    for (std::size_t level = 0; level < target.indices.size(); ++level) {
+      const auto [entry, is_new] = environment.emplace(target.indices[level], read.symbols[level]);
+      if (!is_new && entry->second != read.symbols[level])
+        unsupported_ = "coverage: workspace " + program_.storages[read.storage].name + " is written at " + target.name +
+                       " where two of its levels have one index or an outer loop's, and read elsewhere: not yet";
+    }
+    return environment;
+  }
+
+  void add_filters(const PlacedAccumulate& each, const Environment& environment, ExpandedProduct& product) const {
+    for (AccessId access = 0; access < each.path.bound.size(); ++access) {
+      const std::vector<BoundLevel>& bound = each.path.bound[access];
+      for (std::size_t level = 0; level < bound.size(); ++level) {
+        const Step& step = bound[level].step;
+        if (step.use != Use::drive && step.use != Use::locate) continue;
+        if (leaves_out(program_, program_.accesses[access].storage, level))
+          product.filters.push_back({expanded(access, level + 1, environment), step});
+      }
+    }
+  }
+
+  ExpandedAccess expanded(AccessId id, std::size_t levels, const Environment& environment) const {
+    const Access& access = program_.accesses[id];
+    ExpandedAccess result{access.storage, {}};
+    for (std::size_t level = 0; level < levels; ++level)
+      result.symbols.push_back(environment.at(access.indices[level]));
+    return result;
+  }
+
+  const Program& program_;
+  const std::vector<PlacedAccumulate>& all_;
+  std::optional<std::string> unsupported_;
+};
+
+}  // namespace
+
+bool leaves_out(const Program& program, StorageId storage, std::size_t level) {
+  const Storage& type = program.storages[storage];
+  if (type.role == Role::input && type.levels[level].kind == LevelKind::dense) return false;
+  return std::ranges::none_of(program.facts, [&](const Fact& fact) {
+    const FullFact* full = std::get_if<FullFact>(&fact);
+    return full != nullptr && full->storage == storage && full->level == level;
+  });
+}
+
+Expected<std::vector<ExpandedProduct>> expand(const Program& program, const std::vector<PlacedAccumulate>& all) {
+  return Expansion(program, all).outputs();
+}
+
+}  // namespace weft::loop

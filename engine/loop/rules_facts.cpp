@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "engine/loop/overloaded.h"
+#include "engine/loop/rules.h"
+
+namespace weft::loop {
+namespace {
+
+/// A fact about a pattern or about values is re-checked on a tensor that is bound, so it is about an input.
+Expected<void> check_storage(const Program& program, StorageId id, std::optional<std::uint32_t> level,
+                             std::string_view fact) {
+  if (id >= program.storages.size())
+    return input_error(fmt::format("facts: {} of storage number {}, there are {}", fact, id, program.storages.size()));
+  const Storage& storage = program.storages[id];
+  if (storage.role != Role::input)
+    return input_error(fmt::format("facts: {} of {}: only an input can be checked before the run", fact, storage.name));
+  if (level && *level >= storage.levels.size())
+    return input_error(fmt::format("facts: {} of level {} of {}, which has {} levels", fact, *level, storage.name,
+                                   storage.levels.size()));
+  return {};
+}
+
+/// The extents that facts give to the levels of storages agree, since a level has one extent.
+Expected<void> check_extents(const Program& program, const std::map<IndexId, std::uint64_t>& extents) {
+  std::map<std::pair<StorageId, std::size_t>, IndexId> stated;  // level to an index whose extent is a fact
+  for (const Access& access : program.accesses)
+    for (std::size_t level = 0; level < access.indices.size(); ++level) {
+      const IndexId index = access.indices[level];
+      if (!extents.contains(index)) continue;
+      const IndexId other = stated.try_emplace({access.storage, level}, index).first->second;
+      if (extents.at(other) != extents.at(index))
+        return input_error(
+            fmt::format("facts: indices {} and {} are both at level {} of {}, but extent({}) = {} and extent({}) = {}",
+                        program.indices[other], program.indices[index], level, program.storages[access.storage].name,
+                        program.indices[other], extents.at(other), program.indices[index], extents.at(index)));
+    }
+  return {};
+}
+
+}  // namespace
+
+Expected<void> check_facts(const Program& program) {
+  std::map<IndexId, std::uint64_t> extents;
+  std::map<std::pair<StorageId, std::uint32_t>, std::uint64_t> fibers;
+  for (const Fact& fact : program.facts) {
+    const Expected<void> checked = std::visit(
+        Overloaded{[&](const ExtentFact& f) -> Expected<void> {
+                     if (f.index >= program.indices.size())
+                       return input_error(fmt::format("facts: extent of index number {}, there are {}", f.index,
+                                                      program.indices.size()));
+                     if (extents.try_emplace(f.index, f.extent).first->second != f.extent)
+                       return input_error(fmt::format("facts: extent({}) is {} and {}", program.indices[f.index],
+                                                      extents[f.index], f.extent));
+                     return {};
+                   },
+                   [&](const FullFact& f) { return check_storage(program, f.storage, f.level, "full"); },
+                   [&](const FiberFact& f) -> Expected<void> {
+                     if (Expected<void> named = check_storage(program, f.storage, f.level, "fiber"); !named)
+                       return named;
+                     const LevelKind kind = program.storages[f.storage].levels[f.level].kind;
+                     if (kind != LevelKind::compressed && kind != LevelKind::compressed_nonunique)
+                       return input_error(
+                           fmt::format("facts: fiber of level {} of {}: only compressed and nonunique levels "
+                                       "have fibers of their own length",
+                                       f.level, program.storages[f.storage].name));
+                     if (fibers.try_emplace({f.storage, f.level}, f.maximum).first->second != f.maximum)
+                       return input_error(fmt::format("facts: fiber({}.{}) is bounded twice",
+                                                      program.storages[f.storage].name, f.level));
+                     return {};
+                   },
+                   [&](const FiniteFact& f) { return check_storage(program, f.storage, std::nullopt, "finite"); }},
+        fact);
+    if (!checked) return checked;
+  }
+  return check_extents(program, extents);
+}
+
+}  // namespace weft::loop

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/loop/print.h"
+#include "engine/loop/rules.h"
+#include "engine/loop/walk.h"
+#include "engine/loop/words.h"
+
+namespace weft::loop {
+namespace {
+
+bool has_crd(LevelKind kind) {
+  return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton;
+}
+
+/// Which kinds may stand at a level of a storage, whatever is done with it.
+Expected<void> check_kinds(const Storage& storage) {
+  const bool strided = std::ranges::any_of(storage.levels, &Level::strided);
+  for (std::size_t n = 0; n < storage.levels.size(); ++n) {
+    const Level& level = storage.levels[n];
+    const LevelKind kind = level.kind;
+    const auto wrong = [&](std::string_view why) {
+      return input_error(
+          fmt::format("capability: level {} of {} is {}: {}", n, storage.name, word(level_words, kind), why));
+    };
+    if (strided && kind != LevelKind::dense) return wrong("only storages whose levels are all dense can be strided");
+    for (unsigned bits : {level.pos_bits, level.crd_bits})
+      if (bits != 32 && bits != 64) return wrong(fmt::format("widths are 32 or 64 bits, not {}", bits));
+    if (storage.role == Role::input && !has_crd(kind) && kind != LevelKind::dense)
+      return wrong("inputs have dense, compressed, nonunique and singleton levels");
+    if (storage.role == Role::output && kind == LevelKind::accumulator)
+      return wrong("only a workspace can be an accumulator");
+    if (kind == LevelKind::singleton) {
+      const bool below_crd = n > 0 && has_crd(storage.levels[n - 1].kind);
+      if (!below_crd) return wrong("a singleton stands below a compressed, nonunique or singleton level");
+    }
+    if (kind == LevelKind::compressed_nonunique && n + 1 < storage.levels.size() &&
+        storage.levels[n + 1].kind != LevelKind::singleton)
+      return wrong("a nonunique level is the last, or followed by a singleton");
+  }
+  return {};
+}
+
+bool offers(LevelKind kind, Use use) {
+  switch (use) {
+    case Use::drive:
+    case Use::locate:
+      return true;
+    case Use::insert:
+      return !has_crd(kind);
+    case Use::append:
+      return has_crd(kind);
+  }
+  return false;
+}
+
+/// The algorithms of a drive or locate step on a kind.
+bool offers(LevelKind kind, Use use, Algorithm algorithm) {
+  if (algorithm == Algorithm::standard) return true;
+  switch (algorithm) {
+    case Algorithm::merge:
+      return use == Use::drive && has_crd(kind);
+    case Algorithm::gallop:
+      return (use == Use::drive || use == Use::locate) && has_crd(kind);
+    case Algorithm::search:
+      return use == Use::locate && has_crd(kind);
+    case Algorithm::table:
+      return use == Use::locate && !has_crd(kind) && kind != LevelKind::hashed;
+    case Algorithm::probe:
+      return use == Use::locate && kind == LevelKind::hashed;
+    case Algorithm::standard:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+Expected<void> check_capability(const Program& program) {
+  for (const Storage& storage : program.storages)
+    if (Expected<void> checked = check_kinds(storage); !checked) return checked;
+  return walk(program, [&](const Statement& statement, const Path& path) -> Expected<void> {
+    const std::vector<Step>& steps = steps_of(statement);
+    const For* loop = std::get_if<For>(&statement.node);
+    const auto drives = std::ranges::count(steps, Use::drive, &Step::use);
+    std::vector<std::size_t> bound(program.accesses.size());
+    for (const Step& step : steps) {
+      const Access& access = program.accesses[step.access];
+      const std::size_t level = path.bound[step.access].size() + bound[step.access]++;
+      const LevelKind kind = program.storages[access.storage].levels[level].kind;
+      const auto wrong = [&](std::string_view why) {
+        return input_error(fmt::format("capability: {} {}: {}: level {} of {} is {}, {}",
+                                       loop != nullptr ? "loop " + program.indices[loop->index] : "a bind",
+                                       where(program, path), print(program, step), level, print(program, access),
+                                       word(level_words, kind), why));
+      };
+      if (!offers(kind, step.use)) return wrong(fmt::format("which offers no {}", word(use_words, step.use)));
+      if (!offers(kind, step.use, step.algorithm))
+        return wrong(
+            fmt::format("which {} cannot {}", word(algorithm_words, step.algorithm), word(use_words, step.use)));
+      if (step.use != Use::drive) continue;
+      if (drives > 1 && kind == LevelKind::dense) return wrong("locate it: several drivers are merged by their crd");
+      if (drives == 1 && step.algorithm != Algorithm::standard)
+        return wrong(fmt::format("but {} needs several drivers", word(algorithm_words, step.algorithm)));
+    }
+    return {};
+  });
+}
+
+Expected<void> check_reset(const Program& program) {
+  for (const Storage& storage : program.storages) {
+    if (storage.role != Role::workspace) continue;
+    for (std::size_t n = 0; n < storage.levels.size(); ++n) {
+      const LevelKind kind = storage.levels[n].kind;
+      // The touched list of an accumulator and the slots of a hash table belong to one fiber: below another level there
+      // would be one per position, and emptying them would walk all positions.
+      if (n > 0 && (kind == LevelKind::accumulator || kind == LevelKind::hashed))
+        return unsupported(
+            fmt::format("reset: level {} of workspace {} is {} below another level, so that it would be emptied once "
+                        "per position: not yet",
+                        n, storage.name, word(level_words, kind)));
+      if (kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton)
+        return unsupported(
+            fmt::format("reset: level {} of workspace {} is {}: a workspace of coordinates is compressed: "
+                        "not yet otherwise",
+                        n, storage.name, word(level_words, kind)));
+    }
+  }
+  return {};
+}
+
+}  // namespace weft::loop

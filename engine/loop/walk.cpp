@@ -1,0 +1,74 @@
+#include "engine/loop/walk.h"
+
+#include "engine/loop/overloaded.h"
+
+namespace weft::loop {
+namespace {
+
+Expected<void> walk_block(const Block& block, Path& path, const Visit& visit) {
+  for (const Statement& statement : block) {
+    if (Expected<void> visited = visit(statement, path); !visited) return visited;
+    const Block* body = std::visit(Overloaded{[](const Accumulate&) -> const Block* { return nullptr; },
+                                              [](const auto& nested) -> const Block* { return &nested.body; }},
+                                   statement.node);
+    if (body == nullptr) continue;
+    const std::vector<Step>& steps = steps_of(statement);
+    for (const Step& step : steps) path.bound[step.access].push_back({path.enclosing.size(), step});
+    path.enclosing.push_back(&statement);
+    if (Expected<void> walked = walk_block(*body, path, visit); !walked) return walked;
+    path.enclosing.pop_back();
+    for (const Step& step : steps) path.bound[step.access].pop_back();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t Path::depth_of_loop(IndexId index) const {
+  std::size_t depth = 0;
+  while (depth < enclosing.size() && (loop(depth) == nullptr || loop(depth)->index != index)) ++depth;
+  return depth;
+}
+
+std::size_t Path::depth_of_with(StorageId workspace) const {
+  std::size_t depth = 0;
+  for (; depth < enclosing.size(); ++depth)
+    if (const With* with = std::get_if<With>(&enclosing[depth]->node); with && with->workspace == workspace) break;
+  return depth;
+}
+
+Expected<void> walk(const Program& program, const Visit& visit) {
+  Path path{{}, std::vector<std::vector<BoundLevel>>(program.accesses.size())};
+  return walk_block(program.body, path, visit);
+}
+
+std::vector<PlacedAccumulate> accumulates(const Program& program) {
+  std::vector<PlacedAccumulate> found;
+  const Expected<void> walked = walk(program, [&](const Statement& statement, const Path& path) -> Expected<void> {
+    if (const Accumulate* accumulate = std::get_if<Accumulate>(&statement.node)) found.push_back({accumulate, path});
+    return {};
+  });
+  static_cast<void>(walked);  // this visitor has no error
+  return found;
+}
+
+const std::vector<Step>& steps_of(const Statement& statement) {
+  static const std::vector<Step> none;
+  if (const For* loop = std::get_if<For>(&statement.node)) return loop->steps;
+  if (const Bind* bind = std::get_if<Bind>(&statement.node)) return bind->steps;
+  return none;
+}
+
+std::string where(const Program& program, const Path& path) {
+  std::string names;
+  std::size_t count = 0;
+  for (std::size_t depth = 0; depth < path.enclosing.size(); ++depth)
+    if (const For* loop = path.loop(depth)) {
+      if (count++ > 0) names += ", ";
+      names += loop->index < program.indices.size() ? program.indices[loop->index] : std::to_string(loop->index);
+    }
+  if (count == 0) return "at the root";
+  return std::string(count == 1 ? "under loop " : "under loops ").append(names);
+}
+
+}  // namespace weft::loop

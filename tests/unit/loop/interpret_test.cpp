@@ -1,0 +1,57 @@
+#include "engine/loop/interpret.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/files/loop_case.h"
+
+using namespace weft;
+using namespace weft::loop;
+
+TEST_CASE("every text case: verified, printed and parsed, interpreted") {
+  const Expected<std::vector<test::LoopCase>> cases = test::read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop");
+  REQUIRE_MESSAGE(cases.has_value(), cases.error().message);
+  CHECK(cases->size() >= 40);
+  for (const test::LoopCase& each : *cases) {
+    CAPTURE(each.name);
+    if (each.error) {
+      Expected<Program> program = parse(each.program_text);
+      if (program) {
+        CHECK(parse(print(*program)).value() == *program);
+        const Expected<void> verified = verify(*program);
+        CHECK_MESSAGE(!verified.has_value(), "verified, expected: ", *each.error);
+        if (!verified) CHECK_MESSAGE(verified.error().message.find(*each.error) == 0, verified.error().message);
+      } else {
+        CHECK_MESSAGE(program.error().message.find(*each.error) != std::string::npos, program.error().message);
+      }
+      continue;
+    }
+    const Expected<void> verified = verify(each.program);
+    CHECK_MESSAGE(verified.has_value(), verified.error().message);
+    const Expected<Program> again = parse(print(each.program));
+    REQUIRE_MESSAGE(again.has_value(), again.error().message);
+    CHECK(*again == each.program);
+    const auto found = interpret(each.program, each.values);
+    REQUIRE_MESSAGE(found.has_value(), found.error().message);
+    CHECK(test::difference(each.program, each.expected, *found) == "");
+  }
+}
+
+TEST_CASE("what the caller leaves out is named") {
+  const Program program = parse(
+                              "program p\n  input b : f64 {dense} access b[i]\n  output s : f64 {} access s[]\n"
+                              "  fact extent(i) = 2\n  for i: locate b\n    s += c0 * b\n")
+                              .value();
+  const auto message = [&](const Interpretation& values) {
+    const auto found = interpret(program, values);
+    return found ? "interpreted" : found.error().message;
+  };
+  CHECK(message({{}, {}, {}}) == "the extent of index i is missing");
+  CHECK(message({{{"i", 3}}, {}, {}}) == "fact extent(i) = 2, but its extent is 3");
+  CHECK(message({{{"i", 2}}, {}, {}}) == "the input b is missing");
+  CHECK(message({{{"i", 2}}, {{"b", {{{2}, 1}}}}, {}}) == "b has coordinate 2 at level 0, index i has extent 2");
+  CHECK(message({{{"i", 2}}, {{"b", {{{1, 1}, 1}}}}, {}}) == "b has 1 levels, but an entry has 2 coordinates");
+  CHECK(message({{{"i", 2}}, {{"b", {{{1}, 1}}}}, {}}) == "coefficient c0 is missing: 0 given");
+  const auto found = interpret(program, {{{"i", 2}}, {{"b", {{{1}, 3}}}}, {0.5}});
+  REQUIRE(found.has_value());
+  CHECK(found->at("s") == Entries{{{}, 1.5}});
+}
