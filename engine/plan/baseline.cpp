@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/statements.h"
+
+namespace weft {
+namespace {
+
+void append_new(std::vector<IndexId>& order, const std::vector<IndexId>& indices) {
+  for (const IndexId index : indices) {
+    if (std::find(order.begin(), order.end(), index) == order.end()) order.push_back(index);
+  }
+}
+
+std::vector<IndexId> stored_order(const TensorAccess& access, const Format& format) {
+  std::vector<IndexId> indices;
+  for (const std::uint32_t mode : format.mode_order) indices.push_back(access.indices[mode]);
+  return indices;
+}
+
+// Sparse factors in their stored order, those first that cannot be converted and then the largest; what only dense
+// factors have comes last, innermost the index in which most of them are contiguous.
+std::vector<IndexId> loop_order(const Term& term, const std::vector<OperandFacts>& operands) {
+  std::vector<const TensorAccess*> sparse;
+  std::vector<IndexId> contiguous;
+  for (const TensorAccess& factor : term.factors) {
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (has_sparse_level(facts.format)) sparse.push_back(&factor);
+    if (facts.format.all_dense() && !factor.indices.empty()) {
+      contiguous.push_back(factor.indices[facts.format.mode_order.back()]);
+    }
+  }
+  std::stable_sort(sparse.begin(), sparse.end(), [&](const TensorAccess* left, const TensorAccess* right) {
+    const OperandFacts& a = facts_of(operands, left->tensor);
+    const OperandFacts& b = facts_of(operands, right->tensor);
+    if (may_be_converted(a) != may_be_converted(b)) return !may_be_converted(a);
+    return a.statistics.nnz() > b.statistics.nnz();
+  });
+  std::vector<IndexId> order;
+  for (const TensorAccess* factor : sparse) append_new(order, stored_order(*factor, facts_of(operands, factor->tensor).format));
+  std::vector<IndexId> rest;
+  for (const TensorAccess& factor : term.factors) {
+    for (const IndexId index : stored_order(factor, facts_of(operands, factor.tensor).format)) {
+      if (std::find(order.begin(), order.end(), index) == order.end()) append_new(rest, {index});
+    }
+  }
+  std::stable_sort(rest.begin(), rest.end(), [&](IndexId left, IndexId right) {
+    return std::count(contiguous.begin(), contiguous.end(), left) < std::count(contiguous.begin(), contiguous.end(), right);
+  });
+  append_new(order, rest);
+  return order;
+}
+
+// Compressed levels in the order of the loops.
+Format concordant_format(const std::vector<IndexId>& indices, const std::vector<IndexId>& loops, Scalar scalar) {
+  Format format = sparse_format(indices.size(), scalar);
+  format.mode_order.clear();
+  for (const IndexId index : loops) {
+    for (std::uint32_t mode = 0; mode < indices.size(); ++mode) {
+      if (indices[mode] == index) format.mode_order.push_back(mode);
+    }
+  }
+  return format;
+}
+
+// Converts an operand whose levels the loops would bind late.
+void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, const std::vector<IndexId>& loops,
+                     const std::vector<OperandFacts>& operands) {
+  if (!may_be_converted(facts_of(operands, tensor.tensor))) return;
+  const std::vector<BoundLevel> bound = bind_levels(access.indices, tensor.format, loops);
+  for (std::size_t level = 0; level < bound.size(); ++level) {
+    if (loops[bound[level].loop] == access.indices[tensor.format.mode_order[level]]) continue;
+    tensor.format = concordant_format(access.indices, loops, tensor.format.scalar);
+    tensor.converted = true;
+    return;
+  }
+}
+
+}  // namespace
+
+Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  const Assignment& assignment = network.assignments[0];
+  const Term& term = assignment.terms[0];
+  const ContractionTree tree = options.tree ? *options.tree : term.pinned;
+  Schedule schedule = statements_of(network, tree, statement_orders(tree, 1).front(), operands, options);
+  const std::vector<IndexId> order = loop_order(term, operands);
+  for (ScheduledStatement& statement : schedule.statements) {
+    const IndexSet indices = indices_of(statement);
+    for (const IndexId index : order) {
+      if (contains(indices, index)) statement.loops.push_back(index);
+    }
+    for (const ScheduledAccess& factor : statement.factors) {
+      ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand) make_concordant(tensor, factor, statement.loops, operands);
+    }
+  }
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    ScheduledStatement& statement = schedule.statements[number];
+    if (may_be_vector(schedule, number, options)) statement.vector = statement.loops.back();
+    const bool owned =
+        !statement.loops.empty() && contains(index_set(statement.target.indices), statement.loops.front());
+    schedule.roots.push_back(owned ? RootReduction::owner : RootReduction::serial);
+  }
+  return merge_layouts(schedule);
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+#include "engine/plan/binding.h"
+
+#include <algorithm>
+
+namespace weft {
+
+std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
+                                    const std::vector<IndexId>& loops) {
+  std::vector<BoundLevel> bound;
+  std::size_t depth = 0;
+  bool driven = false;  // a level is already direct at this depth
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const IndexId index = indices[format.mode_order[level]];
+    const auto own = static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin());
+    if (own > depth) {
+      depth = own;
+      driven = false;
+    }
+    const bool direct = own == depth && !driven;
+    driven = driven || direct;
+    bound.push_back({depth, direct});
+  }
+  return bound;
+}
+
+bool has_sparse_level(const Format& format) {
+  return std::any_of(format.levels.begin(), format.levels.end(),
+                     [](const Level& level) { return is_sparse(level.kind); });
+}
+
+bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
+  for (const ScheduledAccess& factor : statement.factors) {
+    const Format& format = schedule.tensors[factor.tensor].format;
+    const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops);
+    for (std::size_t level = 0; level < bound.size(); ++level) {
+      if (bound[level].loop == loop && is_sparse(format.levels[level].kind)) return true;
+    }
+  }
+  return false;
+}
+
+bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptions& options) {
+  const ScheduledStatement& statement = schedule.statements[number];
+  const std::size_t depth = statement.loops.size();
+  if (depth == 0 || statement.fused == depth) return false;
+  if (number + 1 < schedule.statements.size() && schedule.statements[number + 1].fused >= depth) return false;
+  if (filters(schedule, statement, depth - 1)) return false;
+  const std::vector<IndexId>& target = statement.target.indices;
+  return !options.strict_fp || std::find(target.begin(), target.end(), statement.loops.back()) != target.end();
+}
+
+bool may_be_converted(const OperandFacts& operand) {
+  return !operand.pinned && operand.format.order() > 0 && is_sparse(operand.format.levels.back().kind);
+}
+
+bool same_layout(const Format& left, const Format& right) {
+  return left.mode_order == right.mode_order &&
+         std::equal(left.levels.begin(), left.levels.end(), right.levels.begin(), right.levels.end(),
+                    [](const Level& a, const Level& b) { return a.kind == b.kind; });
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// At which loop every level of an access is bound.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// Levels are bound from the first to the last, each as soon as its index and all levels above it are bound. A level
+/// is `direct` if the loop that binds it runs over its own index (it can drive the loop); others are late: found by
+/// search or table. On a diagonal the second level of the index is late.
+struct BoundLevel {
+  std::size_t loop = 0;  ///< depth in the loops of the statement
+  bool direct = false;
+};
+
+/// One per level of `format`. Every index of the access must be among `loops`.
+std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
+                                    const std::vector<IndexId>& loops);
+
+/// Only dense levels hold every coordinate; all others filter.
+inline bool is_sparse(LevelKind kind) { return kind != LevelKind::dense; }
+bool has_sparse_level(const Format& format);
+
+/// Whether a sparse level of any factor is bound at the loop: then it visits stored coordinates only.
+bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop);
+
+/// Whether the innermost loop of a statement may become vector code: it is not shared, no sparse level is bound in it,
+/// and, under strict floating point, its sum is not reassociated.
+bool may_be_vector(const Schedule& schedule, std::size_t statement, const PlanOptions& options);
+
+/// A conversion must not turn absent entries into stored zeros nor the other way round.
+bool may_be_converted(const OperandFacts& operand);
+
+/// Kinds and mode order are equal; widths and strides may differ.
+bool same_layout(const Format& left, const Format& right);
+
+}  // namespace weft

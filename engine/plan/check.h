@@ -1,0 +1,29 @@
+// The rules of check(), one function each; every message names the statement or tensor.
+#pragma once
+
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// Roles, formats and names of the tensors; conversions; formats of results.
+Expected<void> check_tensors(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                             const PlanOptions& options);
+
+/// The statements compute the products of the tree, and the tree those of the term.
+Expected<void> check_products(const Schedule& schedule, const Network& network);
+
+/// Loops cover the indices, prefixes that are shared agree, vector loops and intersections are possible.
+Expected<void> check_loops(const Schedule& schedule, const Network& network, const PlanOptions& options);
+
+/// How root loops are shared among threads.
+Expected<void> check_roots(const Schedule& schedule, const Network& network, const PlanOptions& options);
+
+/// A dense intermediate cannot tell absent from zero: it is read only where it is provably written, or beside factors
+/// that are finite.
+Expected<void> check_presence(const Schedule& schedule, const Network& network,
+                              const std::vector<OperandFacts>& operands);
+
+/// Whether everything that flows into the tensor is finite.
+bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
+
+}  // namespace weft

@@ -1,0 +1,374 @@
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "engine/network/names.h"
+#include "engine/plan/schedule_text.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view blanks = " \t\r";
+
+// One line, read from left to right. An error carries the line's number and the line.
+class Line {
+ public:
+  Line(std::string_view text, std::size_t number) : text_(text), number_(number) { skip(); }
+
+  bool at_end() const { return position_ == text_.size(); }
+  bool take(std::string_view token) {
+    if (text_.substr(position_, token.size()) != token) return false;
+    position_ += token.size();
+    skip();
+    return true;
+  }
+  // A keyword ends where no name continues: "loops" is not the beginning of "loopsy".
+  bool take_word(std::string_view word) {
+    const std::size_t end = position_ + word.size();
+    if (text_.substr(position_, word.size()) != word) return false;
+    if (end < text_.size() && (continues_name(text_[end]) || text_[end] == '.')) return false;
+    position_ = end;
+    skip();
+    return true;
+  }
+  // A name, with the number of its layout where it has one ("T.2").
+  std::string take_name() {
+    const std::size_t begin = position_;
+    while (position_ < text_.size() && (continues_name(text_[position_]) || text_[position_] == '.')) ++position_;
+    const std::string name(text_.substr(begin, position_ - begin));
+    skip();
+    return name;
+  }
+  std::string take_until_blank() {
+    const std::size_t begin = position_;
+    while (position_ < text_.size() && blanks.find(text_[position_]) == std::string_view::npos) ++position_;
+    const std::string token(text_.substr(begin, position_ - begin));
+    skip();
+    return token;
+  }
+  std::string take_rest() {
+    std::string rest(text_.substr(position_));
+    while (!rest.empty() && blanks.find(rest.back()) != std::string_view::npos) rest.pop_back();
+    position_ = text_.size();
+    return rest;
+  }
+  std::optional<std::uint32_t> take_number() {
+    std::uint32_t value = 0;
+    const auto [end, problem] = std::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
+    if (problem != std::errc{}) return std::nullopt;
+    position_ = static_cast<std::size_t>(end - text_.data());
+    skip();
+    return value;
+  }
+  std::optional<double> take_real() {
+    // fast_float also reads "inf" and "nan", which here would be names.
+    if (at_end() || (!is_digit(text_[position_]) && text_[position_] != '-' && text_[position_] != '.')) return std::nullopt;
+    double value = 0;
+    const auto [end, problem] = fast_float::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
+    if (problem != std::errc{}) return std::nullopt;
+    position_ = static_cast<std::size_t>(end - text_.data());
+    skip();
+    return value;
+  }
+  std::unexpected<Error> wrong(const std::string& message) const {
+    return input_error(fmt::format("schedule, line {}: {}\n  {}\n  {:>{}}", number_, message, text_, '^', position_ + 1));
+  }
+
+ private:
+  void skip() {
+    while (position_ < text_.size() && blanks.find(text_[position_]) != std::string_view::npos) ++position_;
+  }
+
+  std::string_view text_;
+  std::size_t number_;
+  std::size_t position_ = 0;
+};
+
+class ScheduleParser {
+ public:
+  explicit ScheduleParser(const Network& network) : network_(network) {}
+
+  Expected<Schedule> parse(std::string_view text) {
+    std::size_t number = 0;
+    bool opened = false;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      Line line(text.substr(0, end), ++number);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.at_end() || line.take("#")) continue;
+      if (!opened) {
+        if (!line.take_word("schedule") || !line.at_end()) return line.wrong("the first line must be 'schedule'");
+        opened = true;
+        continue;
+      }
+      if (auto done = parse_line(line); !done) return std::unexpected(done.error());
+    }
+    if (!opened) return input_error("the schedule is empty: its first line must be 'schedule'");
+    if (!has_tree_) return input_error("the schedule has no line 'tree'");
+    if (schedule_.statements.empty()) return input_error("the schedule has no statement");
+    return schedule_;
+  }
+
+ private:
+  Expected<void> parse_line(Line& line) {
+    // A statement may write a tensor named like a keyword: only the brackets after the name tell them apart.
+    Line ahead = line;
+    ahead.take_name();
+    if (ahead.take("[")) return parse_statement(line);
+    if (line.take_word("tree")) return parse_tree_line(line);
+    if (line.take_word("layout")) return parse_layout(line, TensorRole::operand);
+    if (line.take_word("result")) return parse_layout(line, TensorRole::result);
+    if (line.take_word("intermediate")) return parse_intermediate(line);
+    if (line.take_word("meet")) return parse_intersection(line);
+    if (line.take_word("parallel")) return parse_parallel(line);
+    return line.wrong("expected tree, layout, intermediate, result, meet, parallel or a statement");
+  }
+
+  Expected<void> parse_tree_line(Line& line) {
+    if (has_tree_) return line.wrong("a second line 'tree'");
+    auto tree = parse_tree(line.take_rest(), factor_names(network_));
+    if (!tree) return line.wrong(tree.error().message);
+    schedule_.tree = std::move(*tree);
+    has_tree_ = true;
+    return {};
+  }
+
+  Expected<void> parse_layout(Line& line, TensorRole role) {
+    const std::string text = line.take_name();
+    const std::string name = text.substr(0, text.find('.'));
+    const auto declared = std::find_if(network_.tensors.begin(), network_.tensors.end(),
+                                       [&](const TensorDeclaration& tensor) { return tensor.name == name; });
+    if (declared == network_.tensors.end()) return line.wrong(fmt::format("no tensor is named '{}'", name));
+    if (declared->is_result != (role == TensorRole::result)) {
+      return line.wrong(fmt::format("{} is {} of the expression", name,
+                                    declared->is_result ? "a result, not an operand" : "an operand, not a result"));
+    }
+    ScheduledTensor tensor;
+    tensor.name = name;
+    tensor.role = role;
+    tensor.tensor = static_cast<TensorId>(declared - network_.tensors.begin());
+    auto format = parse_format_words(line, declared->extents.size());
+    if (!format) return std::unexpected(format.error());
+    tensor.format = std::move(*format);
+    tensor.converted = role == TensorRole::operand && line.take_word("converted");
+    if (!line.at_end()) return line.wrong("unexpected text after the layout");
+    labels_.push_back(text);
+    schedule_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  Expected<void> parse_intermediate(Line& line) {
+    ScheduledTensor tensor;
+    tensor.role = TensorRole::intermediate;
+    tensor.name = line.take_name();
+    if (!is_name(tensor.name)) return line.wrong("the name of the intermediate is missing");
+    const auto clash = [&](const auto& other) { return other.name == tensor.name; };
+    if (std::any_of(network_.tensors.begin(), network_.tensors.end(), clash) ||
+        std::any_of(schedule_.tensors.begin(), schedule_.tensors.end(), clash)) {
+      return line.wrong(fmt::format("{} is already the name of a tensor", tensor.name));
+    }
+    auto modes = parse_bracketed(line);
+    if (!modes) return std::unexpected(modes.error());
+    tensor.modes = std::move(*modes);
+    auto format = parse_format_words(line, tensor.modes.size());
+    if (!format) return std::unexpected(format.error());
+    tensor.format = std::move(*format);
+    if (!line.at_end()) return line.wrong("unexpected text after the layout");
+    labels_.push_back(tensor.name);
+    schedule_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  // "sss:0,1,2 f64 [bits 32/64,…] [strided]"; order 0 is the scalar alone.
+  Expected<Format> parse_format_words(Line& line, std::size_t order) {
+    std::string text = order == 0 ? std::string() : line.take_until_blank();
+    const std::string scalar_text = line.take_until_blank();
+    const auto scalar = parse_scalar(scalar_text);
+    if (!scalar) return line.wrong(scalar.error().message);
+    Format format;
+    if (order > 0) {
+      auto parsed = parse_format(text);
+      if (!parsed) return line.wrong(parsed.error().message);
+      format = std::move(*parsed);
+    }
+    format.scalar = *scalar;
+    if (format.order() != order) {
+      return line.wrong(fmt::format("the layout {} has {} levels for {} modes", text, format.order(), order));
+    }
+    if (line.take_word("bits")) {
+      for (std::size_t level = 0; level < order; ++level) {
+        if (level > 0 && !line.take(",")) return line.wrong("expected the widths of every level, such as 32/64,32/32");
+        const auto pos_bits = line.take_number();
+        const bool divided = line.take("/");
+        const auto crd_bits = divided ? line.take_number() : std::nullopt;
+        const auto legal = [](std::optional<std::uint32_t> bits) { return bits && (*bits == 32 || *bits == 64); };
+        if (!legal(pos_bits) || !legal(crd_bits)) return line.wrong("a width must be 32 or 64 bits, such as 32/64");
+        format.levels[level].pos_bits = static_cast<std::uint8_t>(*pos_bits);
+        format.levels[level].crd_bits = static_cast<std::uint8_t>(*crd_bits);
+      }
+    }
+    if (line.take_word("strided")) {
+      for (Level& level : format.levels) level.strided = true;
+    }
+    return format;
+  }
+
+  Expected<IndexId> parse_index(Line& line) {
+    const Line before = line;
+    const std::string name = line.take_name();
+    for (IndexId index = 0; index < network_.indices.size(); ++index) {
+      if (network_.indices[index].name == name) return index;
+    }
+    return before.wrong(name.empty() ? "the name of an index is missing" : fmt::format("no index is named '{}'", name));
+  }
+
+  Expected<std::vector<IndexId>> parse_index_list(Line& line) {
+    std::vector<IndexId> indices;
+    do {
+      const auto index = parse_index(line);
+      if (!index) return std::unexpected(index.error());
+      indices.push_back(*index);
+    } while (line.take(","));
+    return indices;
+  }
+
+  Expected<std::vector<IndexId>> parse_bracketed(Line& line) {
+    if (!line.take("[")) return line.wrong("expected '['");
+    if (line.take("]")) return std::vector<IndexId>();
+    auto indices = parse_index_list(line);
+    if (indices && !line.take("]")) return line.wrong("expected ']'");
+    return indices;
+  }
+
+  Expected<ScheduledAccess> parse_access(Line& line) {
+    const Line before = line;
+    const std::string name = line.take_name();
+    const auto found = std::find(labels_.begin(), labels_.end(), name);
+    if (found == labels_.end()) {
+      return before.wrong(fmt::format("'{}' has no line layout, intermediate or result above", name));
+    }
+    ScheduledAccess access;
+    access.tensor = static_cast<std::uint32_t>(found - labels_.begin());
+    auto indices = parse_bracketed(line);
+    if (!indices) return std::unexpected(indices.error());
+    access.indices = std::move(*indices);
+    if (access.indices.size() != schedule_.tensors[access.tensor].format.order()) {
+      return before.wrong(fmt::format("{} has {} modes but is accessed with {} indices", name,
+                                      schedule_.tensors[access.tensor].format.order(), access.indices.size()));
+    }
+    return access;
+  }
+
+  Expected<void> parse_statement(Line& line) {
+    ScheduledStatement statement;
+    auto target = parse_access(line);
+    if (!target) return std::unexpected(target.error());
+    statement.target = std::move(*target);
+    if (!line.take("+=")) return line.wrong("expected '+='");
+    bool more = true;
+    if (const auto coefficient = line.take_real()) {
+      statement.coefficient = *coefficient;
+      more = line.take("*");
+    }
+    while (more) {
+      auto factor = parse_access(line);
+      if (!factor) return std::unexpected(factor.error());
+      statement.factors.push_back(std::move(*factor));
+      more = line.take("*");
+    }
+    if (!line.take_word("loops")) return line.wrong("expected 'loops' and the indices, outermost first, or ()");
+    if (!line.take("()")) {
+      auto loops = parse_index_list(line);
+      if (!loops) return std::unexpected(loops.error());
+      statement.loops = std::move(*loops);
+    }
+    if (line.take_word("fused")) {
+      const auto fused = line.take_number();
+      if (!fused) return line.wrong("expected the number of loops shared with the statement above");
+      statement.fused = *fused;
+    }
+    if (line.take_word("vector")) {
+      const auto index = parse_index(line);
+      if (!index) return std::unexpected(index.error());
+      statement.vector = *index;
+    }
+    if (!line.at_end()) return line.wrong("unexpected text after the statement");
+    schedule_.statements.push_back(std::move(statement));
+    return {};
+  }
+
+  Expected<void> parse_intersection(Line& line) {
+    if (schedule_.statements.empty()) return line.wrong("'meet' belongs below the statement whose loop it describes");
+    Intersection meeting;
+    const auto index = parse_index(line);
+    if (!index) return std::unexpected(index.error());
+    meeting.index = *index;
+    if (!line.take(":")) return line.wrong("expected ':'");
+    do {
+      Intersection::Part part;
+      part.drive = line.take_word("drive");
+      part.gallop = !part.drive && line.take_word("gallop");
+      if (!part.drive && !part.gallop && !line.take_word("search")) {
+        return line.wrong("expected drive, search or gallop");
+      }
+      const std::string name = line.take_name();
+      if (std::find(labels_.begin(), labels_.end(), name) == labels_.end()) {
+        return line.wrong(fmt::format("'{}' has no line layout, intermediate or result above", name));
+      }
+      if (!line.take("@")) return line.wrong("expected '@' and statement.factor, counted from 1");
+      const auto statement = line.take_number();
+      const bool divided = line.take(".");
+      const auto factor = divided ? line.take_number() : std::nullopt;
+      if (!statement || !factor || *statement == 0 || *factor == 0) {
+        return line.wrong("expected statement.factor, counted from 1");
+      }
+      part.statement = *statement - 1;
+      part.factor = *factor - 1;
+      meeting.parts.push_back(part);
+    } while (line.take(","));
+    if (!line.at_end()) return line.wrong("unexpected text after the intersection");
+    schedule_.statements.back().intersections.push_back(std::move(meeting));
+    return {};
+  }
+
+  Expected<void> parse_parallel(Line& line) {
+    std::vector<std::string> roots;
+    for (const ScheduledStatement& statement : schedule_.statements) {
+      if (statement.fused > 0) continue;
+      roots.push_back(statement.loops.empty() ? "" : network_.indices[statement.loops[0]].name);
+    }
+    const std::size_t root = schedule_.roots.size();
+    if (root == roots.size()) return line.wrong("more lines 'parallel' than loop nests");
+    if (!(roots[root].empty() ? line.take("()") : line.take_word(roots[root]))) {
+      return line.wrong(fmt::format("the root loop of nest {} is '{}'", root + 1, roots[root].empty() ? "()" : roots[root]));
+    }
+    if (line.take_word("owner")) {
+      schedule_.roots.push_back(RootReduction::owner);
+    } else if (line.take_word("private")) {
+      schedule_.roots.push_back(RootReduction::private_copies);
+    } else if (line.take_word("serial")) {
+      schedule_.roots.push_back(RootReduction::serial);
+    } else {
+      return line.wrong("expected owner, private or serial");
+    }
+    if (!line.at_end()) return line.wrong("unexpected text after the reduction");
+    return {};
+  }
+
+  const Network& network_;
+  Schedule schedule_;
+  std::vector<std::string> labels_;
+  bool has_tree_ = false;
+};
+
+}  // namespace
+
+Expected<Schedule> parse_schedule(const std::string& text, const Network& network) {
+  return ScheduleParser(network).parse(text);
+}
+
+}  // namespace weft

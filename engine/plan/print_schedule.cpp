@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/schedule_text.h"
+
+namespace weft {
+namespace {
+
+// Kinds and mode order as --format has them. Widths that are not 32 and strides are facts of a storage which the text
+// must keep, or what is read back would differ from what was printed.
+std::string print_format(const Format& format) {
+  std::string text = format.order() == 0 ? std::string() : format.text() + " ";
+  text += name(format.scalar);
+  const bool narrow = std::all_of(format.levels.begin(), format.levels.end(), [](const Level& level) {
+    return level.pos_bits == 32 && level.crd_bits == 32;
+  });
+  if (!narrow) {
+    std::vector<std::string> widths;
+    for (const Level& level : format.levels) widths.push_back(fmt::format("{}/{}", level.pos_bits, level.crd_bits));
+    text += fmt::format(" bits {}", fmt::join(widths, ","));
+  }
+  const bool strided = std::any_of(format.levels.begin(), format.levels.end(), [](const Level& level) {
+    return level.strided;
+  });
+  if (strided) text += " strided";
+  return text;
+}
+
+std::string print_tensor(const Schedule& schedule, std::size_t number, const Network& network) {
+  const ScheduledTensor& tensor = schedule.tensors[number];
+  const std::string name = label(schedule, number);
+  switch (tensor.role) {
+    case TensorRole::operand:
+      return fmt::format("  layout {} {}{}\n", name, print_format(tensor.format), tensor.converted ? " converted" : "");
+    case TensorRole::intermediate: {
+      std::vector<std::string> names;
+      for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);
+      return fmt::format("  intermediate {}[{}] {}\n", name, fmt::join(names, ","), print_format(tensor.format));
+    }
+    case TensorRole::result:
+      return fmt::format("  result {} {}\n", name, print_format(tensor.format));
+  }
+  return {};
+}
+
+std::string print_intersection(const Schedule& schedule, const Intersection& meeting, const Network& network) {
+  std::vector<std::string> parts;
+  for (const Intersection::Part& part : meeting.parts) {
+    const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
+    parts.push_back(fmt::format("{} {}@{}.{}", part.drive ? "drive" : part.gallop ? "gallop" : "search",
+                                label(schedule, tensor), part.statement + 1, part.factor + 1));
+  }
+  return fmt::format("    meet {}: {}\n", network.indices[meeting.index].name, fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+std::string label(const Schedule& schedule, std::size_t tensor) {
+  const std::string& name = schedule.tensors[tensor].name;
+  std::size_t before = 0;
+  std::size_t all = 0;
+  for (std::size_t other = 0; other < schedule.tensors.size(); ++other) {
+    if (schedule.tensors[other].name != name) continue;
+    ++all;
+    if (other < tensor) ++before;
+  }
+  return all == 1 ? name : fmt::format("{}.{}", name, before + 1);
+}
+
+std::string print_indices(const std::vector<IndexId>& indices, const Network& network) {
+  if (indices.empty()) return "()";
+  std::vector<std::string> names;
+  for (const IndexId index : indices) names.push_back(network.indices[index].name);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string print_access(const Schedule& schedule, const ScheduledAccess& access, const Network& network) {
+  std::vector<std::string> names;
+  for (const IndexId index : access.indices) names.push_back(network.indices[index].name);
+  return fmt::format("{}[{}]", label(schedule, access.tensor), fmt::join(names, ","));
+}
+
+std::string print_product(const Schedule& schedule, const ScheduledStatement& statement, const Network& network) {
+  std::vector<std::string> parts;
+  if (statement.coefficient != 1 || statement.factors.empty()) parts.push_back(fmt::format("{}", statement.coefficient));
+  for (const ScheduledAccess& factor : statement.factors) parts.push_back(print_access(schedule, factor, network));
+  return fmt::format("{} += {}", print_access(schedule, statement.target, network), fmt::join(parts, " * "));
+}
+
+std::vector<std::string> factor_names(const Network& network) {
+  std::vector<std::string> names;
+  if (network.assignments.empty() || network.assignments[0].terms.empty()) return names;
+  for (const TensorAccess& factor : network.assignments[0].terms[0].factors) {
+    names.push_back(network.tensors[factor.tensor].name);
+  }
+  return names;
+}
+
+std::string print(const Schedule& schedule, const Network& network) {
+  std::string text = "schedule\n";
+  text += fmt::format("  tree {}\n", print(schedule.tree, factor_names(network)));
+  for (std::size_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    text += print_tensor(schedule, tensor, network);
+  }
+  for (const ScheduledStatement& statement : schedule.statements) {
+    text += fmt::format("  {}   loops {}", print_product(schedule, statement, network),
+                        print_indices(statement.loops, network));
+    if (statement.fused > 0) text += fmt::format("   fused {}", statement.fused);
+    if (statement.vector) text += fmt::format("   vector {}", network.indices[*statement.vector].name);
+    text += "\n";
+    for (const Intersection& meeting : statement.intersections) text += print_intersection(schedule, meeting, network);
+  }
+  std::size_t root = 0;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    if (statement.fused > 0 || root == schedule.roots.size()) continue;
+    const RootReduction reduction = schedule.roots[root++];
+    text += fmt::format("  parallel {} {}\n", statement.loops.empty() ? "()" : network.indices[statement.loops[0]].name,
+                        reduction == RootReduction::owner     ? "owner"
+                        : reduction == RootReduction::private_copies ? "private"
+                                                              : "serial");
+  }
+  return text;
+}
+
+}  // namespace weft

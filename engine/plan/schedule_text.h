@@ -1,0 +1,26 @@
+// Names that the texts of the planner share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/plan/schedule.h"
+
+namespace weft {
+
+/// How the text calls a tensor: its name, or "T.1", "T.2" where an operand stands in several layouts.
+std::string label(const Schedule& schedule, std::size_t tensor);
+
+/// "i,j,r"; "()" for none, because any word may be the name of an index.
+std::string print_indices(const std::vector<IndexId>& indices, const Network& network);
+
+/// "x[i,j]".
+std::string print_access(const Schedule& schedule, const ScheduledAccess& access, const Network& network);
+
+/// "x[i,j,r] += T[i,j,k] * C[k,r]".
+std::string print_product(const Schedule& schedule, const ScheduledStatement& statement, const Network& network);
+
+/// Names of the factors of the (first) term, which the tree speaks of.
+std::vector<std::string> factor_names(const Network& network);
+
+}  // namespace weft

@@ -1,0 +1,251 @@
+#include "engine/plan/statements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+namespace weft {
+namespace {
+
+// x, y, z, w, u, v, then x2, y2, …: short, and never the name of a tensor or an index.
+std::string fresh_name(std::set<std::string>& taken) {
+  for (std::size_t round = 1;; ++round) {
+    for (const char letter : {'x', 'y', 'z', 'w', 'u', 'v'}) {
+      const std::string name = round == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, round);
+      if (taken.insert(name).second) return name;
+    }
+  }
+}
+
+// Indices of the leaves below every node.
+std::vector<IndexSet> subtree_indices(const Term& term, const ContractionTree& tree) {
+  std::vector<IndexSet> sets(tree.nodes.size());
+  for (std::size_t number = 0; number < tree.nodes.size(); ++number) {
+    const ContractionTree::Node& node = tree.nodes[number];
+    if (node.children.empty()) sets[number] = index_set(term.factors[node.factor].indices);
+    for (const std::uint32_t child : node.children) sets[number] |= sets[child];
+  }
+  return sets;
+}
+
+std::vector<bool> leaves_below(const ContractionTree& tree, std::uint32_t number, std::size_t factors) {
+  std::vector<bool> below(factors, false);
+  std::vector<std::uint32_t> open{number};
+  while (!open.empty()) {
+    const ContractionTree::Node& node = tree.nodes[open.back()];
+    open.pop_back();
+    if (node.children.empty()) below[node.factor] = true;
+    open.insert(open.end(), node.children.begin(), node.children.end());
+  }
+  return below;
+}
+
+// What must survive the summation at a node: indices that the result or a factor outside the subtree also has.
+IndexSet indices_needed_outside(const Assignment& assignment, const ContractionTree& tree, std::uint32_t number) {
+  const Term& term = assignment.terms[0];
+  const std::vector<bool> below = leaves_below(tree, number, term.factors.size());
+  IndexSet outside = index_set(assignment.result.indices);
+  for (std::size_t factor = 0; factor < term.factors.size(); ++factor) {
+    if (!below[factor]) outside |= index_set(term.factors[factor].indices);
+  }
+  return outside;
+}
+
+void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_t limit,
+                   std::vector<std::vector<std::uint32_t>>& orders) {
+  std::vector<std::uint32_t> inner;
+  for (const std::uint32_t child : tree.nodes[number].children) {
+    if (!tree.nodes[child].children.empty()) inner.push_back(child);
+  }
+  std::sort(inner.begin(), inner.end());
+  std::vector<std::vector<std::uint32_t>> result;
+  do {
+    std::vector<std::vector<std::uint32_t>> partial{{}};
+    for (const std::uint32_t child : inner) {
+      std::vector<std::vector<std::uint32_t>> below;
+      append_orders(tree, child, limit, below);
+      std::vector<std::vector<std::uint32_t>> longer;
+      for (const std::vector<std::uint32_t>& head : partial) {
+        for (const std::vector<std::uint32_t>& tail : below) {
+          if (longer.size() == limit) break;
+          longer.push_back(head);
+          longer.back().insert(longer.back().end(), tail.begin(), tail.end());
+        }
+      }
+      partial = std::move(longer);
+    }
+    for (std::vector<std::uint32_t>& order : partial) {
+      if (result.size() == limit) break;
+      order.push_back(number);
+      result.push_back(std::move(order));
+    }
+  } while (result.size() < limit && std::next_permutation(inner.begin(), inner.end()));
+  orders.insert(orders.end(), result.begin(), result.end());
+}
+
+}  // namespace
+
+IndexSet index_set(const std::vector<IndexId>& indices) {
+  IndexSet set = 0;
+  for (const IndexId index : indices) set |= one_index(index);
+  return set;
+}
+
+std::vector<IndexId> members(IndexSet set) {
+  std::vector<IndexId> result;
+  for (; set != 0; set &= set - 1) result.push_back(static_cast<IndexId>(std::countr_zero(set)));
+  return result;
+}
+
+Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,
+                               const PlanOptions& options) {
+  if (network.assignments.size() != 1) {
+    return unsupported(fmt::format("{} assignments at once are not supported yet: give one", network.assignments.size()));
+  }
+  const Assignment& assignment = network.assignments[0];
+  if (assignment.terms.size() != 1) {
+    return unsupported("sums of products are not supported yet: give one product");
+  }
+  if (network.indices.size() > most_planned_indices) {
+    return unsupported(fmt::format("{} indices in one network are not supported yet: at most {}", network.indices.size(),
+                                   most_planned_indices));
+  }
+  if (assignment.terms[0].factors.empty()) return input_error("a product needs at least one factor");
+  for (const TensorAccess& factor : assignment.terms[0].factors) {
+    const TensorDeclaration& tensor = network.tensors[factor.tensor];
+    const bool known = std::any_of(operands.begin(), operands.end(),
+                                   [&](const OperandFacts& operand) { return operand.tensor == factor.tensor; });
+    if (!known) return input_error(fmt::format("operand {} is missing", tensor.name));
+    if (facts_of(operands, factor.tensor).format.order() != tensor.extents.size()) {
+      return input_error(fmt::format("operand {} has {} modes but the expression gives it {} indices", tensor.name,
+                                     facts_of(operands, factor.tensor).format.order(), tensor.extents.size()));
+    }
+  }
+  const TensorDeclaration& result = network.tensors[assignment.result.tensor];
+  const auto requested = options.result_formats.find(result.name);
+  if (requested == options.result_formats.end()) return {};
+  if (requested->second.order() != result.extents.size()) {
+    return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes",
+                                   requested->second.text(), result.name, requested->second.order(),
+                                   result.extents.size()));
+  }
+  if (!requested->second.all_dense()) {
+    return unsupported(fmt::format("the sparse format {} of result {} is not supported yet: request a dense one",
+                                   requested->second.text(), result.name));
+  }
+  return {};
+}
+
+const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId tensor) {
+  return *std::find_if(operands.begin(), operands.end(),
+                       [&](const OperandFacts& operand) { return operand.tensor == tensor; });
+}
+
+Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
+                       const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  const Assignment& assignment = network.assignments[0];
+  const Term& term = assignment.terms[0];
+  const TensorDeclaration& result = network.tensors[assignment.result.tensor];
+  std::set<std::string> taken;
+  for (const Index& index : network.indices) taken.insert(index.name);
+  for (const TensorDeclaration& tensor : network.tensors) taken.insert(tensor.name);
+
+  Schedule schedule;
+  schedule.tree = tree;
+  // An intermediate is as exact as the most exact of what flows into it, and no less than the result.
+  Scalar scalar = result.scalar;
+  for (const TensorAccess& factor : term.factors) {
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    schedule.tensors.push_back(
+        {network.tensors[factor.tensor].name, TensorRole::operand, factor.tensor, {}, facts.format, false});
+    if (facts.format.scalar == Scalar::f64) scalar = Scalar::f64;
+  }
+  std::vector<ScheduledAccess> access_of(tree.nodes.size());
+  for (std::uint32_t number = 0; number < tree.nodes.size(); ++number) {
+    if (!tree.nodes[number].children.empty()) continue;
+    const std::uint32_t factor = tree.nodes[number].factor;
+    access_of[number] = {factor, term.factors[factor].indices};
+  }
+  const std::vector<IndexSet> below = subtree_indices(term, tree);
+  const auto root = static_cast<std::uint32_t>(tree.nodes.size() - 1);
+  for (const std::uint32_t number : order) {
+    ScheduledStatement statement;
+    const std::vector<std::uint32_t>& children = tree.nodes[number].children;
+    for (const std::uint32_t child : children) statement.factors.push_back(access_of[child]);
+    if (children.empty()) statement.factors.push_back(access_of[number]);
+    if (number == root) {
+      statement.coefficient = term.coefficient;
+      statement.target = {static_cast<std::uint32_t>(schedule.tensors.size()), assignment.result.indices};
+    } else {
+      const std::vector<IndexId> modes = members(below[number] & indices_needed_outside(assignment, tree, number));
+      statement.target = {static_cast<std::uint32_t>(schedule.tensors.size()), modes};
+      schedule.tensors.push_back({fresh_name(taken), TensorRole::intermediate, 0, modes,
+                                  dense_format(modes.size(), scalar), false});
+      access_of[number] = statement.target;
+    }
+    schedule.statements.push_back(std::move(statement));
+  }
+  const auto requested = options.result_formats.find(result.name);
+  const Format format = requested != options.result_formats.end() ? requested->second
+                                                                   : dense_format(result.extents.size(), result.scalar);
+  schedule.tensors.push_back({result.name, TensorRole::result, assignment.result.tensor, {}, format, false});
+  return schedule;
+}
+
+std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& tree, std::size_t limit) {
+  std::vector<std::vector<std::uint32_t>> orders;
+  append_orders(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), limit, orders);
+  return orders;
+}
+
+IndexSet indices_of(const ScheduledStatement& statement) {
+  IndexSet set = index_set(statement.target.indices);
+  for (const ScheduledAccess& factor : statement.factors) set |= index_set(factor.indices);
+  return set;
+}
+
+std::size_t writer_of(const Schedule& schedule, std::uint32_t tensor) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    if (schedule.statements[number].target.tensor == tensor) return number;
+  }
+  return schedule.statements.size();
+}
+
+std::size_t reader_of(const Schedule& schedule, std::uint32_t tensor) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    for (const ScheduledAccess& factor : schedule.statements[number].factors) {
+      if (factor.tensor == tensor) return number;
+    }
+  }
+  return schedule.statements.size();
+}
+
+std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last) {
+  std::size_t shared = schedule.statements[first].loops.size();
+  for (std::size_t number = first + 1; number <= last; ++number) {
+    shared = std::min<std::size_t>(shared, schedule.statements[number].fused);
+  }
+  return shared;
+}
+
+Schedule merge_layouts(const Schedule& schedule) {
+  Schedule merged = schedule;
+  merged.tensors.clear();
+  std::vector<std::uint32_t> renumbered;
+  for (const ScheduledTensor& tensor : schedule.tensors) {
+    const auto same = std::find_if(merged.tensors.begin(), merged.tensors.end(), [&](const ScheduledTensor& other) {
+      return tensor.role == TensorRole::operand && other == tensor;
+    });
+    renumbered.push_back(static_cast<std::uint32_t>(same - merged.tensors.begin()));
+    if (same == merged.tensors.end()) merged.tensors.push_back(tensor);
+  }
+  for (ScheduledStatement& statement : merged.statements) {
+    statement.target.tensor = renumbered[statement.target.tensor];
+    for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered[factor.tensor];
+  }
+  return merged;
+}
+
+}  // namespace weft

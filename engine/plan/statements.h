@@ -1,0 +1,55 @@
+// Statements: the products that a contraction tree asks for, before anything is decided about loops.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// A set of indices of the network: bit i is index i. The planner refuses networks with more than 64 indices.
+using IndexSet = std::uint64_t;
+
+inline constexpr std::size_t most_planned_indices = 64;
+
+constexpr IndexSet one_index(IndexId index) { return IndexSet{1} << index; }
+constexpr bool contains(IndexSet set, IndexId index) { return (set >> index & 1) != 0; }
+IndexSet index_set(const std::vector<IndexId>& indices);
+
+/// The indices of a set, ascending.
+std::vector<IndexId> members(IndexSet set);
+
+/// What this planner can plan: one assignment of one term, at most 64 indices, dense results.
+Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,
+                               const PlanOptions& options);
+
+/// The facts of an operand. The tensor must be among them.
+const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId tensor);
+
+/// A schedule with tensors and statements but no loops yet. Every occurrence of an operand has a tensor of its own, in
+/// the order of the factors and in its given layout, so that layouts can be chosen per occurrence; intermediates
+/// follow, then the result. Statements stand in the order of `order`: inner nodes of the tree, children first.
+/// Intermediates are dense in ascending order of their indices. The root statement carries the coefficient.
+Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
+                       const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+/// The inner nodes of a tree, each subtree in one piece (depth first): one order for every way to order the subtrees
+/// with statements below each node, at most `limit`. A tree of one leaf has the order {leaf}.
+std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& tree, std::size_t limit);
+
+/// Every index of the target and the factors.
+IndexSet indices_of(const ScheduledStatement& statement);
+
+/// Number of the statement that writes (or, for `reads`, the first that reads) the tensor; statements.size() if none.
+std::size_t writer_of(const Schedule& schedule, std::uint32_t tensor);
+std::size_t reader_of(const Schedule& schedule, std::uint32_t tensor);
+
+/// Loops shared by all statements from `first` to `last` (positions in Schedule::statements, first <= last).
+std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last);
+
+/// Occurrences of an operand in one layout become one tensor; names keep their order.
+Schedule merge_layouts(const Schedule& schedule);
+
+}  // namespace weft
