@@ -75,6 +75,7 @@ Expected<void> parse_descr(std::string_view descr, NpyHeader& header) {
   if (descr.size() < 2) return input_error(quoted + " is not a NumPy type");
   const char order = descr[0];
   const std::string_view type = order == '<' || order == '>' || order == '|' || order == '=' ? descr.substr(1) : descr;
+  if (type == "O") return unsupported(quoted + ": Python objects are not supported");
   if (type.size() < 2) return input_error(quoted + " is not a NumPy type");
   const std::string size_text = std::string(type.substr(1)) + '\n';
   const char* at = size_text.data();

@@ -107,7 +107,11 @@ Expected<std::optional<std::string_view>> TextReader::line() {
     if (!piece) return std::unexpected(piece.error());
     rest_ = piece->text;
     header_defect_ = std::move(piece->defect);
-    if (!started_ && rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+    if (!started_) {
+      if (rest_.starts_with("\x1F\x8B")) return error_at(1, "these are gzip data: the name should end in .gz");
+      if (rest_.starts_with("\x28\xB5\x2F\xFD")) return error_at(1, "these are zstd data: the name should end in .zst");
+      if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+    }
     started_ = true;
     if (rest_.empty()) {
       if (!header_defect_.empty()) return error_at(lines_ + 1, header_defect_);
