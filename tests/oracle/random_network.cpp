@@ -1,0 +1,286 @@
+#include "oracle/random_network.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "frontend/resolve.h"
+
+namespace weft::test {
+namespace {
+
+/// Draws that are the same with every standard library.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
+  bool percent(std::uint64_t share) { return below(100) < share; }
+  template <class T>
+  const T& pick(const std::vector<T>& choices) {
+    return choices[below(choices.size())];
+  }
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t n = values.size(); n > 1; --n) std::swap(values[n - 1], values[below(n)]);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+enum class ScalarMix { f64, f32, mixed };
+
+class Drawing {
+ public:
+  Drawing(std::uint64_t seed, const RandomLimits& limits) : dice_(seed), limits_(limits) { random_.seed = seed; }
+
+  RandomNetwork draw() {
+    const std::uint64_t mix = dice_.below(100);
+    mix_ = mix < 75 ? ScalarMix::f64 : mix < 90 ? ScalarMix::f32 : ScalarMix::mixed;
+    draw_extents();
+    const std::size_t factors = 1 + dice_.below(limits_.factors);
+    for (std::size_t number = 0; number < factors; ++number) draw_factor();
+    draw_result();
+    draw_coefficient();
+    random_.expression = expression();
+    return std::move(random_);
+  }
+
+ private:
+  void draw_extents() {
+    static const std::vector<std::string> names = {"i", "j", "k", "l", "m", "n", "p", "q", "r", "s"};
+    const std::size_t count = 1 + dice_.below(std::min(limits_.indices, names.size()));
+    std::uint64_t space = 1;
+    for (std::size_t number = 0; number < count; ++number) {
+      const std::uint64_t what = dice_.below(100);
+      std::uint64_t extent = what < 2 ? 0 : what < 12 ? 1 : 2 + dice_.below(limits_.extent - 1);
+      if (extent > 1 && space * extent > limits_.index_space) extent = 1;
+      space *= std::max<std::uint64_t>(extent, 1);
+      extents_[names[number]] = extent;
+      indices_.push_back(names[number]);
+    }
+  }
+
+  void draw_factor() {
+    if (!random_.operands.empty() && dice_.percent(15) && reuse_operand()) return;
+    const std::size_t order = dice_.percent(6) ? 0 : 1 + dice_.below(std::min(limits_.order, indices_.size() + 1));
+    RandomFactor factor{random_.operands.size(), {}};
+    std::vector<std::string> pool = indices_;
+    dice_.shuffle(pool);
+    for (std::size_t mode = 0; mode < order; ++mode) {
+      const bool repeats = mode > 0 && dice_.percent(8);
+      if (repeats || mode >= pool.size()) {
+        factor.indices.push_back(factor.indices.empty() ? pool[0] : dice_.pick(factor.indices));
+      } else {
+        factor.indices.push_back(pool[mode]);
+      }
+    }
+    random_.operands.push_back(draw_operand(factor.indices));
+    random_.factors.push_back(std::move(factor));
+  }
+
+  /// The same operand once more, with other indices of the same extents.
+  bool reuse_operand() {
+    RandomFactor factor{dice_.below(random_.operands.size()), {}};
+    for (const std::uint64_t extent : random_.operands[factor.operand].extents) {
+      std::vector<std::string> fitting;
+      for (const std::string& index : indices_) {
+        if (extents_[index] == extent) fitting.push_back(index);
+      }
+      factor.indices.push_back(dice_.pick(fitting));
+    }
+    random_.factors.push_back(std::move(factor));
+    return true;
+  }
+
+  RandomOperand draw_operand(const std::vector<std::string>& indices) {
+    RandomOperand operand;
+    operand.name = fmt::format("T{}", random_.operands.size());
+    for (const std::string& index : indices) operand.extents.push_back(extents_[index]);
+    const bool is_f32 = mix_ == ScalarMix::f32 || (mix_ == ScalarMix::mixed && dice_.percent(50));
+    operand.format = draw_format(operand.extents.size(), is_f32 ? Scalar::f32 : Scalar::f64);
+    operand.pinned = dice_.percent(30);
+    draw_entries(operand);
+    return operand;
+  }
+
+  Format draw_format(std::size_t order, Scalar scalar) {
+    const std::uint64_t style = dice_.below(100);
+    Format format = style < 30 ? dense_format(order, scalar) : sparse_format(order, scalar);
+    if (style >= 60 && style < 80) {
+      for (Level& level : format.levels) level.kind = dice_.percent(50) ? LevelKind::dense : LevelKind::compressed;
+    } else if (style >= 80) {
+      // Coordinate format from some level on, perhaps with other levels above or below.
+      std::size_t level = dice_.percent(60) ? 0 : dice_.below(order + 1);
+      for (std::size_t above = 0; above < level; ++above) {
+        if (dice_.percent(50)) format.levels[above].kind = LevelKind::dense;
+      }
+      for (bool first = true; level < order && (first || !dice_.percent(15)); ++level, first = false) {
+        format.levels[level].kind = first ? LevelKind::compressed_nonunique : LevelKind::singleton;
+      }
+      for (; level < order; ++level) {
+        format.levels[level].kind = dice_.percent(50) ? LevelKind::dense : LevelKind::compressed;
+      }
+    }
+    if (dice_.percent(50)) dice_.shuffle(format.mode_order);
+    return format;
+  }
+
+  void draw_entries(RandomOperand& operand) {
+    std::uint64_t space = 1;
+    for (const std::uint64_t extent : operand.extents) space *= extent;
+    if (space == 0 || dice_.percent(4)) return;
+    const std::uint64_t style = dice_.below(100);
+    const bool is_skewed = style >= 70;
+    const std::uint64_t most = std::min<std::uint64_t>(space, 150);
+    const std::uint64_t count = operand.format.all_dense() ? most : 1 + dice_.below(style < 35 ? most : (most + 3) / 4);
+    // Sums stay exact in f32: no entry is larger than 2 there, and none is a sum of many.
+    const std::uint64_t largest = mix_ == ScalarMix::f64 ? 3 : 1;
+    std::map<std::vector<std::uint64_t>, int> seen;
+    for (std::uint64_t n = 0; n < count; ++n) {
+      std::vector<std::uint64_t> coordinates;
+      for (const std::uint64_t extent : operand.extents) {
+        coordinates.push_back(is_skewed && dice_.percent(70) ? extent / 2 : dice_.below(extent));
+      }
+      if (++seen[coordinates] > 2) continue;
+      const double magnitude = 1 + static_cast<double>(dice_.below(largest));
+      operand.entries.emplace_back(std::move(coordinates), dice_.percent(30) ? -magnitude : magnitude);
+    }
+    if (dice_.percent(10)) operand.entries.front().second = 0;  // an explicit zero
+  }
+
+  void draw_result() {
+    std::vector<std::string> used;
+    for (const std::string& index : indices_) {
+      const bool is_used = std::ranges::any_of(random_.factors, [&](const RandomFactor& factor) {
+        return std::ranges::find(factor.indices, index) != factor.indices.end();
+      });
+      if (is_used) used.push_back(index);
+    }
+    dice_.shuffle(used);
+    used.resize(std::min<std::size_t>(dice_.below(used.size() + 1), limits_.order));
+    random_.result = std::move(used);
+  }
+
+  void draw_coefficient() {
+    static const std::vector<double> values = {1, 1, 1, 1, 1, 1, -1, 2, -3, 0.5};
+    random_.coefficient = dice_.pick(values);
+  }
+
+  std::string access(const RandomFactor& factor) const {
+    return fmt::format("{}({})", random_.operands[factor.operand].name, fmt::join(factor.indices, ","));
+  }
+
+  /// The factors [begin, end), perhaps with parentheses around parts of them.
+  std::string product(std::size_t begin, std::size_t end, bool is_pinned) {
+    if (end - begin == 1) return access(random_.factors[begin]);
+    std::vector<std::string> parts;
+    for (std::size_t at = begin; at < end;) {
+      const std::size_t longest = std::min(end - at, end - begin - 1);
+      const std::size_t length = is_pinned && dice_.percent(50) ? 1 + dice_.below(longest) : 1;
+      const std::string part = product(at, at + length, is_pinned);
+      parts.push_back(length > 1 ? fmt::format("({})", part) : part);
+      at += length;
+    }
+    return fmt::format("{}", fmt::join(parts, " * "));
+  }
+
+  std::string expression() {
+    const bool is_pinned = dice_.percent(30);
+    std::string text = product(0, random_.factors.size(), is_pinned);
+    if (is_pinned && dice_.percent(30)) text = fmt::format("({})", text);
+    if (random_.coefficient == -1) {
+      text = "-" + text;
+    } else if (random_.coefficient != 1) {
+      text = fmt::format("{} * {}", random_.coefficient, text);
+    }
+    return fmt::format("R({}) = {}", fmt::join(random_.result, ","), text);
+  }
+
+  Dice dice_;
+  RandomLimits limits_;
+  RandomNetwork random_;
+  ScalarMix mix_ = ScalarMix::f64;
+  std::map<std::string, std::uint64_t> extents_;
+  std::vector<std::string> indices_;
+};
+
+std::string shape(const RandomOperand& operand) { return fmt::format("{}", fmt::join(operand.extents, "x")); }
+
+}  // namespace
+
+RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits) { return Drawing(seed, limits).draw(); }
+
+std::string reproduction(const RandomNetwork& random) {
+  std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);
+  for (const RandomOperand& operand : random.operands) {
+    text += fmt::format(" {}={}.tns{}{}", operand.name, operand.name, operand.extents.empty() ? "" : ":", shape(operand));
+  }
+  for (const RandomOperand& operand : random.operands) {
+    text += fmt::format(" --format {}:{}:{}", operand.name, operand.format.text(), name(operand.format.scalar));
+  }
+  for (const RandomOperand& operand : random.operands) {
+    text += fmt::format("\n  {}{}, entries from 0:", operand.name, operand.pinned ? " pinned" : "");
+    for (const auto& [coordinates, value] : operand.entries) {
+      text += fmt::format(" ({}) {};", fmt::join(coordinates, ","), value);
+    }
+  }
+  return text;
+}
+
+CoordinateMap summed(const RandomOperand& operand) {
+  CoordinateMap entries;
+  for (const auto& [coordinates, value] : operand.entries) entries[coordinates] += value;
+  return entries;
+}
+
+CoordinateMap expected_result(const RandomNetwork& random) {
+  std::vector<CoordinateMap> entries;
+  for (const RandomOperand& operand : random.operands) entries.push_back(summed(operand));
+  std::vector<OracleFactor> factors;
+  for (const RandomFactor& factor : random.factors) factors.push_back({factor.indices, &entries[factor.operand]});
+  return einsum(random.result, factors, random.coefficient);
+}
+
+Expected<Network> network_of(const RandomNetwork& random) {
+  const auto parsed = parse_expression(random.expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<OperandShape> shapes;
+  for (const RandomOperand& operand : random.operands) {
+    shapes.push_back({operand.name, operand.extents, operand.format.scalar});
+  }
+  return resolve(*parsed, shapes);
+}
+
+Expected<Tensor> tensor_of(const RandomOperand& operand, const Resources& resources) {
+  Coordinates coordinates;
+  coordinates.extents = operand.extents;
+  coordinates.scalar = operand.format.scalar;
+  coordinates.count = operand.entries.size();
+  for (std::size_t mode = 0; mode < operand.extents.size(); ++mode) {
+    auto crd = Buffer::allocate(operand.entries.size() * sizeof(std::uint32_t), resources.memory, operand.name);
+    if (!crd) return std::unexpected(crd.error());
+    const auto places = crd->as<std::uint32_t>();
+    for (std::size_t n = 0; n < operand.entries.size(); ++n) {
+      places[n] = static_cast<std::uint32_t>(operand.entries[n].first[mode]);
+    }
+    coordinates.crd.push_back(std::move(*crd));
+  }
+  auto values =
+      Buffer::allocate(operand.entries.size() * scalar_bytes(operand.format.scalar), resources.memory, operand.name);
+  if (!values) return std::unexpected(values.error());
+  for (std::size_t n = 0; n < operand.entries.size(); ++n) {
+    if (operand.format.scalar == Scalar::f64) {
+      values->as<double>()[n] = operand.entries[n].second;
+    } else {
+      values->as<float>()[n] = static_cast<float>(operand.entries[n].second);
+    }
+  }
+  coordinates.values = std::move(*values);
+  return build(std::move(coordinates), operand.format, resources, operand.name);
+}
+
+}  // namespace weft::test

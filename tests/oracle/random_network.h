@@ -1,0 +1,60 @@
+// Random networks with random tensors in random formats, from a seed alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/network/network.h"
+#include "engine/plan/plan.h"
+#include "oracle/einsum.h"
+#include "weft/tensor.h"
+
+namespace weft::test {
+
+struct RandomOperand {
+  std::string name;
+  std::vector<std::uint64_t> extents;  ///< by mode
+  Format format;
+  bool pinned = false;
+  std::vector<std::pair<std::vector<std::uint64_t>, double>> entries;  ///< unsorted, duplicates possible; small integers
+};
+
+struct RandomFactor {
+  std::size_t operand = 0;
+  std::vector<std::string> indices;
+};
+
+struct RandomNetwork {
+  std::uint64_t seed = 0;
+  std::string expression;  ///< index notation
+  std::vector<RandomOperand> operands;
+  std::vector<RandomFactor> factors;
+  std::vector<std::string> result;  ///< indices
+  double coefficient = 1;
+};
+
+/// Bounds on what is drawn.
+struct RandomLimits {
+  std::size_t factors = 5;
+  std::size_t order = 5;
+  std::size_t indices = 8;
+  std::uint64_t extent = 6;
+  std::uint64_t index_space = 20000;  ///< product of all extents
+};
+
+RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits = {});
+
+/// What `weft run` would be told, and below it the entries of every operand.
+std::string reproduction(const RandomNetwork& random);
+
+/// Duplicates summed, in mode order: what the oracle takes.
+CoordinateMap summed(const RandomOperand& operand);
+CoordinateMap expected_result(const RandomNetwork& random);
+
+/// The text parsed and resolved against the operands.
+Expected<Network> network_of(const RandomNetwork& random);
+Expected<Tensor> tensor_of(const RandomOperand& operand, const Resources& resources);
+
+}  // namespace weft::test

@@ -1,0 +1,269 @@
+#include "engine/lower/lower.h"
+
+#include <doctest/doctest.h>
+
+#include "lowered_case.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+const std::map<char, std::uint64_t> small = {{'i', 3}, {'j', 4}, {'k', 5}, {'l', 3}, {'r', 4}};
+
+Case mttkrp() {
+  return {{{'i', 3}, {'j', 4}, {'k', 5}, {'r', 32}},
+          "A ir",
+          {"T ijk", "B jr", "C kr"},
+          R"(  layout T sss:0,1,2 f64
+  layout B dd:0,1 f64
+  layout C dd:0,1 f64
+  intermediate x[i,j,r] ddd:0,1,2 f64
+  result A dd:0,1 f64
+  x[i,j,r] += T[i,j,k] * C[k,r]   loops i,j,k,r   vector r
+  A[i,r] += x[i,j,r] * B[j,r]     loops i,j,r   fused 2   vector r
+  parallel i owner
+)"};
+}
+
+}  // namespace
+
+TEST_CASE("a fused MTTKRP becomes the nest one would write by hand") {
+  CHECK(programs(mttkrp()) == R"(program A
+  index  i, j, k, r
+  input  T : f64 {compressed<32,32>, compressed<32,32>, compressed<32,32>}   access T[i,j,k]
+  input  C : f64 {dense, dense}                                              access C[k,r]
+  input  B : f64 {dense, dense}                                              access B[j,r]
+  output A : f64 {dense, dense}                                              access A[i,r]
+  fact   extent(r) = 32
+  fact   finite(T)
+  fact   finite(C)
+  fact   finite(B)
+  for i: drive T, insert A                        @parallel(A: owner)
+    with A_row[r] : f64 {dense}
+      for j: drive T, locate B
+        with x[r] : f64 {dense}
+          for k: drive T, locate C
+            for r: locate C, insert x             @vector
+              x += T * C
+          for r: locate x, locate B, insert A_row @vector
+            A_row += x * B
+      for r: locate A_row, insert A               @vector
+        A += A_row
+)");
+  CHECK(defect(mttkrp()) == "");
+}
+
+TEST_CASE("other modes of MTTKRP keep the stored order and add to private copies") {
+  const Case mode1{small,
+                   "A jr",
+                   {"T ijk", "B ir", "C kr"},
+                   R"(  layout T sss:0,1,2 f64
+  layout B dd:0,1 f64
+  layout C dd:0,1 f64
+  intermediate x[i,j,r] ddd:0,1,2 f64
+  result A dd:0,1 f64
+  x[i,j,r] += T[i,j,k] * C[k,r]   loops i,j,k,r   vector r
+  A[j,r] += x[i,j,r] * B[i,r]     loops i,j,r   fused 2   vector r
+  parallel i private
+)"};
+  CHECK(programs(mode1).find("@parallel(A: private)") != std::string::npos);
+  CHECK(defect(mode1) == "");
+}
+
+TEST_CASE("products without intermediates") {
+  const std::string layouts = "  layout A ss:0,1 f64\n  layout B dd:0,1 f64\n";
+  for (const char* rest : {"  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops i,k,r   vector r\n",
+                           "  result C dd:1,0 f64\n  C[i,r] += A[i,k] * B[k,r]   loops r,i,k\n",
+                           "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops k,i,r   vector r\n",
+                           "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops r,k,i\n  parallel r owner\n",
+                           "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops k,r,i\n  parallel k private\n"}) {
+    CAPTURE(rest);
+    CHECK(defect({small, "C ir", {"A ik", "B kr"}, layouts + rest}) == "");
+  }
+}
+
+TEST_CASE("a row that several loops add to is summed in a workspace") {
+  const Case spmm{small,
+                  "C ir",
+                  {"A ik", "B kr"},
+                  "  layout A ds:0,1 f64\n  layout B dd:0,1 f64\n  result C dd:0,1 f64\n"
+                  "  C[i,r] += A[i,k] * B[k,r]   loops i,k,r   vector r\n  parallel i owner\n"};
+  CHECK(programs(spmm).find("with C_row[r]") != std::string::npos);
+  Case wide = spmm;
+  wide.extents['r'] = 129;
+  CHECK(programs(wide).find("with C_row[r]") == std::string::npos);
+  CHECK(defect(wide) == "");
+  SUBCASE("not around the root loop, which has to stay outermost") {
+    Case root = spmm;
+    root.schedule =
+        "  layout A ds:0,1 f64\n  layout B dd:0,1 f64\n  result C d:0 f64\n"
+        "  C[r] += A[i,k] * B[k,r]   loops i,k,r   vector r\n  parallel i private\n";
+    root.result = "C r";
+    CHECK(programs(root).find("@parallel(C: private)\n    with C_row[r]") != std::string::npos);
+    CHECK(defect(root) == "");
+  }
+}
+
+TEST_CASE("several sparse operands: merged, searched, galloped") {
+  const std::string layouts =
+      "  layout A sss:0,1,2 f64\n  layout B sss:0,1,2 f64\n  layout C sss:0,1,2 f64\n  layout D ss:0,1 f64\n"
+      "  result R ddd:0,1,2 f64\n";
+  for (const char* rest : {"loops j,k,r,p,q,i\n", "loops i,p,q,j,r,k\n", "loops r,k,j,q,p,i\n",
+                           "loops j,k,r,p,q,i\n  meet j: drive D@1.4, search B@1.2\n",
+                           "loops j,r,p,q,k,i\n  meet p: drive B@1.2, gallop A@1.1\n"}) {
+    CAPTURE(rest);
+    const Case four{{{'i', 3}, {'j', 3}, {'k', 3}, {'p', 3}, {'q', 3}, {'r', 3}},
+                    "R ijk",
+                    {"A ipq", "B jpr", "C kqr", "D jk"},
+                    layouts + "  R[i,j,k] += A[i,p,q] * B[j,p,r] * C[k,q,r] * D[j,k]   " + rest};
+    CHECK(defect(four) == "");
+  }
+}
+
+TEST_CASE("levels whose index is bound further out are located late") {
+  const Case discordant{small,
+                        "a",
+                        {"T ijk", "B jr"},
+                        "  layout T sss:0,1,2 f64\n  layout B dd:1,0 f64\n  result a f64\n"
+                        "  a[] += T[i,j,k] * B[j,r]   loops k,j,r,i\n"};
+  CHECK(programs(discordant).find("for i: drive T, locate T, locate T") != std::string::npos);
+  CHECK(defect(discordant) == "");
+}
+
+TEST_CASE("diagonals bind two levels at one loop") {
+  const Case trace{small, "a", {"T ii"}, "  layout T ss:0,1 f64\n  result a f64\n  a[] += T[i,i]   loops i\n"};
+  CHECK(programs(trace).find("for i: drive T, locate T") != std::string::npos);
+  CHECK(defect(trace) == "");
+  CHECK(defect({small,
+                "d j",
+                {"T iji"},
+                "  layout T dsd:2,1,0 f64\n  result d d:0 f64\n  d[j] += T[i,j,i]   loops j,i\n"}) == "");
+}
+
+TEST_CASE("a filter of one statement filters all that share its loop") {
+  const Case sddmm_spmm{small,
+                        "O ir",
+                        {"M ij", "A ik", "B jk", "D jr", "E j"},
+                        R"(  layout M ss:0,1 f64
+  layout A dd:0,1 f64
+  layout B dd:0,1 f64
+  layout D dd:0,1 f64
+  layout E s:0 f64
+  intermediate S[i,j] dd:0,1 f64
+  result O dd:0,1 f64
+  S[i,j] += M[i,j] * A[i,k] * B[j,k]   loops i,j,k   vector k
+  O[i,r] += S[i,j] * D[j,r] * E[j]     loops i,j,r   fused 2   vector r
+  parallel i owner
+)"};
+  CHECK(programs(sddmm_spmm).find("for j: drive M, drive E") != std::string::npos);
+  CHECK(defect(sddmm_spmm) == "");
+}
+
+TEST_CASE("workspaces that live side by side and inside each other") {
+  const Case chain{small,
+                   "R i",
+                   {"A ij", "B jk", "C kl", "D lr"},
+                   R"(  layout A ss:0,1 f64
+  layout B ss:0,1 f64
+  layout C ss:0,1 f64
+  layout D dd:0,1 f64
+  intermediate x[i,k] dd:0,1 f64
+  intermediate y[k] d:0 f64
+  intermediate z[l] d:0 f64
+  result R d:0 f64
+  x[i,k] += A[i,j] * B[j,k]   loops i,j,k
+  z[l] += D[l,r]              loops l,r
+  y[k] += C[k,l] * z[l]       loops k,l
+  R[i] += x[i,k] * y[k]       loops i,k
+)"};
+  const auto nests = lowered(chain);
+  REQUIRE(nests);
+  CHECK(nests->size() == 4);
+  CHECK(defect(chain) == "");
+
+  const Case overlapping{small,
+                         "R ir",
+                         {"A ij", "B jr", "C ik", "D kr"},
+                         R"(  layout A ss:0,1 f64
+  layout B dd:0,1 f64
+  layout C ss:0,1 f64
+  layout D dd:0,1 f64
+  intermediate x[i,r] dd:0,1 f64
+  intermediate y[i,r] dd:0,1 f64
+  result R dd:0,1 f64
+  x[i,r] += A[i,j] * B[j,r]   loops i,j,r   vector r
+  y[i,r] += C[i,k] * D[k,r]   loops i,k,r   fused 1   vector r
+  R[i,r] += x[i,r] * y[i,r]   loops i,r   fused 1   vector r
+  parallel i owner
+)"};
+  CHECK(defect(overlapping) == "");
+}
+
+TEST_CASE("coefficients: a sign, or a word of the frame, once") {
+  for (const double coefficient : {1.0, -1.0, 2.5, 0.0}) {
+    CAPTURE(coefficient);
+    Case given{small,
+               "a i",
+               {"A ij", "B jk"},
+               "  layout A ss:0,1 f64\n  layout B ss:0,1 f64\n  intermediate y[j] d:0 f64\n  result a d:0 f64\n"
+               "  y[j] += B[j,k]   loops j,k\n  a[i] += "};
+    given.coefficient = coefficient;
+    given.schedule += coefficient == 1    ? ""
+                      : coefficient == -1 ? "-1 * "
+                      : coefficient == 0  ? "0 * "
+                                          : "2.5 * ";
+    given.schedule += "A[i,j] * y[j]   loops i,j\n";
+    CHECK(defect(given) == "");
+    const auto nests = lowered(given);
+    REQUIRE(nests);
+    CHECK(nests->back().coefficients.size() == (coefficient == 1 || coefficient == -1 ? 0 : 1));
+  }
+}
+
+TEST_CASE("a storage used twice has two accesses") {
+  const Case twice{small,
+                   "O j",
+                   {"K ij", "K ik"},
+                   "  layout K ss:0,1 f64\n  result O d:0 f64\n  O[j] += K[i,j] * K[i,k]   loops i,j,k\n"};
+  Case square = twice;
+  square.extents['k'] = square.extents.at('j');
+  CHECK(programs(square).find("access K.1[i,j] access K.2[i,k]") != std::string::npos);
+  CHECK(defect(square) == "");
+}
+
+TEST_CASE("scalars, statements without loops, extents 0 and 1") {
+  CHECK(defect({small, "a", {"s", "t"},
+                "  layout s f64\n  layout t f64\n  result a f64\n  a[] += s[] * t[]   loops ()\n"}) == "");
+  for (const std::uint64_t extent : {0u, 1u}) {
+    Case given = mttkrp();
+    given.extents['r'] = extent;
+    CHECK(defect(given) == "");
+    given.extents['k'] = extent;
+    CHECK(defect(given) == "");
+    given.extents['i'] = extent;
+    CHECK(defect(given) == "");
+  }
+}
+
+TEST_CASE("rows gathered from a factor beyond the caches are prefetched") {
+  auto prefetching = [](std::uint64_t rows) {
+    Case given = mttkrp();
+    given.extents['k'] = rows;
+    return programs(given);
+  };
+  CHECK(prefetching(4096).find("@prefetch") == std::string::npos);  // 1 MiB
+  CHECK(prefetching(4097).find("@prefetch(12)") != std::string::npos);
+  CHECK(prefetching(131073).find("@prefetch(24)") != std::string::npos);
+}
+
+TEST_CASE("what is no schedule is refused") {
+  auto message = [](const std::string& from, const std::string& to) {
+    Case given = mttkrp();
+    given.schedule.replace(given.schedule.find(from), from.size(), to);
+    return programs(given);
+  };
+  CHECK(message("fused 2", "fused 3").find("do not share 3 loops") != std::string::npos);
+  CHECK(message("loops i,j,k,r", "loops i,j,r").find("has an index without a loop") != std::string::npos);
+  CHECK(message("A dd:0,1", "A ds:0,1").find("sparse results are not supported yet") != std::string::npos);
+}
