@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Reads the #include lines and enforces the order of the folders: include_order.py [ROOT].
+
+Includes go one way, plan and loop do not see each other, codegen sees neither plan nor lower, the cache and the
+frontend reach no header of LLVM, only runtime uses TBB, and public headers need nothing but the standard library.
+Prints one line per violation; exit status 1 if there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+# What a folder may include besides itself.
+MAY_SEE = {
+    "runtime": [],
+    "engine/network": ["runtime"],
+    "engine/plan": ["runtime", "engine/network"],
+    "engine/loop": ["runtime", "engine/network"],
+    "engine/lower": ["runtime", "engine/network", "engine/plan", "engine/loop"],
+    "engine/codegen": ["runtime", "engine/network", "engine/loop"],
+    "engine/jit": ["runtime", "engine/network", "engine/loop", "engine/codegen"],
+    "engine/cache": ["runtime", "engine/network"],
+    "engine": ["runtime", "engine/network", "engine/plan", "engine/loop", "engine/lower", "engine/codegen",
+               "engine/jit", "engine/cache"],
+    "frontend": ["runtime", "engine/network", "engine/plan", "engine/loop", "engine/lower", "engine/codegen",
+                 "engine/jit", "engine/cache", "engine"],
+}
+# Third-party headers by the start of their name, and the folders that may include them.
+THIRD_PARTY = {
+    "llvm": ["engine/codegen", "engine/jit"],
+    "tbb": ["runtime"],
+    "oneapi": ["runtime"],
+    "z3": ["engine/plan"],
+    "xxhash.h": ["engine/cache", "engine", "runtime", "engine/plan"],
+    "fmt": list(MAY_SEE),
+    "nlohmann": ["frontend"],
+    "CLI": ["frontend"],
+    "fast_float": ["runtime", "frontend", "engine/network", "engine/plan", "engine/loop"],
+    "zstd.h": ["runtime"],
+    "zlib.h": ["runtime"],
+}
+# What a folder must not reach even through other headers.
+MUST_NOT_REACH = {"engine/cache": ["llvm"], "frontend": ["llvm", "z3", "tbb", "oneapi"]}
+# Headers of the C library and the kernel that ISO C++ does not have.
+SYSTEM = re.compile(r"^((sys|linux|netinet)/[a-z_]+|[a-z_0-9]+)\.h$|^[a-z_0-9]+$")
+STANDARD = re.compile(r"^[a-z_0-9]+$")
+PUBLIC_LINES = 800
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def folder_of(path):
+    """The longest folder of MAY_SEE that holds the (relative) path."""
+    candidates = [folder for folder in MAY_SEE if path.startswith(folder + "/")]
+    return max(candidates, key=len) if candidates else None
+
+
+def third_party(header):
+    for start in THIRD_PARTY:
+        if header == start or header.startswith((start + "/", start + "-")) or start == "z3" and header.startswith("z3"):
+            return start
+    return None
+
+
+class Sources:
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.includes = {}  # relative path: list of (quoted, header)
+        self.texts = {}
+        for top in ("runtime", "engine", "frontend"):
+            for path in sorted((self.root / top).rglob("*")):
+                if path.suffix in (".h", ".cpp"):
+                    name = path.relative_to(self.root).as_posix()
+                    self.texts[name] = path.read_text(encoding="utf-8")
+                    self.includes[name] = [(kind == '"', header) for kind, header in INCLUDE.findall(self.texts[name])]
+
+    def resolve(self, header):
+        """The file a quoted include means: a public header or a path from the root."""
+        for top in ("runtime", "engine", "frontend"):
+            name = f"{top}/include/{header}"
+            if name in self.includes:
+                return name
+        return header if header in self.includes else None
+
+    def reached(self, name, seen=None):
+        """Every third-party header reached from a file, with the file that includes it."""
+        seen = set() if seen is None else seen
+        if name in seen:
+            return []
+        seen.add(name)
+        found = []
+        for quoted, header in self.includes[name]:
+            if quoted:
+                target = self.resolve(header)
+                found += self.reached(target, seen) if target else []
+            elif third_party(header):
+                found.append((header, name))
+        return found
+
+    def cycle(self):
+        """A list of files that include each other in a circle, or None."""
+        state = {}
+
+        def visit(name, path):
+            if state.get(name) == "done":
+                return None
+            if name in path:
+                return path[path.index(name):] + [name]
+            for quoted, header in self.includes[name]:
+                target = self.resolve(header) if quoted else None
+                if target and (circle := visit(target, path + [name])):
+                    return circle
+            state[name] = "done"
+            return None
+
+        for name in self.includes:
+            if circle := visit(name, []):
+                return circle
+        return None
+
+
+def violations(root):
+    sources = Sources(root)
+    found = []
+    if not sources.includes:
+        found.append(f"{root}: no sources")
+    public_lines = 0
+    for name, includes in sources.includes.items():
+        folder = folder_of(name)
+        public = "/include/weft/" in name
+        if public:
+            public_lines += sources.texts[name].count("\n")
+        for quoted, header in includes:
+            if quoted:
+                target = sources.resolve(header)
+                if target is None:
+                    found.append(f'{name}: "{header}" is neither a public header nor a path from the root')
+                    continue
+                seen = folder_of(target)
+                if seen != folder and seen not in MAY_SEE[folder]:
+                    found.append(f"{name}: {folder} must not see {seen} ({header})")
+                if public and not header.startswith("weft/"):
+                    found.append(f"{name}: a public header includes {header}, which is not installed")
+                continue
+            owner = third_party(header)
+            if owner is None and not SYSTEM.match(header):
+                found.append(f"{name}: <{header}> is not a known third-party header")
+            if owner is not None and folder not in THIRD_PARTY[owner]:
+                found.append(f"{name}: {folder} must not use <{header}>")
+            if public and not STANDARD.match(header):
+                found.append(f"{name}: a public header includes <{header}>, which is not of the standard library")
+            if owner == "fmt" and name.endswith(".h"):
+                found.append(f"{name}: <{header}> belongs in a .cpp file")
+        for header, through in sources.reached(name):
+            if through != name and third_party(header) in MUST_NOT_REACH.get(folder, []):
+                found.append(f"{name}: reaches <{header}> through {through}")
+    if public_lines > PUBLIC_LINES:
+        found.append(f"public headers have {public_lines} lines, more than {PUBLIC_LINES}")
+    if circle := sources.cycle():
+        found.append("circle: " + " -> ".join(circle))
+    return found
+
+
+if __name__ == "__main__":
+    wrong = violations(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
+    print("\n".join(wrong) if wrong else "includes go one way")
+    sys.exit(1 if wrong else 0)
