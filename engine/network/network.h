@@ -41,7 +41,9 @@ struct Term {
   double coefficient = 1;
   std::vector<TensorAccess> factors;  ///< in the order of the text; leaf f of the tree is factors[f]
   ContractionTree pinned;             ///< what the text's parentheses say
-  bool open = true;                   ///< the root of `pinned` is a free product: the planner may refine that node
+  /// The root of `pinned` is a free product: the planner may refine that node. Without meaning for a root of fewer than
+  /// three children; the parser then says true if nothing is pinned at all ("A * B", "T") and false for "(T * C) * B".
+  bool open = true;
   bool operator==(const Term&) const = default;
 };
 
@@ -59,10 +61,13 @@ struct Network {
 };
 
 /// Checks what the types cannot: ids in range, extents of accesses equal those of their indices, no index twice in a
-/// result, every result index in every term, results assigned once and not before use. Input errors.
+/// result, every result index in every term, results assigned once and before use, trees over exactly the factors,
+/// names unique (of indices: within an assignment). Input errors. Extents are compared, never multiplied.
 Expected<void> check(const Network& network);
 
-/// Index notation, one assignment a line: "A(i,r) = 2 * T(i,j,k) * B(j,r) * C(k,r)", parentheses where pinned.
+/// Index notation, one assignment a line: "A(i,r) = 2 * T(i,j,k) * B(j,r) * C(k,r)", parentheses where pinned. Equal
+/// networks print alike. The text parses back to an equal network if it is numbered as resolve (frontend/resolve.h)
+/// does and the leaves of every tree stand in the order of the factors. The network must pass check.
 std::string print(const Network& network);
 
 }  // namespace weft

@@ -130,6 +130,10 @@ TEST_CASE("canonical forms") {
   REQUIRE(check(swapped, 3));
   CHECK(print(canonical(swapped), {"A", "B", "C"}) == "((A * B) * C)");
   CHECK(canonical(flat_tree(0)) == flat_tree(0));
+  // The factor of an inner node means nothing.
+  ContractionTree noisy = flat_tree(2);
+  noisy.nodes.back().factor = 1;
+  CHECK(canonical(noisy) == flat_tree(2));
 }
 
 TEST_CASE("random trees: check, print and parse, canonical") {
