@@ -1,0 +1,184 @@
+#include "engine/codegen/emit.h"
+
+#include <cstddef>
+
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+
+#include "runtime/abi.h"
+
+namespace weft {
+
+namespace {
+
+/// Iterations between two looks at the cancellation flag: at a few nanoseconds each, well under a millisecond.
+constexpr std::uint64_t fuel_per_poll = 1 << 16;
+
+}  // namespace
+
+Emitter::Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options)
+    : function_(function), worker_(worker), options_(options), ir_(function.getContext()) {
+  ir_.SetInsertPoint(block("entry"));
+  if (!options.strict_fp) {
+    llvm::FastMathFlags flags;
+    flags.setAllowContract(true);
+    ir_.setFastMathFlags(flags);
+  }
+  fuel_ = slot(constant(fuel_per_poll));
+}
+
+llvm::BasicBlock* Emitter::block(const char* name) {
+  return llvm::BasicBlock::Create(function_.getContext(), name, &function_);
+}
+
+llvm::Value* Emitter::add(llvm::Value* a, llvm::Value* b) {
+  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(a); number && number->isZero()) return b;
+  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(b); number && number->isZero()) return a;
+  return ir_.CreateAdd(a, b);
+}
+
+llvm::Value* Emitter::sub(llvm::Value* a, llvm::Value* b) {
+  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(b); number && number->isZero()) return a;
+  return ir_.CreateSub(a, b);
+}
+
+llvm::Value* Emitter::mul(llvm::Value* a, llvm::Value* b) {
+  for (auto [factor, other] : {std::pair(a, b), std::pair(b, a)})
+    if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(factor)) {
+      if (number->isZero()) return number;
+      if (number->isOne()) return other;
+      if (number->getValue().isPowerOf2()) return ir_.CreateShl(other, number->getValue().logBase2());
+    }
+  return ir_.CreateMul(a, b);
+}
+
+llvm::Value* Emitter::minimum(llvm::Value* a, llvm::Value* b) {
+  return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, b);
+}
+
+llvm::Value* Emitter::widen(llvm::Value* value) { return ir_.CreateZExtOrTrunc(value, word()); }
+
+Slot Emitter::slot(llvm::Value* initial) {
+  llvm::BasicBlock& entry = function_.getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  slots_.push_back(at_entry.CreateAlloca(initial->getType()));
+  ir_.CreateStore(initial, slots_.back());
+  return Slot(slots_.back());
+}
+
+llvm::Value* Emitter::get(Slot slot) { return ir_.CreateLoad(slot.type(), slot.place()); }
+
+void Emitter::set(Slot slot, llvm::Value* value) { ir_.CreateStore(value, slot.place()); }
+
+llvm::Value* Emitter::address(llvm::Type* type, llvm::Value* base, llvm::Value* index) {
+  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(index); number && number->isZero()) return base;
+  return ir_.CreateInBoundsGEP(type, base, index);
+}
+
+llvm::Value* Emitter::load(llvm::Type* type, llvm::Value* address, unsigned alignment) {
+  return ir_.CreateAlignedLoad(type, address, llvm::Align(alignment));
+}
+
+void Emitter::store(llvm::Value* value, llvm::Value* address, unsigned alignment) {
+  ir_.CreateAlignedStore(value, address, llvm::Align(alignment));
+}
+
+void Emitter::if_then(llvm::Value* condition, Body body) {
+  llvm::BasicBlock* inside = block("then");
+  llvm::BasicBlock* after = block("endif");
+  ir_.CreateCondBr(condition, inside, after);
+  ir_.SetInsertPoint(inside);
+  body();
+  ir_.CreateBr(after);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
+void Emitter::while_loop(Condition condition, Body body) {
+  llvm::BasicBlock* head = block("loop");
+  llvm::BasicBlock* inside = block("body");
+  llvm::BasicBlock* after = block("exit");
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(head);
+  ir_.CreateCondBr(condition(), inside, after);
+  ir_.SetInsertPoint(inside);
+  body();
+  ir_.CreateBr(head);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
+void Emitter::strips(std::span<const Slot> positions, std::span<llvm::Value* const> ends,
+                     llvm::function_ref<void(std::span<llvm::Value* const>)> inner) {
+  llvm::BasicBlock* head = block("strip");
+  llvm::BasicBlock* again = block("poll");
+  llvm::BasicBlock* after = block("exit");
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(head);
+  llvm::Value* fuel = get(fuel_);
+  llvm::Value* start = get(positions[0]);
+  std::vector<llvm::Value*> limits;
+  for (std::size_t n = 0; n < positions.size(); ++n) {
+    llvm::Value* position = get(positions[n]);
+    // Saturating: a position may lie behind its end where another driver has run out first.
+    llvm::Value* left = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, ends[n], position);
+    limits.push_back(add(position, minimum(left, fuel)));
+  }
+  inner(limits);
+  llvm::Value* used = sub(get(positions[0]), start);
+  set(fuel_, ir_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, fuel, used));
+  llvm::Value* more = nullptr;
+  for (std::size_t n = 0; n < positions.size(); ++n) {
+    llvm::Value* below = ir_.CreateICmpULT(get(positions[n]), ends[n]);
+    more = more ? ir_.CreateAnd(more, below) : below;
+  }
+  ir_.CreateCondBr(more, again, after);
+  ir_.SetInsertPoint(again);
+  poll();
+  ir_.CreateBr(head);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
+void Emitter::spend_fuel() {
+  if_then(ir_.CreateICmpEQ(get(fuel_), constant(0)), [&] { poll(); });
+  set(fuel_, ir_.CreateSub(get(fuel_), constant(1)));
+}
+
+void Emitter::poll() {
+  llvm::Value* place = address(ir_.getInt8Ty(), worker_, constant(offsetof(Worker, cancelled)));
+  llvm::Value* pointer = load(ir_.getPtrTy(), place, 8);
+  llvm::LoadInst* flag = ir_.CreateAlignedLoad(ir_.getInt8Ty(), pointer, llvm::Align(1));
+  flag->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::BasicBlock* stop = block("cancelled");
+  llvm::BasicBlock* go_on = block("refuel");
+  ir_.CreateCondBr(ir_.CreateICmpNE(flag, ir_.getInt8(0)), stop, go_on);
+  ir_.SetInsertPoint(stop);
+  ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::cancelled)));
+  ir_.SetInsertPoint(go_on);
+  set(fuel_, constant(fuel_per_poll));
+}
+
+void Emitter::check(llvm::Value* holds, Origin origin, llvm::Value* value) {
+  llvm::BasicBlock* failed = block("failed");
+  llvm::BasicBlock* fine = block("fine");
+  ir_.CreateCondBr(holds, fine, failed);
+  ir_.SetInsertPoint(failed);
+  const auto report = [&](std::size_t offset, llvm::Value* number) {
+    store(number, address(ir_.getInt8Ty(), worker_, constant(offset)), 8);
+  };
+  report(offsetof(Worker, failed_storage), constant(origin.storage));
+  report(offsetof(Worker, failed_level), constant(origin.level));
+  report(offsetof(Worker, failed_value), widen(value));
+  ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::failed_check)));
+  ir_.SetInsertPoint(fine);
+}
+
+void Emitter::finish() {
+  ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::done)));
+  llvm::DominatorTree dominators(function_);
+  llvm::PromoteMemToReg(slots_, dominators);
+}
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+// Emitter: the only place that knows basic blocks. Structured control flow from lambdas, loop-carried slots, one load,
+// one store, the polling of the cancellation flag, and the checks of the checked mode.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include "engine/codegen/codegen.h"
+
+namespace weft {
+
+/// A variable of the generated function. Slots are entry-block allocas while code is written; finish() turns them into
+/// phis, so writing one costs nothing at run time.
+class Slot {
+ public:
+  Slot() = default;
+  explicit Slot(llvm::AllocaInst* place) : place_(place) {}
+  llvm::AllocaInst* place() const { return place_; }
+  llvm::Type* type() const { return place_->getAllocatedType(); }
+
+ private:
+  llvm::AllocaInst* place_ = nullptr;
+};
+
+/// Which storage and level an access belongs to: what a failed check reports.
+struct Origin {
+  std::uint32_t storage = 0;
+  std::uint32_t level = 0;
+};
+
+class Emitter {
+ public:
+  using Body = llvm::function_ref<void()>;
+  using Condition = llvm::function_ref<llvm::Value*()>;
+
+  /// Starts writing at the entry of an empty function returning KernelStatus.
+  Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options);
+
+  llvm::IRBuilder<>& ir() { return ir_; }
+  bool checked() const { return options_.checked; }
+  bool strict() const { return options_.strict_fp; }
+
+  llvm::Type* word() { return ir_.getInt64Ty(); }
+  llvm::Value* constant(std::uint64_t value) { return ir_.getInt64(value); }
+  // Arithmetic on 64-bit words with the simplifications that no later pass would make.
+  llvm::Value* add(llvm::Value* a, llvm::Value* b);
+  llvm::Value* sub(llvm::Value* a, llvm::Value* b);
+  llvm::Value* mul(llvm::Value* a, llvm::Value* b);
+  llvm::Value* minimum(llvm::Value* a, llvm::Value* b);
+  llvm::Value* widen(llvm::Value* value);  ///< zero-extended to 64 bits
+
+  Slot slot(llvm::Value* initial);
+  llvm::Value* get(Slot slot);
+  void set(Slot slot, llvm::Value* value);
+
+  /// `base` points to elements of `type`.
+  llvm::Value* address(llvm::Type* type, llvm::Value* base, llvm::Value* index);
+  llvm::Value* load(llvm::Type* type, llvm::Value* address, unsigned alignment);
+  void store(llvm::Value* value, llvm::Value* address, unsigned alignment);
+
+  void if_then(llvm::Value* condition, Body body);
+  void while_loop(Condition condition, Body body);
+  /// Runs `inner(limits)` until every position has reached its end, or until one has: `inner` is a loop that advances
+  /// the positions while all are below their limits. The cancellation flag is polled between the strips, so that an
+  /// endless fiber can be interrupted while its inner loop pays nothing for it.
+  void strips(std::span<const Slot> positions, std::span<llvm::Value* const> ends,
+              llvm::function_ref<void(std::span<llvm::Value* const>)> inner);
+  /// At the back edge of a loop that has loops inside.
+  void spend_fuel();
+
+  /// Checked mode: unless `holds`, the kernel returns failed_check with the origin and `value`.
+  void check(llvm::Value* holds, Origin origin, llvm::Value* value);
+
+  /// Returns `done` and promotes the slots to registers.
+  void finish();
+
+ private:
+  llvm::BasicBlock* block(const char* name);
+  void poll();
+
+  llvm::Function& function_;
+  llvm::Value* worker_;
+  CodeOptions options_;
+  llvm::IRBuilder<> ir_;
+  std::vector<llvm::AllocaInst*> slots_;
+  Slot fuel_;
+};
+
+}  // namespace weft

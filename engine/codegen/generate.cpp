@@ -1,0 +1,350 @@
+#include "engine/codegen/generate.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <ranges>
+
+#include <llvm/IR/Verifier.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include "engine/codegen/signature.h"
+#include "engine/loop/overloaded.h"
+#include "runtime/abi.h"
+
+namespace weft {
+
+namespace {
+
+bool is_pointer(Word::Kind kind) {
+  return kind == Word::Kind::pos || kind == Word::Kind::crd || kind == Word::Kind::values ||
+         kind == Word::Kind::scratch;
+}
+
+}  // namespace
+
+Depths Scope::depths() const {
+  Depths result;
+  for (const Cursor& cursor : cursors) result.push_back(cursor.bound);
+  return result;
+}
+
+Generator::Generator(const loop::Program& program, const CodeOptions& options, unsigned vector_bits,
+                     llvm::Module& module)
+    : program_(program), options_(options), vector_bits_(vector_bits), module_(module) {
+  const bool doubles = std::ranges::any_of(
+      program.storages, [](const loop::Storage& storage) { return storage.scalar == Scalar::f64; });
+  lanes_ = vector_bits / (doubles ? 64 : 32);
+}
+
+void Generator::run() {
+  llvm::Function* body = declare_body();
+  declare_entry(body);
+  emit_ = std::make_unique<Emitter>(*body, body->getArg(static_cast<unsigned>(body->arg_size() - 1)), options_);
+  receive(*body);
+  Scope scope;
+  for (std::size_t access = 0; access < program_.accesses.size(); ++access)
+    scope.cursors.push_back({0, emit_->constant(0), nullptr});
+  scope.coordinates.resize(program_.indices.size(), nullptr);
+  scope.values.resize(program_.accesses.size(), nullptr);
+  scope.held.resize(program_.storages.size());
+  load_values(program_.body, scope);
+  const loop::For* root =
+      program_.body.size() == 1 ? std::get_if<loop::For>(&program_.body.front().node) : nullptr;
+  if (root)
+    loop(*root, scope, true);
+  else  // Not one root loop: nothing to cut, so the first range does it all.
+    emit_->if_then(emit_->ir().CreateICmpEQ(begin_, emit_->constant(0)), [&] { block(program_.body, scope); });
+  emit_->finish();
+}
+
+/// The loops themselves, with one noalias parameter per word: the entry's loads from the frame could not say that.
+llvm::Function* Generator::declare_body() {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  const Signature words = signature(program_);
+  std::vector<llvm::Type*> types;
+  for (const Word& each : words.words)
+    types.push_back(is_pointer(each.kind)                     ? pointer
+                    : each.kind == Word::Kind::coefficient ? llvm::Type::getDoubleTy(context)
+                                                           : word);
+  types.insert(types.end(), {word, word, pointer});
+  llvm::Function* body =
+      llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false),
+                             llvm::GlobalValue::InternalLinkage, "weft_loops", module_);
+  for (unsigned n = 0; n < words.words.size(); ++n) {
+    const Word& each = words.words[n];
+    if (!is_pointer(each.kind)) continue;
+    body->addParamAttr(n, llvm::Attribute::NoAlias);
+    body->addParamAttr(n, llvm::Attribute::NoCapture);
+    if (each.kind != Word::Kind::scratch && program_.storages[each.storage].role == loop::Role::input)
+      body->addParamAttr(n, llvm::Attribute::ReadOnly);
+  }
+  return body;
+}
+
+/// The exported function: loads the words of the frame and calls the loops.
+void Generator::declare_entry(llvm::Function* body) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* status = llvm::Type::getInt32Ty(context);
+  llvm::Function* entry =
+      llvm::Function::Create(llvm::FunctionType::get(status, {pointer, word, word, pointer}, false),
+                             llvm::GlobalValue::ExternalLinkage, "weft_kernel", module_);
+  llvm::IRBuilder<> ir(llvm::BasicBlock::Create(context, "entry", entry));
+  llvm::Value* worker = entry->getArg(3);
+  const Signature words = signature(program_);
+  std::vector<llvm::Value*> arguments;
+  llvm::Value* scratch = nullptr;
+  if (!words.scratch.empty())
+    scratch = ir.CreateLoad(pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), worker, offsetof(Worker, scratch)));
+  for (std::size_t n = 0; n < words.words.size(); ++n) {
+    const Word::Kind kind = words.words[n].kind;
+    llvm::Value* place = ir.CreateConstInBoundsGEP1_64(word, entry->getArg(0), n);
+    llvm::Type* type = body->getFunctionType()->getParamType(static_cast<unsigned>(n));
+    if (kind == Word::Kind::scratch)
+      arguments.push_back(ir.CreateInBoundsGEP(ir.getInt8Ty(), scratch, ir.CreateLoad(word, place)));
+    else
+      arguments.push_back(ir.CreateLoad(type, place));
+  }
+  for (unsigned n = 1; n < 4; ++n) arguments.push_back(entry->getArg(n));
+  llvm::CallInst* call = ir.CreateCall(body, arguments);
+  ir.CreateRet(call);
+}
+
+/// Gives the parameters their meaning.
+void Generator::receive(llvm::Function& body) {
+  for (loop::IndexId index = 0; index < program_.indices.size(); ++index) {
+    const std::optional<std::uint64_t> known = known_extent(program_, index);
+    extents_.push_back(known ? emit_->constant(*known) : nullptr);
+  }
+  for (loop::StorageId id = 0; id < program_.storages.size(); ++id) {
+    const loop::Storage& storage = program_.storages[id];
+    StorageCode code{&storage, id,
+                     storage.scalar == Scalar::f64 ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy(), nullptr,
+                     std::vector<LevelCode>(storage.levels.size())};
+    for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
+      code.levels[level].full = is_full(program_, id, level);
+    storages_.push_back(std::move(code));
+  }
+  const Signature words = signature(program_);
+  for (unsigned n = 0; n < words.words.size(); ++n) {
+    const Word& each = words.words[n];
+    llvm::Value* value = body.getArg(n);
+    switch (each.kind) {
+      case Word::Kind::pos:
+        storages_[each.storage].levels[each.level].pos = value;
+        break;
+      case Word::Kind::crd:
+        storages_[each.storage].levels[each.level].crd = value;
+        break;
+      case Word::Kind::stride:
+        storages_[each.storage].levels[each.level].stride = value;
+        break;
+      case Word::Kind::values:
+      case Word::Kind::scratch:
+        storages_[each.storage].values = value;
+        break;
+      case Word::Kind::extent:
+        extents_[each.number] = value;
+        break;
+      case Word::Kind::coefficient:
+        coefficients_.resize(std::max<std::size_t>(coefficients_.size(), each.number + 1), nullptr);
+        coefficients_[each.number] = value;
+        break;
+    }
+  }
+  begin_ = body.getArg(static_cast<unsigned>(words.words.size()));
+  end_ = body.getArg(static_cast<unsigned>(words.words.size() + 1));
+  for (const loop::Access& access : program_.accesses)
+    for (std::size_t level = 0; level < access.indices.size(); ++level)
+      storages_[access.storage].levels[level].extent = extents_[access.indices[level]];
+  if (options_.checked) count_positions();
+}
+
+/// Checked mode: the frame has no array sizes, but the stored positions tell them from the root down.
+void Generator::count_positions() {
+  for (StorageCode& storage : storages_) {
+    llvm::Value* count = emit_->constant(1);
+    for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
+      LevelCode& code = storage.levels[level];
+      switch (storage.level(level).kind) {
+        case LevelKind::dense:
+          count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
+          break;
+        case LevelKind::compressed:
+        case LevelKind::compressed_nonunique: {
+          llvm::Type* type = emit_->ir().getIntNTy(storage.level(level).pos_bits);
+          count = emit_->widen(
+              emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));
+          break;
+        }
+        default:
+          break;
+      }
+      code.positions = count;
+    }
+  }
+}
+
+void Generator::block(const loop::Block& statements, const Scope& scope) {
+  for (const loop::Statement& statement : statements)
+    std::visit(loop::Overloaded{[&](const loop::For& each) { loop(each, scope, false); },
+                                [&](const loop::Bind& late) {
+                                  bind(late.steps, scope, {}, [&](const Scope& inner) {
+                                    Scope loaded = inner;
+                                    load_values(late.body, loaded);
+                                    block(late.body, loaded);
+                                  });
+                                },
+                                [&](const loop::With& live) { with(live, scope); },
+                                [&](const loop::Accumulate& sum) { accumulate(sum, scope); }},
+               statement.node);
+}
+
+void Generator::with(const loop::With& statement, const Scope& scope) {
+  const StorageCode& storage = storages_[statement.workspace];
+  Scope inner = scope;
+  if (in_registers(program_, statement.workspace)) {
+    const auto access = std::ranges::find(program_.accesses, statement.workspace, &loop::Access::storage);
+    inner.held[statement.workspace] =
+        storage.levels.empty() ? std::vector{emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))}
+                               : row_of_zeros(storage, access->indices[0]);
+  } else if (storage.values) {
+    llvm::Value* bytes = emit_->constant(scalar_bytes(storage.storage->scalar));
+    for (const LevelCode& level : storage.levels) bytes = emit_->mul(bytes, level.extent);
+    emit_->ir().CreateMemSet(storage.values, emit_->ir().getInt8(0), bytes, llvm::Align(8));
+  }
+  block(statement.body, inner);
+}
+
+void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
+                     Then then) {
+  if (steps.empty()) {
+    then(scope);
+    return;
+  }
+  const loop::AccessId access = steps.front().access;
+  const StorageCode& storage = storage_of(access);
+  const Cursor& cursor = scope.cursors[access];
+  llvm::Value* coordinate = scope.coordinates[program_.accesses[access].indices[cursor.bound]];
+  const auto go_on = [&](const Cursor& found) {
+    Scope inner = scope;
+    inner.cursors[access] = found;
+    bind(steps.subspan(1), inner, fingers, then);
+  };
+  if (!is_sparse(storage.level(cursor.bound).kind)) {
+    go_on(dense_at(*emit_, storage, cursor, coordinate));
+    return;
+  }
+  const auto finger = std::ranges::find_if(fingers, [&](const Finger& each) {
+    return each.access == access && steps.front().algorithm == loop::Algorithm::gallop;
+  });
+  if (finger != fingers.end())
+    locate_sparse(*emit_, storage, cursor, coordinate, &finger->place, finger->end, go_on);
+  else
+    locate_sparse(*emit_, storage, cursor, coordinate, nullptr, nullptr, go_on);
+}
+
+void Generator::load_values(const loop::Block& statements, Scope& scope) {
+  for (const loop::AccessId factor : uses(statements).factors) {
+    const StorageCode& storage = storage_of(factor);
+    if (scope.values[factor] || storage.storage->role != loop::Role::input ||
+        scope.cursors[factor].bound != storage.levels.size())
+      continue;
+    llvm::Value* place = value_address(*emit_, storage, scope.cursors[factor].begin);
+    scope.values[factor] = emit_->load(storage.type, place, scalar_bytes(storage.storage->scalar));
+  }
+}
+
+llvm::Value* Generator::scalar_value(loop::AccessId access, const Scope& scope) {
+  if (scope.values[access]) return scope.values[access];
+  const StorageCode& storage = storage_of(access);
+  if (const std::vector<Slot>& held = scope.held[storage.id]; !held.empty()) return emit_->get(held.front());
+  return emit_->load(storage.type, value_address(*emit_, storage, scope.cursors[access].begin),
+                     scalar_bytes(storage.storage->scalar));
+}
+
+/// Double if anything in the product is.
+llvm::Type* Generator::product_type(const loop::Accumulate& sum) {
+  bool doubles = storage_of(sum.target).type->isDoubleTy();
+  for (const loop::AccessId factor : sum.factors) doubles = doubles || storage_of(factor).type->isDoubleTy();
+  return doubles ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy();
+}
+
+llvm::Value* Generator::convert(llvm::Value* value, llvm::Type* type) {
+  return emit_->ir().CreateFPCast(value, type);
+}
+
+llvm::Value* Generator::multiply(llvm::Value* a, llvm::Value* b) {
+  if (!a) return b;
+  return b ? emit_->ir().CreateFMul(a, b) : a;
+}
+
+llvm::Value* Generator::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  if (!a || !b) return ir.CreateFAdd(sum, a ? a : b);
+  if (emit_->strict()) return ir.CreateFAdd(sum, ir.CreateFMul(a, b));
+  return ir.CreateIntrinsic(llvm::Intrinsic::fmuladd, {sum->getType()}, {a, b, sum});
+}
+
+llvm::Value* Generator::scalar_product(const loop::Accumulate& sum, const Scope& scope, llvm::Type* type,
+                                       llvm::function_ref<bool(loop::AccessId)> pick) {
+  llvm::Value* product = sum.coefficient ? convert(coefficients_[*sum.coefficient], type) : nullptr;
+  for (const loop::AccessId factor : sum.factors)
+    if (pick(factor)) product = multiply(product, convert(scalar_value(factor, scope), type));
+  if (!sum.negative) return product;
+  return product ? emit_->ir().CreateFNeg(product) : llvm::ConstantFP::get(type, -1.0);
+}
+
+void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
+  llvm::Type* type = product_type(sum);
+  // All factors but the last, which is multiplied as it is added.
+  const std::size_t last = sum.factors.size() - 1;
+  loop::Accumulate front = sum;
+  if (!sum.factors.empty()) front.factors.pop_back();
+  llvm::Value* product = scalar_product(front, scope, type, [](loop::AccessId) { return true; });
+  llvm::Value* factor = sum.factors.empty() ? nullptr : convert(scalar_value(sum.factors[last], scope), type);
+  if (!product && !factor) product = llvm::ConstantFP::get(type, 1.0);
+  const StorageCode& target = storage_of(sum.target);
+  const std::vector<Slot>& held = scope.held[target.id];
+  const unsigned bytes = scalar_bytes(target.storage->scalar);
+  llvm::Value* place =
+      held.empty() ? value_address(*emit_, target, scope.cursors[sum.target].begin) : nullptr;
+  llvm::Value* old = place ? emit_->load(target.type, place, bytes) : emit_->get(held.front());
+  llvm::Value* added = convert(multiply_add(product, factor, convert(old, type)), target.type);
+  if (place)
+    emit_->store(added, place, bytes);
+  else
+    emit_->set(held.front(), added);
+}
+
+std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, const CodeOptions& options,
+                                       llvm::LLVMContext& context) {
+  auto module = std::make_unique<llvm::Module>("weft", context);
+  module->setTargetTriple(target.triple);
+  const unsigned bits = vector_bits(target);
+  Generator(program, options, bits, *module).run();
+  for (llvm::Function& function : *module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.features);
+    function.addFnAttr("prefer-vector-width", std::to_string(bits));
+    function.addFnAttr("min-legal-vector-width", std::to_string(bits));
+  }
+  return module;
+}
+
+unsigned vector_bits(const Target& target) {
+  const auto has = [&](std::string_view feature) {
+    for (const auto part : std::views::split(target.features, ','))
+      if (std::string_view(part.begin(), part.end()) == feature) return true;
+    return false;
+  };
+  if (has("+avx512f") && has("+avx512vl") && has("+avx512dq")) return 512;
+  return has("+avx2") ? 256 : 128;
+}
+
+}  // namespace weft

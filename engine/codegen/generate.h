@@ -1,0 +1,136 @@
+// Generator: walks a Program and writes its code. generate.cpp sets up the function and walks the statements, loop.cpp
+// writes the loops, vector.cpp the vector loops and everything that lives in vector registers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <llvm/IR/Module.h>
+
+#include "engine/codegen/codegen.h"
+#include "engine/codegen/emit.h"
+#include "engine/codegen/level.h"
+#include "engine/codegen/structure.h"
+
+namespace weft {
+
+/// What is known at one point of the walk. Copied where a block opens, so that what is bound inside ends with it.
+struct Scope {
+  std::vector<Cursor> cursors;             ///< by access
+  std::vector<llvm::Value*> coordinates;   ///< by index; 64 bits; null: not bound
+  std::vector<llvm::Value*> values;        ///< by access: of inputs all of whose levels are bound
+  std::vector<std::vector<Slot>> held;     ///< by storage: one scalar, or the vectors of a row; empty: in memory
+
+  Depths depths() const;
+};
+
+/// Some neighbouring lanes of a vector loop.
+struct Piece {
+  llvm::Value* offset = nullptr;  ///< of the first lane
+  unsigned lanes = 1;
+  llvm::Value* mask = nullptr;    ///< null: all lanes
+};
+
+class Generator {
+ public:
+  Generator(const loop::Program& program, const CodeOptions& options, unsigned vector_bits, llvm::Module& module);
+  void run();
+
+ private:
+  using Then = llvm::function_ref<void(const Scope&)>;
+
+  // generate.cpp
+  llvm::Function* declare_body();
+  void declare_entry(llvm::Function* body);
+  void receive(llvm::Function& body);
+  void count_positions();
+  void block(const loop::Block& statements, const Scope& scope);
+  void with(const loop::With& statement, const Scope& scope);
+  void accumulate(const loop::Accumulate& sum, const Scope& scope);
+  /// Binds the steps one after the other and goes on, once per path on which all are found. Fingers: by step, may be
+  /// empty.
+  struct Finger {
+    loop::AccessId access;
+    Slot place;
+    llvm::Value* end;
+  };
+  void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers, Then then);
+  /// Loads the inputs that `block` multiplies and whose last level has just been bound.
+  void load_values(const loop::Block& block, Scope& scope);
+  llvm::Value* scalar_value(loop::AccessId access, const Scope& scope);
+  llvm::Type* product_type(const loop::Accumulate& sum);
+  llvm::Value* convert(llvm::Value* value, llvm::Type* type);
+  /// The scalar factors of a sum: its coefficient and sign, and the factors for which `pick` holds. Null: 1.
+  llvm::Value* scalar_product(const loop::Accumulate& sum, const Scope& scope, llvm::Type* type,
+                              llvm::function_ref<bool(loop::AccessId)> pick);
+  llvm::Value* multiply(llvm::Value* a, llvm::Value* b);
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+  void add_to_target(loop::AccessId target, llvm::Value* value, const Scope& scope);
+
+  // loop.cpp
+  struct Driver {
+    loop::AccessId access;
+    Range range;
+    Slot position;
+  };
+  void loop(const loop::For& each, const Scope& scope, bool cut);
+  void filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& scope, bool cut);
+  void iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+               std::span<const Finger> fingers, const Scope& scope);
+  void dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
+                  const Scope& scope, bool cut);
+  void step_one_driver(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
+                       std::span<const Finger> fingers, const Scope& scope);
+  void step_merge(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                  std::span<const Finger> fingers, const Scope& scope);
+  void prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
+                const Scope& scope);
+  void hold(const Hold& hold, bool from_zero, Scope& scope);
+  void release(const Hold& hold, bool from_zero, const Scope& scope);
+  bool has_running_loop(const loop::Block& statements) const;
+
+  // vector.cpp
+  struct Lanes {  ///< position of lane n of an access: begin + n * stride
+    llvm::Value* begin;
+    llvm::Value* stride;
+  };
+  void vector_loop(const loop::For& each, const Scope& scope, bool cut);
+  std::vector<Piece> pieces(std::uint64_t extent);
+  std::vector<Slot> row_of_zeros(const StorageCode& storage, loop::IndexId index);
+  std::vector<Slot> row_from_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position);
+  void row_to_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position,
+                     const std::vector<Slot>& row);
+  Lanes lanes_of(const loop::For& each, loop::AccessId access, const Scope& scope);
+  void check_lanes(const StorageCode& storage, const Lanes& lanes, llvm::Value* last);
+  llvm::Value* load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes);
+  void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);
+  struct VectorSum;
+  void add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, const Scope& scope);
+  void finish_reduction(const VectorSum& sum, const Scope& scope);
+  llvm::Value* convert_lanes(llvm::Value* value, llvm::Type* scalar);
+
+  const StorageCode& storage_of(loop::AccessId access) const { return storages_[program_.accesses[access].storage]; }
+
+  const loop::Program& program_;
+  const CodeOptions& options_;
+  unsigned vector_bits_;
+  unsigned lanes_;  ///< of a full vector: of doubles if the program has any, else of floats
+  llvm::Module& module_;
+  std::unique_ptr<Emitter> emit_;
+  std::vector<StorageCode> storages_;
+  std::vector<llvm::Value*> extents_;       ///< by index
+  std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
+  llvm::Value* begin_ = nullptr;
+  llvm::Value* end_ = nullptr;
+};
+
+/// Writes the module: `weft_kernel` and the loops it calls. Attributes are for the target.
+std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, const CodeOptions& options,
+                                       llvm::LLVMContext& context);
+
+/// Bits of the widest vectors to use on the target.
+unsigned vector_bits(const Target& target);
+
+}  // namespace weft

@@ -1,0 +1,149 @@
+#include "engine/codegen/level.h"
+
+#include "engine/codegen/structure.h"
+
+namespace weft {
+
+namespace {
+
+llvm::Value* load_pos(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* index) {
+  llvm::Type* type = emit.ir().getIntNTy(storage.level(level).pos_bits);
+  llvm::Value* place = emit.address(type, storage.levels[level].pos, index);
+  return emit.widen(emit.load(type, place, storage.level(level).pos_bits / 8));
+}
+
+llvm::Value* below(Emitter& emit, llvm::Value* a, llvm::Value* b) { return emit.ir().CreateICmpULT(a, b); }
+
+}  // namespace
+
+Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& cursor) {
+  const std::uint32_t level = cursor.bound;
+  if (storage.level(level).kind == LevelKind::singleton)
+    return {cursor.begin, cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1))};
+  if (emit.checked() && level > 0)
+    emit.check(below(emit, cursor.begin, storage.levels[level - 1].positions), {storage.id, level}, cursor.begin);
+  Range range{load_pos(emit, storage, level, cursor.begin),
+              load_pos(emit, storage, level, emit.add(cursor.begin, emit.constant(1)))};
+  if (emit.checked()) {
+    emit.check(emit.ir().CreateICmpULE(range.begin, range.end), {storage.id, level}, range.begin);
+    emit.check(emit.ir().CreateICmpULE(range.end, storage.levels[level].positions), {storage.id, level}, range.end);
+  }
+  return range;
+}
+
+llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
+  const LevelCode& code = storage.levels[level];
+  if (emit.checked()) emit.check(below(emit, position, code.positions), {storage.id, level}, position);
+  llvm::Type* type = emit.ir().getIntNTy(storage.level(level).crd_bits);
+  llvm::Value* coordinate = emit.load(type, emit.address(type, code.crd, position), storage.level(level).crd_bits / 8);
+  if (emit.checked())
+    emit.check(below(emit, emit.widen(coordinate), code.extent), {storage.id, level}, coordinate);
+  return coordinate;
+}
+
+llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                         llvm::Value* coordinate) {
+  const Slot low = emit.slot(range.begin);
+  const Slot count = emit.slot(emit.sub(range.end, range.begin));
+  llvm::IRBuilder<>& ir = emit.ir();
+  emit.while_loop([&] { return ir.CreateICmpNE(emit.get(count), emit.constant(0)); },
+                  [&] {
+                    llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
+                    llvm::Value* middle = emit.add(emit.get(low), half);
+                    llvm::Value* smaller =
+                        below(emit, emit.widen(coordinate_at(emit, storage, level, middle)), coordinate);
+                    llvm::Value* behind = emit.add(middle, emit.constant(1));
+                    llvm::Value* rest = emit.sub(emit.sub(emit.get(count), half), emit.constant(1));
+                    emit.set(low, ir.CreateSelect(smaller, behind, emit.get(low)));
+                    emit.set(count, ir.CreateSelect(smaller, rest, half));
+                  });
+  return emit.get(low);
+}
+
+llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                    llvm::Value* coordinate) {
+  const Slot low = emit.slot(range.begin);
+  const Slot probe = emit.slot(range.begin);
+  const Slot step = emit.slot(emit.constant(1));
+  const Slot searching = emit.slot(emit.ir().getTrue());
+  llvm::IRBuilder<>& ir = emit.ir();
+  emit.while_loop([&] { return ir.CreateAnd(emit.get(searching), below(emit, emit.get(probe), range.end)); },
+                  [&] {
+                    llvm::Value* smaller =
+                        below(emit, emit.widen(coordinate_at(emit, storage, level, emit.get(probe))), coordinate);
+                    emit.set(searching, smaller);
+                    emit.if_then(smaller, [&] {
+                      emit.set(low, emit.add(emit.get(probe), emit.constant(1)));
+                      emit.set(probe, emit.add(emit.get(probe), emit.get(step)));
+                      emit.set(step, ir.CreateShl(emit.get(step), 1));
+                    });
+                  });
+  return lower_bound(emit, storage, level, {emit.get(low), emit.minimum(emit.get(probe), range.end)}, coordinate);
+}
+
+llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
+                     llvm::Value* end) {
+  llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
+  const Slot last = emit.slot(emit.add(position, emit.constant(1)));
+  const Slot same = emit.slot(emit.ir().getTrue());
+  emit.while_loop([&] { return emit.ir().CreateAnd(emit.get(same), below(emit, emit.get(last), end)); },
+                  [&] {
+                    llvm::Value* equal =
+                        emit.ir().CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate);
+                    emit.set(same, equal);
+                    emit.set(last, emit.add(emit.get(last), emit.widen(equal)));
+                  });
+  return emit.get(last);
+}
+
+Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position,
+                llvm::Value* end) {
+  const std::uint32_t level = parent.bound;
+  if (!is_run_level(*storage.storage, level)) return {level + 1, position, nullptr};
+  return {level + 1, position, run_end(emit, storage, level, position, end)};
+}
+
+Cursor dense_at(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate) {
+  const LevelCode& level = storage.levels[cursor.bound];
+  if (emit.checked())
+    emit.check(below(emit, coordinate, level.extent), {storage.id, cursor.bound}, coordinate);
+  llvm::Value* position = level.stride ? emit.add(cursor.begin, emit.mul(coordinate, level.stride))
+                                       : emit.add(emit.mul(cursor.begin, level.extent), coordinate);
+  return {cursor.bound + 1, position, nullptr};
+}
+
+void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
+                   const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then) {
+  const std::uint32_t level = cursor.bound;
+  Range range{nullptr, finger_end};
+  if (finger)
+    range.begin = emit.get(*finger);
+  else
+    range = positions_below(emit, storage, cursor);
+  const bool runs = is_run_level(*storage.storage, level);
+  const bool table = storage.levels[level].full && !runs && storage.level(level).kind == LevelKind::compressed;
+  if (table) {
+    llvm::Value* first = finger ? positions_below(emit, storage, cursor).begin : range.begin;
+    then({level + 1, emit.add(first, coordinate), nullptr});
+    return;
+  }
+  llvm::Value* position = finger ? gallop(emit, storage, level, range, coordinate)
+                                 : lower_bound(emit, storage, level, range, coordinate);
+  if (finger) emit.set(*finger, position);
+  emit.if_then(below(emit, position, range.end), [&] {
+    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));
+    emit.if_then(emit.ir().CreateICmpEQ(found, coordinate),
+                 [&] { then(entry_at(emit, storage, cursor, position, range.end)); });
+  });
+}
+
+llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
+  if (emit.checked() && !storage.levels.empty()) {
+    const auto last = static_cast<std::uint32_t>(storage.levels.size() - 1);
+    if (llvm::Value* positions = storage.levels[last].positions)
+      emit.check(below(emit, position, positions), {storage.id, last}, position);
+  }
+  return emit.address(storage.type, storage.values, position);
+}
+
+}  // namespace weft

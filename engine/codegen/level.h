@@ -1,0 +1,77 @@
+// How each kind of level is driven and located. A cursor is the position of one access: a single position, or, inside a
+// chain of nonunique and singleton levels, the range of entries that share the coordinates bound so far.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/codegen/emit.h"
+#include "engine/loop/program.h"
+
+namespace weft {
+
+/// The arrays of one level as values of the generated function.
+struct LevelCode {
+  llvm::Value* pos = nullptr;
+  llvm::Value* crd = nullptr;
+  llvm::Value* stride = nullptr;
+  llvm::Value* extent = nullptr;
+  llvm::Value* positions = nullptr;  ///< how many positions the level has; checked mode only
+  bool full = false;                 ///< every coordinate is stored in every fiber
+};
+
+struct StorageCode {
+  const loop::Storage* storage = nullptr;
+  loop::StorageId id = 0;
+  llvm::Type* type = nullptr;      ///< of a value
+  llvm::Value* values = nullptr;   ///< null where the storage lives in registers
+  std::vector<LevelCode> levels;
+
+  const Level& level(std::uint32_t number) const { return storage->levels[number]; }
+};
+
+struct Cursor {
+  std::uint32_t bound = 0;      ///< levels
+  llvm::Value* begin = nullptr;
+  llvm::Value* end = nullptr;   ///< of a range of entries; null: `begin` is the position
+};
+
+struct Range {
+  llvm::Value* begin = nullptr;
+  llvm::Value* end = nullptr;
+};
+
+/// The positions of the next, sparse level under the cursor.
+Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& cursor);
+
+/// The coordinate stored at a position, in the width it is stored in.
+llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position);
+
+/// The first position at or after `range.begin` whose coordinate is not below `coordinate` (64 bits), by bisection.
+llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                         llvm::Value* coordinate);
+
+/// The same by doubling steps from range.begin: cheap where the answer is near.
+llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                    llvm::Value* coordinate);
+
+/// The end of the run of entries equal to the one at `position`.
+llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
+                     llvm::Value* end);
+
+/// The cursor of the entry at `position`, where the coordinate stands: of its whole run in a chain (`end` bounds it).
+Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position,
+                llvm::Value* end);
+
+/// The next, dense level at a coordinate (64 bits).
+Cursor dense_at(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate);
+
+/// Finds `coordinate` in the next, sparse level and runs `then` with the cursor below it, if it is stored. With a
+/// finger, the search gallops from there and leaves it at the place found: for coordinates that only increase.
+void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
+                   const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then);
+
+/// Address of a value; checks the position in checked mode.
+llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Value* position);
+
+}  // namespace weft

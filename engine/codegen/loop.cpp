@@ -1,0 +1,313 @@
+#include <algorithm>
+
+#include "engine/codegen/generate.h"
+#include "engine/loop/overloaded.h"
+
+namespace weft {
+
+namespace {
+
+/// Counted loops of at most this many iterations are too short to need a look at the cancellation flag.
+constexpr std::uint64_t short_loop = 256;
+constexpr std::uint64_t line_bytes = 64;
+constexpr std::uint64_t prefetched_lines = 16;
+
+}  // namespace
+
+void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
+  // Steps that bind levels of indices known outside come before the loop, unless they lie below a level bound by it.
+  std::vector<loop::Step> before;
+  std::vector<loop::Step> inside;
+  Depths depths = scope.depths();
+  for (const loop::Step& step : each.steps) {
+    const loop::Access& access = program_.accesses[step.access];
+    const bool known = access.indices[depths[step.access]] != each.index;
+    const bool first = std::ranges::find(inside, step.access, &loop::Step::access) == inside.end();
+    (known && first ? before : inside).push_back(step);
+    ++depths[step.access];
+  }
+  if (is_vector_loop(program_, each)) {
+    vector_loop(each, scope, cut);
+    return;
+  }
+  bind(before, scope, {}, [&](const Scope& inner) { filtered_loop(each, inside, inner, cut); });
+}
+
+void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& outer, bool cut) {
+  Scope scope = outer;
+  const Depths depths = scope.depths();
+  std::vector<Hold> held;
+  const bool from_zero = may_skip(program_, each, depths) && !options_.strict_fp;
+  for (const Hold& each_hold : holds(program_, each, depths))
+    if (scope.held[program_.accesses[each_hold.access].storage].empty()) {
+      hold(each_hold, from_zero, scope);
+      held.push_back(each_hold);
+    }
+
+  // A sparse drive that is not to be merged is looked up under the others.
+  std::vector<loop::Step> driving;
+  std::vector<loop::Step> rest;
+  std::vector<bool> seen(program_.accesses.size(), false);
+  for (const loop::Step& step : steps) {
+    const bool sparse = is_sparse(next_level(program_, step.access, depths).kind);
+    const bool drives = step.use == loop::Use::drive && sparse && !seen[step.access];
+    seen[step.access] = true;
+    (drives ? driving : rest).push_back(step);
+  }
+  const auto merged = [](const loop::Step& step) {
+    return step.algorithm == loop::Algorithm::standard || step.algorithm == loop::Algorithm::merge;
+  };
+  if (driving.size() > 1) {
+    auto looked_up = std::ranges::stable_partition(driving, merged).begin();
+    if (looked_up == driving.begin()) ++looked_up;
+    // The level a lookup binds has to be bound before the later levels of the same access.
+    rest.insert(rest.begin(), looked_up, driving.end());
+    driving.erase(looked_up, driving.end());
+  }
+
+  std::vector<Finger> fingers;
+  seen.assign(seen.size(), false);
+  for (const loop::Step& step : driving) seen[step.access] = true;
+  for (const loop::Step& step : rest) {
+    const StorageCode& storage = storage_of(step.access);
+    if (!seen[step.access] && step.algorithm == loop::Algorithm::gallop &&
+        is_sparse(next_level(program_, step.access, depths).kind)) {
+      const Range range = positions_below(*emit_, storage, scope.cursors[step.access]);
+      fingers.push_back({step.access, emit_->slot(range.begin), range.end});
+    }
+    seen[step.access] = true;
+  }
+
+  if (driving.empty()) {
+    dense_loop(each, rest, fingers, scope, cut);
+  } else {
+    std::vector<Driver> drivers;
+    for (const loop::Step& step : driving) {
+      const StorageCode& storage = storage_of(step.access);
+      const Cursor& cursor = scope.cursors[step.access];
+      Range range = positions_below(*emit_, storage, cursor);
+      if (cut) {
+        llvm::Value* first = lower_bound(*emit_, storage, cursor.bound, range, begin_);
+        range = {first, lower_bound(*emit_, storage, cursor.bound, {first, range.end}, end_)};
+      }
+      drivers.push_back({step.access, range, emit_->slot(range.begin)});
+    }
+    iterate(each, drivers, rest, fingers, scope);
+  }
+  for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
+}
+
+bool Generator::has_running_loop(const loop::Block& statements) const {
+  return std::ranges::any_of(statements, [&](const loop::Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                         return !is_vector_loop(program_, each) || !is_unrolled(program_, each.index);
+                                       },
+                                       [&](const loop::Bind& late) { return has_running_loop(late.body); },
+                                       [&](const loop::With& live) { return has_running_loop(live.body); },
+                                       [](const loop::Accumulate&) { return false; }},
+                      statement.node);
+  });
+}
+
+void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
+                           const Scope& scope, bool cut) {
+  llvm::Value* extent = extents_[each.index];
+  const Slot coordinate = emit_->slot(cut ? begin_ : emit_->constant(0));
+  llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
+  const bool outer = has_running_loop(each.body);
+  const auto inner = [&](std::span<llvm::Value* const> limits) {
+    emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), limits[0]); },
+                      [&] {
+                        Scope here = scope;
+                        llvm::Value* now = emit_->get(coordinate);
+                        here.coordinates[each.index] = now;
+                        bind(rest, here, fingers, [&](const Scope& found) {
+                          Scope loaded = found;
+                          load_values(each.body, loaded);
+                          block(each.body, loaded);
+                        });
+                        emit_->set(coordinate, emit_->add(now, emit_->constant(1)));
+                        if (outer) emit_->spend_fuel();
+                      });
+  };
+  if (outer || known_extent(program_, each.index).value_or(short_loop + 1) <= short_loop)
+    inner(std::span(&end, 1));
+  else
+    emit_->strips(std::span(&coordinate, 1), std::span(&end, 1), inner);
+}
+
+void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                        std::span<const Finger> fingers, const Scope& scope) {
+  const bool outer = has_running_loop(each.body);
+  std::vector<Slot> positions;
+  std::vector<llvm::Value*> ends;
+  for (const Driver& driver : drivers) {
+    positions.push_back(driver.position);
+    ends.push_back(driver.range.end);
+  }
+  const auto inner = [&](std::span<llvm::Value* const> limits) {
+    emit_->while_loop(
+        [&] {
+          llvm::Value* all = nullptr;
+          for (std::size_t n = 0; n < positions.size(); ++n) {
+            llvm::Value* below = emit_->ir().CreateICmpULT(emit_->get(positions[n]), limits[n]);
+            all = all ? emit_->ir().CreateAnd(all, below) : below;
+          }
+          return all;
+        },
+        [&] {
+          if (drivers.size() == 1)
+            step_one_driver(each, drivers[0], rest, fingers, scope);
+          else
+            step_merge(each, drivers, rest, fingers, scope);
+          if (outer) emit_->spend_fuel();
+        });
+  };
+  if (outer)
+    inner(ends);
+  else
+    emit_->strips(positions, ends, inner);
+}
+
+void Generator::step_one_driver(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
+                                std::span<const Finger> fingers, const Scope& scope) {
+  const StorageCode& storage = storage_of(driver.access);
+  const Cursor& parent = scope.cursors[driver.access];
+  llvm::Value* position = emit_->get(driver.position);
+  Scope here = scope;
+  here.coordinates[each.index] = emit_->widen(coordinate_at(*emit_, storage, parent.bound, position));
+  here.cursors[driver.access] = entry_at(*emit_, storage, parent, position, driver.range.end);
+  if (each.marks.prefetch > 0) prefetch(each, driver, position, rest, scope);
+  bind(rest, here, fingers, [&](const Scope& found) {
+    Scope loaded = found;
+    load_values(each.body, loaded);
+    block(each.body, loaded);
+  });
+  llvm::Value* run = here.cursors[driver.access].end;
+  emit_->set(driver.position, run ? run : emit_->add(position, emit_->constant(1)));
+}
+
+// Intersection. Two drivers compare with each other in the width their coordinates are stored in: match where equal,
+// and whichever is not larger goes on. More compare with their minimum.
+void Generator::step_merge(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                           std::span<const Finger> fingers, const Scope& scope) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  std::vector<llvm::Value*> positions;
+  std::vector<llvm::Value*> coordinates;
+  llvm::Type* type = ir.getInt32Ty();
+  for (const Driver& driver : drivers) {
+    const StorageCode& storage = storage_of(driver.access);
+    positions.push_back(emit_->get(driver.position));
+    coordinates.push_back(
+        coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, positions.back()));
+    if (coordinates.back()->getType() != type) type = emit_->word();
+  }
+  for (llvm::Value*& coordinate : coordinates) coordinate = ir.CreateZExt(coordinate, type);
+
+  llvm::Value* match = nullptr;
+  std::vector<llvm::Value*> advance;
+  if (drivers.size() == 2) {
+    match = ir.CreateICmpEQ(coordinates[0], coordinates[1]);
+    advance = {ir.CreateICmpULE(coordinates[0], coordinates[1]), ir.CreateICmpULE(coordinates[1], coordinates[0])};
+  } else {
+    llvm::Value* least = coordinates[0];
+    for (llvm::Value* coordinate : coordinates)
+      if (coordinate != least) least = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, least, coordinate);
+    for (llvm::Value* coordinate : coordinates) {
+      advance.push_back(ir.CreateICmpEQ(coordinate, least));
+      match = match ? ir.CreateAnd(match, advance.back()) : advance.back();
+    }
+  }
+  // Where the next iteration starts: behind the entry, or behind its whole run where it matched.
+  std::vector<Slot> runs(drivers.size());
+  for (std::size_t n = 0; n < drivers.size(); ++n)
+    if (is_run_level(*storage_of(drivers[n].access).storage, scope.cursors[drivers[n].access].bound))
+      runs[n] = emit_->slot(emit_->add(positions[n], emit_->widen(advance[n])));
+  emit_->if_then(match, [&] {
+    Scope here = scope;
+    here.coordinates[each.index] = emit_->widen(coordinates[0]);
+    for (std::size_t n = 0; n < drivers.size(); ++n) {
+      const loop::AccessId access = drivers[n].access;
+      here.cursors[access] =
+          entry_at(*emit_, storage_of(access), scope.cursors[access], positions[n], drivers[n].range.end);
+      if (here.cursors[access].end) emit_->set(runs[n], here.cursors[access].end);
+    }
+    bind(rest, here, fingers, [&](const Scope& found) {
+      Scope loaded = found;
+      load_values(each.body, loaded);
+      block(each.body, loaded);
+    });
+  });
+  for (std::size_t n = 0; n < drivers.size(); ++n)
+    emit_->set(drivers[n].position,
+               runs[n].place() ? emit_->get(runs[n]) : emit_->add(positions[n], emit_->widen(advance[n])));
+}
+
+/// Touches the rows that the dense factors located under the entry some iterations ahead will read.
+void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Value* position,
+                         std::span<const loop::Step> rest, const Scope& scope) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const StorageCode& storage = storage_of(driver.access);
+  llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(each.marks.prefetch)),
+                                      emit_->sub(driver.range.end, emit_->constant(1)));
+  llvm::Value* coordinate =
+      emit_->widen(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, ahead));
+  for (const loop::Step& step : rest) {
+    const StorageCode& factor = storage_of(step.access);
+    const Cursor& cursor = scope.cursors[step.access];
+    const loop::Access& access = program_.accesses[step.access];
+    if (factor.storage->role != loop::Role::input || access.indices[cursor.bound] != each.index ||
+        is_sparse(factor.level(cursor.bound).kind) || factor.level(cursor.bound).strided)
+      continue;
+    llvm::Value* row = dense_at(*emit_, factor, cursor, coordinate).begin;
+    std::uint64_t bytes = scalar_bytes(factor.storage->scalar);
+    for (std::size_t level = cursor.bound + 1; level < factor.levels.size(); ++level) {
+      row = emit_->mul(row, factor.levels[level].extent);
+      bytes = std::min(bytes * known_extent(program_, access.indices[level]).value_or(1),
+                       line_bytes * prefetched_lines);
+    }
+    llvm::Value* first = emit_->address(factor.type, factor.values, row);
+    for (std::uint64_t offset = 0; offset < bytes; offset += line_bytes)
+      ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
+                         {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(0),
+                          ir.getInt32(3), ir.getInt32(1)});
+  }
+}
+
+/// Where iterations may be skipped, the sum starts from zero and memory is touched only if something was added.
+void Generator::hold(const Hold& hold, bool from_zero, Scope& scope) {
+  const StorageCode& storage = storage_of(hold.access);
+  llvm::Value* position = scope.cursors[hold.access].begin;
+  std::vector<Slot>& held = scope.held[storage.id];
+  if (hold.row) {
+    held = row_from_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent));
+    return;
+  }
+  llvm::Value* initial = from_zero ? llvm::ConstantFP::get(storage.type, 0.0)
+                                   : emit_->load(storage.type, value_address(*emit_, storage, position),
+                                                 scalar_bytes(storage.storage->scalar));
+  held = {emit_->slot(initial)};
+}
+
+void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
+  const StorageCode& storage = storage_of(hold.access);
+  llvm::Value* position = scope.cursors[hold.access].begin;
+  const std::vector<Slot>& held = scope.held[storage.id];
+  if (hold.row) {
+    row_to_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent), held);
+    return;
+  }
+  llvm::Value* sum = emit_->get(held.front());
+  const unsigned bytes = scalar_bytes(storage.storage->scalar);
+  if (!from_zero) {
+    emit_->store(sum, value_address(*emit_, storage, position), bytes);
+    return;
+  }
+  llvm::Value* any = emit_->ir().CreateFCmpUNE(sum, llvm::ConstantFP::get(storage.type, 0.0));
+  emit_->if_then(any, [&] {
+    llvm::Value* place = value_address(*emit_, storage, position);
+    emit_->store(emit_->ir().CreateFAdd(emit_->load(storage.type, place, bytes), sum), place, bytes);
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,90 @@
+#include "engine/codegen/signature.h"
+
+#include <algorithm>
+
+#include "engine/codegen/structure.h"
+#include "engine/loop/overloaded.h"
+
+namespace weft {
+
+namespace {
+
+void coefficients_of(const loop::Block& block, std::vector<std::uint32_t>& numbers) {
+  for (const loop::Statement& statement : block)
+    std::visit(loop::Overloaded{[&](const loop::For& each) { coefficients_of(each.body, numbers); },
+                                [&](const loop::Bind& bind) { coefficients_of(bind.body, numbers); },
+                                [&](const loop::With& with) { coefficients_of(with.body, numbers); },
+                                [&](const loop::Accumulate& sum) {
+                                  if (sum.coefficient) numbers.push_back(*sum.coefficient);
+                                }},
+               statement.node);
+}
+
+std::string name_of(const Word& word, const loop::Program& program) {
+  const auto level = [&] { return program.storages[word.storage].name + "." + std::to_string(word.level); };
+  switch (word.kind) {
+    case Word::Kind::pos:
+      return "pos " + level();
+    case Word::Kind::crd:
+      return "crd " + level();
+    case Word::Kind::values:
+      return "values " + program.storages[word.storage].name;
+    case Word::Kind::stride:
+      return "stride " + level();
+    case Word::Kind::extent:
+      return "extent " + program.indices[word.number];
+    case Word::Kind::coefficient:
+      return "coefficient c" + std::to_string(word.number);
+    case Word::Kind::scratch:
+      return "scratch " + program.storages[word.storage].name;
+  }
+  return "";
+}
+
+}  // namespace
+
+Signature signature(const loop::Program& program) {
+  Signature result;
+  for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
+    const loop::Storage& storage = program.storages[id];
+    if (storage.role == loop::Role::workspace) {
+      const auto access = std::ranges::find(program.accesses, id, &loop::Access::storage);
+      if (in_registers(program, id) || access == program.accesses.end()) continue;
+      result.words.push_back({Word::Kind::scratch, id, 0, 0});
+      result.scratch.push_back({id, access->indices, scalar_bytes(storage.scalar)});
+      continue;
+    }
+    for (std::uint32_t level = 0; level < storage.levels.size(); ++level) {
+      const Level& each = storage.levels[level];
+      if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique)
+        result.words.push_back({Word::Kind::pos, id, level, 0});
+      if (is_sparse(each.kind)) result.words.push_back({Word::Kind::crd, id, level, 0});
+      if (each.strided) result.words.push_back({Word::Kind::stride, id, level, 0});
+    }
+    result.words.push_back({Word::Kind::values, id, 0, 0});
+  }
+  for (loop::IndexId index = 0; index < program.indices.size(); ++index)
+    if (!known_extent(program, index)) result.words.push_back({Word::Kind::extent, 0, 0, index});
+  std::vector<std::uint32_t> numbers;
+  coefficients_of(program.body, numbers);
+  std::ranges::sort(numbers);
+  const auto repeated = std::ranges::unique(numbers);
+  numbers.erase(repeated.begin(), repeated.end());
+  for (const std::uint32_t number : numbers) result.words.push_back({Word::Kind::coefficient, 0, 0, number});
+  return result;
+}
+
+std::string print(const Signature& signature, const loop::Program& program) {
+  std::string text;
+  for (std::size_t n = 0; n < signature.words.size(); ++n)
+    text += "word " + std::to_string(n) + ": " + name_of(signature.words[n], program) + "\n";
+  for (const ScratchDemand& demand : signature.scratch) {
+    text += "scratch " + program.storages[demand.storage].name + "[";
+    for (std::size_t n = 0; n < demand.indices.size(); ++n)
+      text += (n > 0 ? "," : "") + program.indices[demand.indices[n]];
+    text += "]: " + std::to_string(demand.element_bytes) + " bytes each\n";
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,297 @@
+#include "engine/codegen/structure.h"
+
+#include <algorithm>
+
+#include "engine/loop/overloaded.h"
+
+namespace weft {
+
+using loop::Accumulate;
+using loop::Bind;
+using loop::Block;
+using loop::For;
+using loop::Program;
+using loop::Statement;
+using loop::Step;
+using loop::Use;
+using loop::With;
+
+namespace {
+
+void add_once(std::vector<std::uint32_t>& ids, std::uint32_t id) {
+  if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+}
+
+void collect(const Block& block, BlockUses& found) {
+  for (const Statement& statement : block)
+    std::visit(loop::Overloaded{[&](const For& each) { collect(each.body, found); },
+                                [&](const Bind& bind) { collect(bind.body, found); },
+                                [&](const With& with) {
+                                  add_once(found.workspaces, with.workspace);
+                                  collect(with.body, found);
+                                },
+                                [&](const Accumulate& sum) {
+                                  add_once(found.targets, sum.target);
+                                  for (const loop::AccessId factor : sum.factors) add_once(found.factors, factor);
+                                }},
+               statement.node);
+}
+
+bool uses_storage(const Program& program, const std::vector<loop::AccessId>& accesses, loop::StorageId storage) {
+  return std::ranges::any_of(accesses,
+                             [&](loop::AccessId access) { return program.accesses[access].storage == storage; });
+}
+
+std::uint32_t steps_on(const For& each, loop::AccessId access) {
+  return static_cast<std::uint32_t>(std::ranges::count(each.steps, access, &Step::access));
+}
+
+/// The first level a vector loop binds of an access, all of whose levels are bound inside it.
+std::uint32_t first_level(const Program& program, const For& each, loop::AccessId access) {
+  return static_cast<std::uint32_t>(program.accesses[access].indices.size()) - steps_on(each, access);
+}
+
+/// Contiguous in the loop's index, or independent of it.
+bool is_vector_target(const Program& program, const For& each, loop::AccessId target) {
+  const loop::Access& access = program.accesses[target];
+  const std::vector<Level>& levels = program.storages[access.storage].levels;
+  for (std::uint32_t level = first_level(program, each, target); level < levels.size(); ++level)
+    if (access.indices[level] == each.index && (level + 1 != levels.size() || levels[level].strided)) return false;
+  return true;
+}
+
+bool touches_only_in_vector_loops(const Program& program, loop::StorageId storage, const Block& block) {
+  const auto on_storage = [&](const Step& step) { return program.accesses[step.access].storage == storage; };
+  return std::ranges::all_of(block, [&](const Statement& statement) {
+    return std::visit(
+        loop::Overloaded{[&](const For& each) {
+                           if (std::ranges::any_of(each.steps, on_storage) && !is_vector_loop(program, each))
+                             return false;
+                           for (const Step& step : each.steps)
+                             if (on_storage(step) && program.accesses[step.access].indices[0] != each.index)
+                               return false;
+                           return touches_only_in_vector_loops(program, storage, each.body);
+                         },
+                         [&](const Bind& bind) {
+                           return std::ranges::none_of(bind.steps, on_storage) &&
+                                  touches_only_in_vector_loops(program, storage, bind.body);
+                         },
+                         [&](const With& with) { return touches_only_in_vector_loops(program, storage, with.body); },
+                         [&](const Accumulate&) { return true; }},
+        statement.node);
+  });
+}
+
+/// The index of the unrolled vector loops that bind the last level of `access` inside the block, if these are the only
+/// steps on it and they all agree.
+struct RowSearch {
+  const Program& program;
+  loop::AccessId access;
+  std::optional<loop::IndexId> row;
+  bool possible = true;
+
+  void visit(const Block& block) {
+    for (const Statement& statement : block)
+      std::visit(loop::Overloaded{[&](const For& each) { visit(each); },
+                                  [&](const Bind& bind) {
+                                    if (std::ranges::count(bind.steps, access, &Step::access) > 0) possible = false;
+                                    visit(bind.body);
+                                  },
+                                  [&](const With& with) { visit(with.body); }, [&](const Accumulate&) {}},
+                 statement.node);
+  }
+
+  void visit(const For& each) {
+    const std::uint32_t steps = steps_on(each, access);
+    if (steps > 0) {
+      const bool fits = steps == 1 && is_vector_loop(program, each) && is_unrolled(program, each.index) &&
+                        program.accesses[access].indices.back() == each.index && (!row || *row == each.index);
+      if (fits)
+        row = each.index;
+      else
+        possible = false;
+    }
+    visit(each.body);
+  }
+};
+
+bool block_may_skip(const Program& program, const Block& block, const Depths& depths);
+
+bool steps_may_skip(const Program& program, const std::vector<Step>& steps, Depths& depths) {
+  bool skips = false;
+  std::uint32_t sparse_drivers = 0;
+  for (const Step& step : steps) {
+    const bool sparse = is_sparse(next_level(program, step.access, depths).kind);
+    if (step.use == Use::drive && sparse) ++sparse_drivers;
+    if (step.use == Use::locate && sparse) skips = true;
+    ++depths[step.access];
+  }
+  return skips || sparse_drivers > 1;
+}
+
+bool block_may_skip(const Program& program, const Block& block, const Depths& depths) {
+  return std::ranges::any_of(block, [&](const Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const For& each) { return may_skip(program, each, depths); },
+                                       [&](const Bind& bind) {
+                                         Depths inner = depths;
+                                         return steps_may_skip(program, bind.steps, inner) ||
+                                                block_may_skip(program, bind.body, inner);
+                                       },
+                                       [&](const With& with) { return block_may_skip(program, with.body, depths); },
+                                       [&](const Accumulate&) { return false; }},
+                      statement.node);
+  });
+}
+
+Expected<void> supported_steps(const Program& program, const std::vector<Step>& steps) {
+  for (const Step& step : steps)
+    if (step.use == Use::append)
+      return internal_error("no code is written yet for `append " + program.accesses[step.access].name + "`");
+  return {};
+}
+
+Expected<void> supported_block(const Program& program, const Block& block) {
+  for (const Statement& statement : block) {
+    Expected<void> result;
+    if (const auto* each = std::get_if<For>(&statement.node)) {
+      result = supported_steps(program, each->steps);
+      if (result) result = supported_block(program, each->body);
+    } else if (const auto* bind = std::get_if<Bind>(&statement.node)) {
+      result = supported_steps(program, bind->steps);
+      if (result) result = supported_block(program, bind->body);
+    } else if (const auto* with = std::get_if<With>(&statement.node)) {
+      result = supported_block(program, with->body);
+    }
+    if (!result) return result;
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<void> supported(const Program& program) {
+  for (const loop::Storage& storage : program.storages)
+    for (const Level& level : storage.levels) {
+      const bool readable = level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||
+                            level.kind == LevelKind::compressed_nonunique || level.kind == LevelKind::singleton;
+      const bool writable = level.kind == LevelKind::dense;
+      if (storage.role == loop::Role::input ? !readable : !writable)
+        return internal_error("no code is written yet for a level of kind '" + std::string(1, letter(level.kind)) +
+                              "' in " + storage.name);
+    }
+  return supported_block(program, program.body);
+}
+
+std::optional<std::uint64_t> known_extent(const Program& program, loop::IndexId index) {
+  for (const loop::Fact& fact : program.facts)
+    if (const auto* extent = std::get_if<loop::ExtentFact>(&fact); extent && extent->index == index)
+      return extent->extent;
+  return std::nullopt;
+}
+
+bool is_full(const Program& program, loop::StorageId storage, std::uint32_t level) {
+  return std::ranges::any_of(program.facts, [&](const loop::Fact& fact) {
+    const auto* full = std::get_if<loop::FullFact>(&fact);
+    return full && full->storage == storage && full->level == level;
+  });
+}
+
+bool is_unrolled(const Program& program, loop::IndexId index) {
+  return known_extent(program, index).value_or(register_elements + 1) <= register_elements;
+}
+
+bool contains_loop(const Block& block) {
+  return std::ranges::any_of(block, [](const Statement& statement) {
+    return std::visit(loop::Overloaded{[](const For&) { return true; },
+                                       [](const Bind& bind) { return contains_loop(bind.body); },
+                                       [](const With& with) { return contains_loop(with.body); },
+                                       [](const Accumulate&) { return false; }},
+                      statement.node);
+  });
+}
+
+bool is_vector_loop(const Program& program, const For& each) {
+  if (!each.marks.vector || each.body.empty()) return false;
+  if (!std::ranges::all_of(each.body, [](const Statement& statement) {
+        return std::holds_alternative<Accumulate>(statement.node);
+      }))
+    return false;
+  const BlockUses found = uses(each.body);
+  for (const Step& step : each.steps) {
+    if (step.use == Use::append) return false;
+    if (std::ranges::find(found.targets, step.access) == found.targets.end() &&
+        std::ranges::find(found.factors, step.access) == found.factors.end())
+      return false;
+    const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
+    for (std::uint32_t level = first_level(program, each, step.access); level < levels.size(); ++level)
+      if (is_sparse(levels[level].kind)) return false;
+  }
+  return std::ranges::all_of(found.targets, [&](loop::AccessId target) {
+    return is_vector_target(program, each, target) &&
+           !uses_storage(program, found.factors, program.accesses[target].storage);
+  });
+}
+
+bool in_registers(const Program& program, loop::StorageId storage) {
+  const loop::Storage& workspace = program.storages[storage];
+  if (workspace.role != loop::Role::workspace || workspace.levels.size() > 1) return false;
+  if (workspace.levels.empty()) return true;
+  const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
+  return access != program.accesses.end() && workspace.levels[0].kind == LevelKind::dense &&
+         std::ranges::all_of(program.accesses,
+                             [&](const loop::Access& other) {
+                               return other.storage != storage || other.indices == access->indices;
+                             }) &&
+         is_unrolled(program, access->indices[0]) && touches_only_in_vector_loops(program, storage, program.body);
+}
+
+bool may_skip(const Program& program, const For& each, const Depths& depths) {
+  Depths inner = depths;
+  return steps_may_skip(program, each.steps, inner) || block_may_skip(program, each.body, inner);
+}
+
+std::vector<Hold> holds(const Program& program, const For& each, const Depths& depths) {
+  std::vector<Hold> found;
+  const BlockUses inside = uses(each.body);
+  for (const loop::AccessId target : inside.targets) {
+    const loop::Access& access = program.accesses[target];
+    const loop::Storage& storage = program.storages[access.storage];
+    const bool alone =
+        !uses_storage(program, inside.factors, access.storage) &&
+        std::ranges::none_of(inside.targets, [&](loop::AccessId other) {
+          return other != target && program.accesses[other].storage == access.storage;
+        });
+    if (!alone || std::ranges::find(inside.workspaces, access.storage) != inside.workspaces.end() ||
+        in_registers(program, access.storage))
+      continue;
+    if (depths[target] == storage.levels.size()) {
+      found.push_back({target, std::nullopt});
+    } else if (depths[target] + 1 == storage.levels.size() && !storage.levels.back().strided &&
+               storage.levels.back().kind == LevelKind::dense) {
+      RowSearch search{program, target, std::nullopt};
+      search.visit(each);
+      // A row costs its loads and stores even if nothing is added to it, so it is held only where something always is.
+      if (search.possible && search.row && !is_vector_loop(program, each) && !may_skip(program, each, depths))
+        found.push_back({target, search.row});
+    }
+  }
+  return found;
+}
+
+const Level& next_level(const Program& program, loop::AccessId access, const Depths& depths) {
+  return program.storages[program.accesses[access].storage].levels[depths[access]];
+}
+
+bool is_run_level(const loop::Storage& storage, std::uint32_t level) {
+  const LevelKind kind = storage.levels[level].kind;
+  return (kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton) &&
+         level + 1 < storage.levels.size() && storage.levels[level + 1].kind == LevelKind::singleton;
+}
+
+BlockUses uses(const Block& block) {
+  BlockUses found;
+  collect(block, found);
+  return found;
+}
+
+}  // namespace weft

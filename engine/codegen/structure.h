@@ -1,0 +1,67 @@
+// What code generation must know about the shape of a Program before it writes any code: which loops become vector
+// code, which workspaces live in registers, which targets are kept in registers across a loop. Pure functions of the
+// Program (and of how many levels are bound where a loop stands), without LLVM: the Signature depends on them too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/loop/program.h"
+
+namespace weft {
+
+/// A vector loop of at most this many elements is unrolled and may keep workspaces and result rows in registers.
+constexpr std::uint64_t register_elements = 128;
+
+/// How many levels of each access are bound at some point of a Program.
+using Depths = std::vector<std::uint32_t>;
+
+/// A target that a loop accumulates into without binding any of its levels but, at most, the last one in an unrolled
+/// vector loop: it is added up in registers across the loop.
+struct Hold {
+  loop::AccessId access = 0;
+  std::optional<loop::IndexId> row;  ///< the index of the vector loops inside; none: the target is one scalar
+  bool operator==(const Hold&) const = default;
+};
+
+/// Internal error naming the first level kind or step that this version writes no code for.
+Expected<void> supported(const loop::Program& program);
+
+std::optional<std::uint64_t> known_extent(const loop::Program& program, loop::IndexId index);
+bool is_full(const loop::Program& program, loop::StorageId storage, std::uint32_t level);
+/// Extent known and small: vector loops over the index are unrolled.
+bool is_unrolled(const loop::Program& program, loop::IndexId index);
+
+bool contains_loop(const loop::Block& block);
+
+/// The loop is marked @vector and has the form vector code is written for: nothing but dense steps and accumulates,
+/// every target contiguous in the index or independent of it, no target read in the same body.
+bool is_vector_loop(const loop::Program& program, const loop::For& each);
+
+/// The workspace needs no memory: it is a scalar, or one row of small known extent touched by vector loops only.
+bool in_registers(const loop::Program& program, loop::StorageId storage);
+
+/// True if some iterations of the loop, or of one inside, may reach no accumulate.
+bool may_skip(const loop::Program& program, const loop::For& each, const Depths& depths);
+
+/// The targets to keep in registers across the loop, where `depths` is the state before its steps.
+std::vector<Hold> holds(const loop::Program& program, const loop::For& each, const Depths& depths);
+
+/// The level a step binds, given how many are bound already.
+const Level& next_level(const loop::Program& program, loop::AccessId access, const Depths& depths);
+
+/// Sparse levels are those that hold only some coordinates: everything but dense.
+constexpr bool is_sparse(LevelKind kind) { return kind != LevelKind::dense; }
+/// Chain levels have a range of entries per coordinate unless they are the last of their chain.
+bool is_run_level(const loop::Storage& storage, std::uint32_t level);
+
+/// Every access the block accumulates into, and every access it multiplies; each once.
+struct BlockUses {
+  std::vector<loop::AccessId> targets;
+  std::vector<loop::AccessId> factors;
+  std::vector<loop::StorageId> workspaces;  ///< whose With is inside
+};
+BlockUses uses(const loop::Block& block);
+
+}  // namespace weft

@@ -1,0 +1,327 @@
+// Vector loops. An extent that is a small fact is cut into pieces of full vectors and a rest, fully unrolled; any other
+// one runs as blocks of four vectors and a masked rest. Products are written lane by lane, so every lane is the scalar
+// loop's iteration; only a sum over the loop's own index adds lanes in another order (and with strict_fp not even that).
+#include <algorithm>
+#include <bit>
+
+#include "engine/codegen/generate.h"
+
+namespace weft {
+
+namespace {
+
+/// Independent sums hide the latency of an addition; blocks of this many vectors feed them.
+constexpr unsigned vectors_per_block = 4;
+
+bool is_number(llvm::Value* value, std::uint64_t number) {
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant && constant->getZExtValue() == number;
+}
+
+}  // namespace
+
+/// One accumulate of a vector loop, with all that does not depend on the lane computed before it.
+struct Generator::VectorSum {
+  const loop::Accumulate* sum = nullptr;
+  llvm::Type* type = nullptr;       ///< scalar type of the product
+  llvm::Value* scalars = nullptr;   ///< product of what does not depend on the lane; null: 1
+  std::vector<std::pair<loop::AccessId, Lanes>> rows;  ///< the other factors
+  Lanes target{};
+  bool reduces = false;             ///< the target is one scalar
+  std::vector<Slot> partial;        ///< of a reduction: sums of vectors; with strict_fp the one running sum
+};
+
+std::vector<Piece> Generator::pieces(std::uint64_t extent) {
+  std::vector<Piece> result;
+  std::uint64_t offset = 0;
+  for (; extent - offset >= lanes_; offset += lanes_) result.push_back({emit_->constant(offset), lanes_, nullptr});
+  while (offset < extent) {
+    const std::uint64_t left = extent - offset;
+    if (vector_bits_ >= 512) {  // a masked vector costs no more than a narrower one
+      const auto lanes = static_cast<unsigned>(std::bit_ceil(left));
+      std::vector<llvm::Constant*> active;
+      for (unsigned lane = 0; lane < lanes; ++lane) active.push_back(emit_->ir().getInt1(lane < left));
+      result.push_back({emit_->constant(offset), lanes, lanes == left ? nullptr : llvm::ConstantVector::get(active)});
+      break;
+    }
+    const auto lanes = static_cast<unsigned>(std::bit_floor(left));
+    result.push_back({emit_->constant(offset), lanes, nullptr});
+    offset += lanes;
+  }
+  return result;
+}
+
+std::vector<Slot> Generator::row_of_zeros(const StorageCode& storage, loop::IndexId index) {
+  std::vector<Slot> row;
+  for (const Piece& piece : pieces(*known_extent(program_, index)))
+    row.push_back(emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(storage.type, piece.lanes))));
+  return row;
+}
+
+std::vector<Slot> Generator::row_from_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position) {
+  const Lanes lanes{position, emit_->constant(1)};
+  const std::uint64_t extent = *known_extent(program_, index);
+  if (extent > 0) check_lanes(storage, lanes, emit_->constant(extent - 1));
+  std::vector<Slot> row;
+  for (const Piece& piece : pieces(extent)) row.push_back(emit_->slot(load_piece(storage, piece, lanes)));
+  return row;
+}
+
+void Generator::row_to_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position,
+                              const std::vector<Slot>& row) {
+  const std::vector<Piece> parts = pieces(*known_extent(program_, index));
+  for (std::size_t n = 0; n < parts.size(); ++n) store_piece(storage, parts[n], position, emit_->get(row[n]));
+}
+
+/// The positions of an access under all lanes of the loop; its steps are on dense levels only.
+Generator::Lanes Generator::lanes_of(const loop::For& each, loop::AccessId access, const Scope& scope) {
+  const StorageCode& storage = storage_of(access);
+  Cursor cursor = scope.cursors[access];
+  llvm::Value* stride = emit_->constant(0);
+  for (const loop::Step& step : each.steps) {
+    if (step.access != access) continue;
+    const loop::IndexId index = program_.accesses[access].indices[cursor.bound];
+    const LevelCode& level = storage.levels[cursor.bound];
+    if (!level.stride) stride = emit_->mul(stride, level.extent);
+    if (index == each.index) {
+      stride = emit_->add(stride, level.stride ? level.stride : emit_->constant(1));
+      cursor = level.stride ? Cursor{cursor.bound + 1, cursor.begin, nullptr}
+                            : Cursor{cursor.bound + 1, emit_->mul(cursor.begin, level.extent), nullptr};
+    } else {
+      cursor = dense_at(*emit_, storage, cursor, scope.coordinates[index]);
+    }
+  }
+  return {cursor.begin, stride};
+}
+
+void Generator::check_lanes(const StorageCode& storage, const Lanes& lanes, llvm::Value* last) {
+  if (!emit_->checked() || !storage.values || storage.levels.empty()) return;
+  value_address(*emit_, storage, emit_->add(lanes.begin, emit_->mul(lanes.stride, last)));
+}
+
+llvm::Value* Generator::load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Type* type = llvm::FixedVectorType::get(storage.type, piece.lanes);
+  const unsigned bytes = scalar_bytes(storage.storage->scalar);
+  llvm::Value* base = emit_->address(storage.type, storage.values, lanes.begin);
+  llvm::Value* zero = llvm::Constant::getNullValue(type);
+  if (is_number(lanes.stride, 1)) {
+    llvm::Value* place = emit_->address(storage.type, base, piece.offset);
+    return piece.mask ? ir.CreateMaskedLoad(type, place, llvm::Align(bytes), piece.mask, zero)
+                      : emit_->load(type, place, bytes);
+  }
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < piece.lanes; ++lane) numbers.push_back(ir.getInt64(lane));
+  llvm::Value* lane_numbers =
+      ir.CreateAdd(ir.CreateVectorSplat(piece.lanes, piece.offset), llvm::ConstantVector::get(numbers));
+  llvm::Value* offsets = ir.CreateMul(lane_numbers, ir.CreateVectorSplat(piece.lanes, lanes.stride));
+  llvm::Value* mask = piece.mask ? piece.mask : ir.CreateVectorSplat(piece.lanes, ir.getTrue());
+  return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(storage.type, base, offsets), llvm::Align(bytes), mask,
+                               zero);
+}
+
+void Generator::store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position,
+                            llvm::Value* value) {
+  const unsigned bytes = scalar_bytes(storage.storage->scalar);
+  llvm::Value* place =
+      emit_->address(storage.type, emit_->address(storage.type, storage.values, position), piece.offset);
+  if (piece.mask)
+    emit_->ir().CreateMaskedStore(value, place, llvm::Align(bytes), piece.mask);
+  else
+    emit_->store(value, place, bytes);
+}
+
+llvm::Value* Generator::convert_lanes(llvm::Value* value, llvm::Type* scalar) {
+  const auto* vector = llvm::cast<llvm::FixedVectorType>(value->getType());
+  return convert(value, llvm::FixedVectorType::get(scalar, vector->getNumElements()));
+}
+
+void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, const Scope& scope) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Type* type = llvm::FixedVectorType::get(sum.type, piece.lanes);
+  std::vector<llvm::Value*> factors;
+  if (sum.scalars || sum.rows.empty())
+    factors.push_back(ir.CreateVectorSplat(
+        piece.lanes, sum.scalars ? sum.scalars : llvm::ConstantFP::get(sum.type, 1.0)));
+  for (const auto& [access, lanes] : sum.rows) {
+    const StorageCode& storage = storage_of(access);
+    const std::vector<Slot>& held = scope.held[storage.id];
+    factors.push_back(convert_lanes(held.empty() ? load_piece(storage, piece, lanes) : emit_->get(held[number]),
+                                    sum.type));
+  }
+  llvm::Value* product = nullptr;
+  for (std::size_t n = 0; n + 1 < factors.size(); ++n) product = multiply(product, factors[n]);
+  llvm::Value* last = factors.back();
+
+  if (sum.reduces) {
+    if (piece.mask)  // inactive lanes must not add 0 * NaN
+      last = ir.CreateSelect(piece.mask, last, llvm::Constant::getNullValue(type));
+    if (emit_->strict() || (product && piece.mask)) {
+      llvm::Value* whole = multiply(product, last);
+      if (piece.mask)
+        whole = ir.CreateSelect(piece.mask, whole,
+                                emit_->strict() ? llvm::ConstantFP::get(type, -0.0)
+                                                : llvm::Constant::getNullValue(type));
+      product = nullptr;
+      last = whole;
+    }
+    if (emit_->strict()) {
+      emit_->set(sum.partial[0], ir.CreateFAddReduce(emit_->get(sum.partial[0]), last));
+    } else {
+      const Slot partial = sum.partial[number % sum.partial.size()];
+      emit_->set(partial, multiply_add(product, last, emit_->get(partial)));
+    }
+    return;
+  }
+  const StorageCode& storage = storage_of(sum.sum->target);
+  const std::vector<Slot>& held = scope.held[storage.id];
+  const Lanes contiguous{sum.target.begin, emit_->constant(1)};
+  llvm::Value* old = held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[number]);
+  llvm::Value* added = convert_lanes(multiply_add(product, last, convert_lanes(old, sum.type)), storage.type);
+  if (held.empty())
+    store_piece(storage, piece, sum.target.begin, added);
+  else
+    emit_->set(held[number], added);
+}
+
+/// target += value, for a target that is one scalar here.
+void Generator::add_to_target(loop::AccessId target, llvm::Value* value, const Scope& scope) {
+  const StorageCode& storage = storage_of(target);
+  llvm::Value* old = scalar_value(target, scope);
+  llvm::Value* added = convert(emit_->ir().CreateFAdd(convert(old, value->getType()), value), storage.type);
+  if (const std::vector<Slot>& held = scope.held[storage.id]; !held.empty())
+    emit_->set(held.front(), added);
+  else
+    emit_->store(added, value_address(*emit_, storage, scope.cursors[target].begin),
+                 scalar_bytes(storage.storage->scalar));
+}
+
+void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  Scope scope = outer;
+  llvm::Value* extent = extents_[each.index];
+  const bool unrolled = is_unrolled(program_, each.index) && !cut;
+  std::vector<Lanes> lanes(program_.accesses.size());
+  const BlockUses found = uses(each.body);
+  // Nothing is read or checked for a loop over nothing.
+  const auto write = [&] {
+    for (const std::vector<loop::AccessId>& accesses : {found.factors, found.targets})
+      for (const loop::AccessId access : accesses) {
+        lanes[access] = lanes_of(each, access, outer);
+        scope.cursors[access] = {static_cast<std::uint32_t>(storage_of(access).levels.size()), lanes[access].begin,
+                                 nullptr};
+        if (!outer.held[storage_of(access).id].empty()) continue;
+        check_lanes(storage_of(access), lanes[access], emit_->sub(extent, emit_->constant(1)));
+      }
+    std::vector<VectorSum> sums;
+    for (const loop::Statement& statement : each.body) {
+      VectorSum sum;
+      sum.sum = &std::get<loop::Accumulate>(statement.node);
+      sum.type = product_type(*sum.sum);
+      const auto independent = [&](loop::AccessId access) { return is_number(lanes[access].stride, 0); };
+      if (emit_->strict() && std::ranges::any_of(sum.sum->factors, independent)) {
+        // Factors are multiplied in the order they stand: a scalar behind a row is a row of equal lanes.
+        std::size_t leading = 0;
+        while (leading < sum.sum->factors.size() && independent(sum.sum->factors[leading])) ++leading;
+        std::size_t seen = 0;
+        sum.scalars = scalar_product(*sum.sum, scope, sum.type, [&](loop::AccessId) { return seen++ < leading; });
+        for (std::size_t n = leading; n < sum.sum->factors.size(); ++n)
+          sum.rows.emplace_back(sum.sum->factors[n], lanes[sum.sum->factors[n]]);
+      } else {
+        sum.scalars = scalar_product(*sum.sum, scope, sum.type, independent);
+        for (const loop::AccessId factor : sum.sum->factors)
+          if (!independent(factor)) sum.rows.emplace_back(factor, lanes[factor]);
+      }
+      sum.target = lanes[sum.sum->target];
+      sum.reduces = independent(sum.sum->target);
+      sums.push_back(std::move(sum));
+    }
+    const std::vector<Piece> parts = unrolled ? pieces(*known_extent(program_, each.index)) : std::vector<Piece>{};
+    for (VectorSum& sum : sums) {
+      if (!sum.reduces) continue;
+      if (emit_->strict()) {
+        sum.partial = {emit_->slot(convert(scalar_value(sum.sum->target, scope), sum.type))};
+      } else if (unrolled) {
+        for (const Piece& piece : parts)
+          sum.partial.push_back(
+              emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum.type, piece.lanes))));
+      } else {
+        for (unsigned n = 0; n < vectors_per_block; ++n)
+          sum.partial.push_back(
+              emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum.type, lanes_))));
+      }
+    }
+    if (unrolled) {
+      for (const VectorSum& sum : sums)
+        for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], n, scope);
+    } else {
+      llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
+      const Slot offset = emit_->slot(cut ? emit_->minimum(begin_, end) : emit_->constant(0));
+      emit_->strips(std::span(&offset, 1), std::span(&end, 1), [&](std::span<llvm::Value* const> limits) {
+        const std::uint64_t block = vectors_per_block * lanes_;
+        emit_->while_loop(
+            [&] {
+              return ir.CreateICmpUGE(ir.CreateSub(limits[0], emit_->get(offset)), emit_->constant(block));
+            },
+            [&] {
+              llvm::Value* now = emit_->get(offset);
+              for (const VectorSum& sum : sums)
+                for (unsigned n = 0; n < vectors_per_block; ++n)
+                  add_piece(sum, {emit_->add(now, emit_->constant(n * lanes_)), lanes_, nullptr}, n, scope);
+              emit_->set(offset, emit_->add(now, emit_->constant(block)));
+            });
+        emit_->while_loop(
+            [&] { return ir.CreateICmpULT(emit_->get(offset), limits[0]); },
+            [&] {
+              llvm::Value* now = emit_->get(offset);
+              llvm::Value* left = ir.CreateSub(limits[0], now);
+              std::vector<llvm::Constant*> numbers;
+              for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(ir.getInt64(lane));
+              llvm::Value* mask = ir.CreateICmpULT(llvm::ConstantVector::get(numbers),
+                                                   ir.CreateVectorSplat(lanes_, left));
+              for (const VectorSum& sum : sums) add_piece(sum, {now, lanes_, mask}, 0, scope);
+              emit_->set(offset, emit_->add(now, emit_->minimum(left, emit_->constant(lanes_))));
+            });
+      });
+    }
+    for (const VectorSum& sum : sums)
+      if (sum.reduces) finish_reduction(sum, scope);
+  };
+  if (emit_->checked())
+    emit_->if_then(ir.CreateICmpNE(extent, emit_->constant(0)), write);
+  else
+    write();
+}
+
+/// Adds the partial sums up, those of equal width first, and the lanes last.
+void Generator::finish_reduction(const VectorSum& sum, const Scope& scope) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const StorageCode& target = storage_of(sum.sum->target);
+  if (emit_->strict()) {
+    llvm::Value* total = convert(emit_->get(sum.partial[0]), target.type);
+    if (const std::vector<Slot>& held = scope.held[target.id]; !held.empty())
+      emit_->set(held.front(), total);
+    else
+      emit_->store(total, value_address(*emit_, target, scope.cursors[sum.sum->target].begin),
+                   scalar_bytes(target.storage->scalar));
+    return;
+  }
+  std::vector<llvm::Value*> vectors;
+  for (const Slot& partial : sum.partial) {
+    llvm::Value* vector = emit_->get(partial);
+    const auto same = std::ranges::find(vectors, vector->getType(), &llvm::Value::getType);
+    if (same == vectors.end())
+      vectors.push_back(vector);
+    else
+      *same = ir.CreateFAdd(*same, vector);
+  }
+  llvm::Value* total = nullptr;
+  for (llvm::Value* vector : vectors) {
+    llvm::CallInst* lanes = ir.CreateFAddReduce(llvm::ConstantFP::get(sum.type, -0.0), vector);
+    lanes->setHasAllowReassoc(true);
+    total = total ? ir.CreateFAdd(total, lanes) : lanes;
+  }
+  if (total) add_to_target(sum.sum->target, total, scope);
+}
+
+}  // namespace weft
