@@ -9,7 +9,7 @@
 
 namespace weft {
 
-Leaves::Leaves(const Tensor& tensor) : steps_(tensor.order()) {
+Leaves::Leaves(const Tensor& tensor) : steps_(tensor.format.order()) {
   for (std::size_t l = 0; l < steps_.size(); ++l) {
     const Level& level = tensor.format.levels[l];
     steps_[l] = {level.kind, tensor.extent_of_level(l), Indices(tensor.levels[l].pos, level.pos_bits)};

@@ -13,6 +13,7 @@ namespace weft {
 class Leaves {
  public:
   explicit Leaves(const Tensor& tensor);
+  /// The levels of the format count: of a tensor whose format was cut short, they are the last positions left.
   /// First leaf below `position` of `level`; at the number of positions of the level it gives the number of leaves.
   std::uint64_t begin(std::size_t level, std::uint64_t position) const {
     for (std::size_t l = level + 1; l < steps_.size(); ++l) {

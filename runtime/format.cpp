@@ -127,7 +127,7 @@ Expected<Format> parse_format(std::string_view text) {
 
   // The scalar may follow the kinds directly ("ss:f32"); a mode order never begins with a letter.
   bool scalar_second = parts.size() == 2 && !parts[1].empty() && parts[1][0] == 'f';
-  if (parts.size() >= 2 && !scalar_second) {
+  if (parts.size() >= 2 && !scalar_second && !(parts.size() == 3 && parts[1].empty())) {
     auto modes = parse_mode_order(parts[1], format.levels.size());
     if (!modes) return input_error(fmt::format("format '{}': {}", text, modes.error().message));
     format.mode_order = std::move(*modes);

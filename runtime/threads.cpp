@@ -2,6 +2,7 @@
 #ifndef WEFT_STD_THREADS
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
@@ -78,7 +79,9 @@ struct Threads::Arena {
 
   void start() {
     std::call_once(started, [this] {
-      arena.emplace(static_cast<int>(count), 1);
+      // Asking for more than TBB is allowed to give brings nothing but a warning on the host's standard error.
+      auto allowed = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+      arena.emplace(static_cast<int>(std::min<std::size_t>(count, allowed)), 1);
       arena->initialize();
       pinning.emplace(*arena);
     });

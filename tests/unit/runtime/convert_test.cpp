@@ -1,0 +1,147 @@
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "unit/runtime/reference.h"
+#include "weft/tensor.h"
+
+using namespace weft;
+using namespace weft::reference;
+
+TEST_CASE("random conversions keep the entries") {
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    Random random(seed);
+    const std::size_t order = random.below(6);
+    const List list = random.list(order, 100);
+    const Format from = random.format(order);
+    Format to = random.format(order);
+    if (random.chance(20)) {  // the same layout in other widths
+      to.levels = from.levels;
+      to.mode_order = from.mode_order;
+      for (Level& level : to.levels) level.pos_bits = level.crd_bits = random.chance(50) ? 32 : 64;
+    }
+    const Resources r = resources(random.chance(50) ? 1 : 2);
+    INFO("seed ", seed, " from ", from.text(), " to ", to.text());
+    auto tensor = build(coordinates(list), from, r, "T");
+    REQUIRE(tensor);
+    auto converted = convert(*tensor, to, r, "T");
+    REQUIRE_MESSAGE(converted, (converted ? "" : converted.error().message));
+    CHECK(converted->format == to);
+    auto verified = verify(*converted, r, "T");
+    CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
+    // Zeros of a dense last level are not entries, others are kept.
+    const bool dense_leaf = order > 0 && from.levels.back().kind == LevelKind::dense;
+    const Entries kept = dense_leaf ? nonzeros(stored(*tensor)) : stored(*tensor);
+    if (from.mode_order == to.mode_order && from.text() == to.text())
+      REQUIRE(stored(*converted) == stored(*tensor));
+    else
+      REQUIRE(stored(*converted) == completed(kept, to, list.extents));
+  }
+}
+
+TEST_CASE("identical formats share their arrays") {
+  const List list{.extents = {4, 3}, .tuples = {{0, 1}, {3, 0}}, .values = {1, 2}};
+  auto tensor = build(coordinates(list), sparse_format(2), resources(), "T");
+  REQUIRE(tensor);
+  auto same = convert(*tensor, sparse_format(2), resources(), "T");
+  REQUIRE(same);
+  CHECK(same->values.data() == tensor->values.data());
+  Format wider = sparse_format(2);
+  wider.levels[1].crd_bits = 64;
+  auto widened = convert(*tensor, wider, resources(), "T");
+  REQUIRE(widened);
+  CHECK(widened->values.data() == tensor->values.data());
+  CHECK(widened->levels[0].crd.data() == tensor->levels[0].crd.data());
+  CHECK(widened->levels[1].crd.size_bytes() == 16);
+}
+
+TEST_CASE("narrow indices are a request, not an order") {
+  List list{.extents = {1ull << 40}, .tuples = {{1ull << 39}, {5}}, .values = {1, 2}};
+  auto tensor = build(coordinates(list), sparse_format(1), resources(), "T");
+  REQUIRE(tensor);
+  CHECK(tensor->format.levels[0].crd_bits == 64);
+  auto again = convert(*tensor, sparse_format(1), resources(), "T");
+  REQUIRE(again);
+  CHECK(again->format.levels[0].crd_bits == 64);
+  CHECK(stored(*again) == summed(list));
+}
+
+TEST_CASE("a conversion that does not fit is refused") {
+  const List list{.extents = {4, 3}, .tuples = {{0, 1}, {3, 0}}, .values = {1, 2}};
+  auto tensor = build(coordinates(list), sparse_format(2), resources(), "T");
+  REQUIRE(tensor);
+  auto singleton = convert(*tensor, *parse_format("dq"), resources(), "T");
+  REQUIRE_FALSE(singleton);
+  CHECK(singleton.error().kind == ErrorKind::input);
+  CHECK(convert(*tensor, *parse_format("h:0"), resources(), "T").error().kind == ErrorKind::input);
+  CHECK(convert(*tensor, *parse_format("hs"), resources(), "T").error().kind == ErrorKind::unsupported);
+  Resources limited = resources();
+  limited.memory = Memory(10);
+  CHECK(convert(*tensor, *parse_format("dd"), limited, "T").error().kind == ErrorKind::resource);
+}
+
+TEST_CASE("random changes of extents") {
+  int grown = 0;
+  int refused = 0;
+  for (std::uint64_t seed = 1; seed <= 800; ++seed) {
+    Random random(seed);
+    const std::size_t order = random.below(5);
+    const List list = random.list(order, 60);
+    const Format format = random.format(order);
+    auto tensor = build(coordinates(list), format, resources(), "T");
+    REQUIRE(tensor);
+    std::vector<std::uint64_t> extents = list.extents;
+    for (std::uint64_t& extent : extents) {
+      if (random.chance(50)) extent += random.below(4);
+      if (random.chance(10)) extent -= std::min<std::uint64_t>(extent, 1);
+    }
+    INFO("seed ", seed, " format ", format.text());
+    const bool dense_leaf = order > 0 && format.levels.back().kind == LevelKind::dense;
+    const Entries kept = dense_leaf ? nonzeros(stored(*tensor)) : stored(*tensor);
+    bool fits = true;
+    for (const auto& [tuple, value] : kept)
+      for (std::size_t m = 0; m < order; ++m) fits = fits && tuple[m] < extents[m];
+    auto changed = with_extents(*tensor, extents, resources(), "T");
+    if (!fits) {
+      ++refused;
+      REQUIRE_FALSE(changed);
+      CHECK(changed.error().kind == ErrorKind::input);
+      CHECK(changed.error().message.find("of T in mode ") != std::string::npos);
+      continue;
+    }
+    ++grown;
+    REQUIRE_MESSAGE(changed, (changed ? "" : changed.error().message));
+    CHECK(changed->extents == extents);
+    CHECK(verify(*changed, resources(), "T"));
+    CHECK(nonzeros(stored(*changed)) == nonzeros(stored(*tensor)));
+    if (!dense_leaf) CHECK(stored(*changed) == stored(*tensor));
+  }
+  CHECK(grown > 100);
+  CHECK(refused > 20);
+}
+
+TEST_CASE("larger sparse extents copy nothing, more rows only the pos array, more than 2^32 widen") {
+  const List list{.extents = {4, 3}, .tuples = {{0, 1}, {3, 0}}, .values = {1, 2}};
+  auto csf = build(coordinates(list), sparse_format(2), resources(), "T");
+  REQUIRE(csf);
+  auto larger = with_extents(*csf, {100, 100}, resources(), "T");
+  REQUIRE(larger);
+  CHECK(larger->levels[0].crd.data() == csf->levels[0].crd.data());
+  CHECK(larger->values.data() == csf->values.data());
+
+  auto csr = build(coordinates(list), *parse_format("ds"), resources(), "T");
+  REQUIRE(csr);
+  auto rows = with_extents(*csr, {100, 50}, resources(), "T");
+  REQUIRE(rows);
+  CHECK(verify(*rows, resources(), "T"));
+  CHECK(rows->levels[1].crd.data() == csr->levels[1].crd.data());
+  CHECK(rows->values.data() == csr->values.data());
+
+  auto wide = with_extents(*csf, {100, 1ull << 33}, resources(), "T");
+  REQUIRE(wide);
+  CHECK(verify(*wide, resources(), "T"));
+  CHECK(wide->format.levels[1].crd_bits == 64);
+  CHECK(stored(*wide) == summed(list));
+
+  CHECK(with_extents(*csf, {4}, resources(), "T").error().kind == ErrorKind::input);
+}

@@ -1,0 +1,114 @@
+#include "runtime/distinct.h"
+
+#include <doctest/doctest.h>
+
+#include "runtime/sketch.h"
+#include "unit/runtime/reference.h"
+
+using namespace weft;
+using namespace weft::reference;
+
+TEST_CASE("sketches estimate sets of any size") {
+  std::uint64_t added = 0;
+  Sketch sketch;
+  CHECK(sketch.estimate() == 0);
+  for (std::uint64_t size : {1u, 10u, 1000u, 20000u, 50000u, 200000u, 2000000u}) {
+    for (; added < size; ++added) sketch.add(mixed(added));
+    CHECK(sketch.estimate() == doctest::Approx(static_cast<double>(size)).epsilon(size < 1000 ? 0.01 : 0.025));
+  }
+  const double before = sketch.estimate();
+  for (std::uint64_t n = 0; n < 1000; ++n) sketch.add(mixed(n));
+  CHECK(sketch.estimate() == before);
+}
+
+TEST_CASE("merging sketches is the union") {
+  Sketch left, right, both;
+  for (std::uint64_t n = 0; n < 30000; ++n) {
+    both.add(mixed(n));
+    if (n < 20000) left.add(mixed(n));
+    if (n >= 10000) right.add(mixed(n));
+  }
+  left.merge(right);
+  CHECK(left.estimate() == both.estimate());
+  left.merge(right);
+  CHECK(left.estimate() == both.estimate());
+}
+
+TEST_CASE("estimates on grids, where hashes of modes are added, are as good as elsewhere") {
+  List list{.extents = {3000, 100, 60000}, .tuples = {}, .values = {}};
+  for (std::uint64_t i = 0; i < 300; ++i)
+    for (std::uint64_t k = 0; k < 400; ++k) {
+      list.tuples.push_back({i * 10, (i + k) % 100, k * 150});
+      list.values.push_back(1);
+    }
+  auto tensor = build(coordinates(list), *parse_format("sss:1,0,2"), resources(), "T");
+  REQUIRE(tensor);
+  // Modes 0 and 2 are levels 1 and 2: 1.8e8 pairs are too many for a bitmap.
+  const auto counts = distinct_counts(*tensor, {0b110, 0b010, 0b100}, Threads(2));
+  CHECK_FALSE(counts.at(0b110).exact);
+  CHECK(counts.at(0b110).value == doctest::Approx(120000).epsilon(0.03));
+  CHECK(counts.at(0b010).exact);
+  CHECK(counts.at(0b010).value == 300);
+  CHECK(counts.at(0b100).value == 400);
+}
+
+TEST_CASE("prefixes of interior dense and chained levels") {
+  const List list{.extents = {4, 5, 6},
+                  .tuples = {{0, 1, 1}, {0, 1, 4}, {2, 0, 0}, {2, 3, 2}, {3, 2, 2}},
+                  .values = {1, 2, 3, 4, 5}};
+  for (std::string_view text : {"sss", "dss", "dds", "uqq", "uqs", "suq", "sds", "duq"}) {
+    auto tensor = build(coordinates(list), *parse_format(text), resources(), "T");
+    REQUIRE(tensor);
+    INFO(text);
+    CHECK(distinct_prefix(*tensor, 0, Threads(2)) == 3);
+    CHECK(distinct_prefix(*tensor, 1, Threads(2)) == 4);
+    CHECK(distinct_prefix(*tensor, 2, Threads(2)) == 5);
+  }
+}
+
+TEST_CASE("estimates are moved within the bounds of exact figures, and no further") {
+  // Two modes of extents 10 and 100; the estimate of mode 1 is too small for 500 pairs, that of mode 0 fits.
+  std::vector<double> values{1, 9, 30, 500};
+  make_consistent(values, {true, false, false, true}, {10, 100});
+  CHECK(values == std::vector<double>{1, 9, 50, 500});
+  values = {1, 3, 400, 500};  // 500 / 100 and the extent
+  make_consistent(values, {true, false, false, true}, {10, 100});
+  CHECK(values == std::vector<double>{1, 5, 100, 500});
+  values = {1, 7, 80, 1};
+  make_consistent(values, {true, false, false, false}, {10, 100});
+  CHECK(values == std::vector<double>{1, 7, 80, 80});
+
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    // Exact figures of a real pattern, everything else nonsense: the result must satisfy every bound.
+    Random random(seed);
+    const std::size_t order = 2 + random.below(4);
+    List list = random.list(order, 60);
+    const Entries entries = summed(list);
+    if (entries.empty()) continue;
+    std::vector<double> table(std::size_t{1} << order);
+    std::vector<bool> exact(table.size(), false);
+    for (ModeSet s = 0; s < table.size(); ++s) {
+      std::map<Tuple, int> projected;
+      for (const auto& [tuple, value] : entries) {
+        Tuple part;
+        for (std::size_t m = 0; m < order; ++m)
+          if (s >> m & 1) part.push_back(tuple[m]);
+        projected[part] = 1;
+      }
+      exact[s] = s == 0 || s + 1 == table.size() || random.chance(30);
+      table[s] = exact[s] ? static_cast<double>(projected.size()) : static_cast<double>(1 + random.below(200));
+    }
+    const std::vector<double> before = table;
+    make_consistent(table, exact, list.extents);
+    INFO("seed ", seed);
+    for (ModeSet s = 0; s < table.size(); ++s) {
+      if (exact[s]) CHECK(table[s] == before[s]);
+      for (std::size_t m = 0; m < order; ++m) {
+        if (!(s >> m & 1)) continue;
+        const double smaller = table[s & ~(ModeSet{1} << m)];
+        CHECK(smaller <= table[s] * (1 + 1e-12));
+        CHECK(table[s] <= smaller * static_cast<double>(list.extents[m]) * (1 + 1e-12));
+      }
+    }
+  }
+}

@@ -1,0 +1,208 @@
+// Tensors as maps, for comparison: slow, obvious, and sharing no code with the runtime.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "weft/tensor.h"
+
+namespace weft::reference {
+
+using Tuple = std::vector<std::uint64_t>;
+using Entries = std::map<Tuple, double>;
+
+struct List {
+  std::vector<std::uint64_t> extents;
+  std::vector<Tuple> tuples;
+  std::vector<double> values;
+};
+
+inline Resources resources(unsigned threads = 2) {
+  return Resources{.memory = Memory{}, .threads = Threads{threads}, .cancellation = {}, .progress = {}};
+}
+
+inline Buffer array(const std::vector<std::uint64_t>& elements, unsigned bits) {
+  auto buffer = Buffer::allocate(elements.size() * (bits / 8), Memory{}, "test");
+  REQUIRE(buffer);
+  for (std::size_t n = 0; n < elements.size(); ++n) {
+    if (bits == 64)
+      buffer->as<std::uint64_t>()[n] = elements[n];
+    else
+      buffer->as<std::uint32_t>()[n] = static_cast<std::uint32_t>(elements[n]);
+  }
+  return *buffer;
+}
+
+inline Buffer numbers(const std::vector<double>& values, Scalar scalar) {
+  auto buffer = Buffer::allocate(values.size() * scalar_bytes(scalar), Memory{}, "test");
+  REQUIRE(buffer);
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    if (scalar == Scalar::f64)
+      buffer->as<double>()[n] = values[n];
+    else
+      buffer->as<float>()[n] = static_cast<float>(values[n]);
+  }
+  return *buffer;
+}
+
+inline Coordinates coordinates(const List& list, Scalar scalar = Scalar::f64) {
+  Coordinates result;
+  result.extents = list.extents;
+  result.scalar = scalar;
+  result.count = list.values.size();
+  for (std::size_t m = 0; m < list.extents.size(); ++m) {
+    std::vector<std::uint64_t> mode;
+    for (const Tuple& tuple : list.tuples) mode.push_back(tuple[m]);
+    result.crd.push_back(array(mode, list.extents[m] <= (std::uint64_t{1} << 32) ? 32 : 64));
+  }
+  result.values = numbers(list.values, scalar);
+  return result;
+}
+
+inline Entries summed(const List& list) {
+  Entries entries;
+  for (std::size_t n = 0; n < list.values.size(); ++n) entries[list.tuples[n]] += list.values[n];
+  return entries;
+}
+
+inline std::uint64_t element(const Buffer& buffer, unsigned bits, std::uint64_t n) {
+  return bits == 64 ? buffer.as<std::uint64_t>()[n] : buffer.as<std::uint32_t>()[n];
+}
+
+inline double value(const Buffer& buffer, Scalar scalar, std::uint64_t n) {
+  return scalar == Scalar::f64 ? buffer.as<double>()[n] : static_cast<double>(buffer.as<float>()[n]);
+}
+
+/// Every stored entry, read level by level by recursion; dense levels give every coordinate.
+inline void collect(const Tensor& tensor, std::size_t level, std::uint64_t position, Tuple& tuple, Entries& into) {
+  if (level == tensor.order()) {
+    CHECK_MESSAGE(into.emplace(tuple, value(tensor.values, tensor.format.scalar, position)).second, "stored twice");
+    return;
+  }
+  const Level& kind = tensor.format.levels[level];
+  const std::uint32_t mode = tensor.format.mode_order[level];
+  auto descend = [&](std::uint64_t coordinate, std::uint64_t child) {
+    tuple[mode] = coordinate;
+    collect(tensor, level + 1, child, tuple, into);
+  };
+  if (kind.kind == LevelKind::dense) {
+    for (std::uint64_t c = 0; c < tensor.extents[mode]; ++c) descend(c, position * tensor.extents[mode] + c);
+  } else if (kind.kind == LevelKind::singleton) {
+    descend(element(tensor.levels[level].crd, kind.crd_bits, position), position);
+  } else {
+    std::uint64_t begin = element(tensor.levels[level].pos, kind.pos_bits, position);
+    std::uint64_t end = element(tensor.levels[level].pos, kind.pos_bits, position + 1);
+    for (std::uint64_t p = begin; p < end; ++p) descend(element(tensor.levels[level].crd, kind.crd_bits, p), p);
+  }
+}
+
+inline Entries stored(const Tensor& tensor) {
+  Entries entries;
+  Tuple tuple(tensor.order());
+  collect(tensor, 0, 0, tuple, entries);
+  return entries;
+}
+
+inline Entries stored(const Coordinates& list) {
+  Entries entries;
+  for (std::uint64_t n = 0; n < list.count; ++n) {
+    Tuple tuple;
+    for (std::size_t m = 0; m < list.extents.size(); ++m)
+      tuple.push_back(element(list.crd[m], list.extents[m] <= (std::uint64_t{1} << 32) ? 32 : 64, n));
+    CHECK_MESSAGE(entries.emplace(tuple, value(list.values, list.scalar, n)).second, "listed twice");
+  }
+  return entries;
+}
+
+/// What dense levels add to the entries: explicit zeros, which comparisons leave out.
+inline Entries nonzeros(Entries entries) {
+  std::erase_if(entries, [](const auto& entry) { return entry.second == 0; });
+  return entries;
+}
+
+/// All coordinates that a format must store for these entries: a dense level completes its fiber wherever the levels
+/// above it have an entry.
+inline Entries completed(const Entries& entries, const Format& format, const std::vector<std::uint64_t>& extents) {
+  Entries all = entries;
+  if (format.order() == 0) all.emplace(Tuple{}, 0.0);
+  for (std::size_t dense = 0; dense < format.order(); ++dense) {
+    // Only a dense level with nothing sparse below makes entries of its own.
+    bool trailing = true;
+    for (std::size_t l = dense; l < format.order(); ++l) trailing = trailing && format.levels[l].kind == LevelKind::dense;
+    if (!trailing) continue;
+    const std::uint32_t mode = format.mode_order[dense];
+    if (dense == 0) all.emplace(Tuple(extents.size(), 0), 0.0);
+    if (std::any_of(extents.begin(), extents.end(), [](std::uint64_t extent) { return extent == 0; })) return {};
+    Entries grown = all;
+    for (const auto& [tuple, unused] : all)
+      for (std::uint64_t c = 0; c < extents[mode]; ++c) {
+        Tuple sibling = tuple;
+        sibling[mode] = c;
+        grown.emplace(sibling, 0.0);
+      }
+    all = grown;
+  }
+  return all;
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
+  bool chance(unsigned percent) { return below(100) < percent; }
+
+  Format format(std::size_t order) {
+    Format result;
+    result.scalar = chance(70) ? Scalar::f64 : Scalar::f32;
+    result.mode_order.resize(order);
+    std::iota(result.mode_order.begin(), result.mode_order.end(), 0u);
+    std::shuffle(result.mode_order.begin(), result.mode_order.end(), engine_);
+    while (result.levels.size() < order) {
+      Level level;
+      level.pos_bits = chance(75) ? 32 : 64;
+      level.crd_bits = chance(75) ? 32 : 64;
+      switch (below(5)) {
+        case 0: level.kind = LevelKind::dense; break;
+        case 1: level.kind = LevelKind::compressed_nonunique; break;
+        default: level.kind = LevelKind::compressed;
+      }
+      result.levels.push_back(level);
+      if (level.kind != LevelKind::compressed_nonunique) continue;
+      std::size_t singletons = result.levels.size() < order ? 1 + below(order - result.levels.size()) : 0;
+      for (std::size_t n = 0; n < singletons; ++n) {
+        result.levels.push_back({.kind = LevelKind::singleton, .crd_bits = static_cast<std::uint8_t>(chance(75) ? 32 : 64)});
+      }
+    }
+    return result;
+  }
+
+  List list(std::size_t order, std::size_t most_entries) {
+    List result;
+    bool possible = true;
+    for (std::size_t m = 0; m < order; ++m) {
+      std::uint64_t extent = chance(4) ? 0 : chance(15) ? 1 : 1 + below(7);
+      possible = possible && extent > 0;
+      result.extents.push_back(extent);
+    }
+    std::size_t count = possible && most_entries > 0 && !chance(8) ? below(most_entries) : 0;
+    for (std::size_t n = 0; n < count; ++n) {
+      Tuple tuple;
+      for (std::uint64_t extent : result.extents) tuple.push_back(chance(30) ? 0 : below(extent));
+      result.tuples.push_back(tuple);
+      result.values.push_back(static_cast<double>(below(9)) - 4);
+    }
+    return result;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace weft::reference

@@ -1,0 +1,246 @@
+#include "weft/statistics.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "unit/runtime/reference.h"
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+double recounted(const Entries& entries, ModeSet modes) {
+  std::set<Tuple> projected;
+  for (const auto& [tuple, value] : entries) {
+    Tuple part;
+    for (std::size_t m = 0; m < tuple.size(); ++m)
+      if (modes >> m & 1) part.push_back(tuple[m]);
+    projected.insert(part);
+  }
+  return static_cast<double>(projected.size());
+}
+
+FiberLengths recounted_fibers(const Entries& entries, const Format& format, std::size_t level) {
+  std::map<Tuple, std::set<std::uint64_t>> fibers;
+  for (const auto& [tuple, value] : entries) {
+    Tuple above;
+    for (std::size_t l = 0; l < level; ++l) above.push_back(tuple[format.mode_order[l]]);
+    fibers[above].insert(tuple[format.mode_order[level]]);
+  }
+  double sum = 0;
+  double squares = 0;
+  FiberLengths lengths;
+  for (const auto& [above, below] : fibers) {
+    const auto length = static_cast<double>(below.size());
+    sum += length;
+    squares += length * length;
+    lengths.maximum = std::max<std::uint64_t>(lengths.maximum, below.size());
+  }
+  lengths.mean = sum / static_cast<double>(fibers.size());
+  lengths.spread = std::sqrt(squares / static_cast<double>(fibers.size()) - lengths.mean * lengths.mean);
+  return lengths;
+}
+
+void check_consistent(const Statistics& s) {
+  const std::size_t order = s.extents().size();
+  for (ModeSet set = 1; set < ModeSet{1} << order; ++set)
+    for (std::size_t m = 0; m < order; ++m) {
+      if (!(set >> m & 1)) continue;
+      const double smaller = s.distinct(set & ~(ModeSet{1} << m));
+      CHECK(smaller <= s.distinct(set) * (1 + 1e-12));
+      CHECK(s.distinct(set) <= smaller * static_cast<double>(s.extents()[m]) * (1 + 1e-12));
+      CHECK(s.distinct(set) <= s.nnz());
+    }
+}
+
+List random_list(std::uint64_t seed, std::vector<std::uint64_t> extents, int count) {
+  Random random(seed);
+  List list{.extents = std::move(extents), .tuples = {}, .values = {}};
+  for (int n = 0; n < count; ++n) {
+    Tuple tuple;
+    for (std::uint64_t extent : list.extents) tuple.push_back(random.below(1 + random.below(extent)));
+    list.tuples.push_back(tuple);
+    list.values.push_back(static_cast<double>(1 + random.below(5)));
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("small tensors of every format: counts are exact") {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Random random(seed);
+    const std::size_t order = random.below(6);
+    const List list = random.list(order, 80);
+    const Format format = random.format(order);
+    INFO("seed ", seed, " format ", format.text());
+    auto tensor = build(coordinates(list), format, resources(), "T");
+    REQUIRE(tensor);
+    const Entries entries = stored(*tensor);
+    Statistics s(*tensor, Threads(random.chance(50) ? 1 : 2));
+    CHECK(s.nnz() == static_cast<double>(entries.size()));
+    CHECK(s.distinct(0) == (entries.empty() ? 0 : 1));
+    for (ModeSet set = 1; set < ModeSet{1} << order; ++set) REQUIRE(s.distinct(set) == recounted(entries, set));
+    CHECK(s.finite());
+  }
+}
+
+TEST_CASE("fiber lengths of trees and coordinate lists") {
+  const List list = random_list(3, {30, 40, 50}, 2000);
+  const Entries entries = summed(list);
+  for (std::string_view text : {"sss", "sss:1,2,0", "uqq:2,0,1", "suq", "uqs"}) {
+    const Format format = *parse_format(text);
+    auto tensor = build(coordinates(list), format, resources(), "T");
+    REQUIRE(tensor);
+    Statistics s(*tensor, Threads(2));
+    for (std::size_t l = 0; l < 3; ++l) {
+      const FiberLengths expected = recounted_fibers(entries, format, l);
+      CHECK(s.fibers(l).maximum == expected.maximum);
+      CHECK(s.fibers(l).mean == doctest::Approx(expected.mean));
+      CHECK(s.fibers(l).spread == doctest::Approx(expected.spread));
+    }
+  }
+  const List rows{.extents = {4, 10}, .tuples = {{1, 2}, {1, 3}, {1, 9}, {3, 0}}, .values = {1, 1, 1, 1}};
+  auto csr = build(coordinates(rows), *parse_format("ds"), resources(), "T");
+  REQUIRE(csr);
+  Statistics s(*csr, Threads(1));
+  CHECK(s.fibers(0) == FiberLengths{.mean = 4, .maximum = 4, .spread = 0});
+  CHECK(s.fibers(1).mean == 1);  // empty rows count
+  CHECK(s.fibers(1).maximum == 3);
+  CHECK(s.fibers(1).spread == std::sqrt(1.5));
+  const List permutation{.extents = {2, 2}, .tuples = {{0, 1}, {1, 0}}, .values = {1, 1}};
+  auto singleton = build(coordinates(permutation), *parse_format("dq"), resources(), "P");
+  REQUIRE(singleton);
+  CHECK(Statistics(*singleton, Threads(1)).fibers(1) == FiberLengths{.mean = 1, .maximum = 1, .spread = 0});
+}
+
+TEST_CASE("large extents: sketches are close, consistent and independent of the threads") {
+  const List list = random_list(11, {1u << 20, 300, 1u << 22, 1ull << 40}, 20000);
+  const Entries entries = summed(list);
+  for (std::string_view text : {"ssss", "ssss:2,3,1,0", "uqqq:1,0,3,2"}) {
+    auto tensor = build(coordinates(list), *parse_format(text), resources(), "T");
+    REQUIRE(tensor);
+    Statistics one(*tensor, Threads(1));
+    Statistics two(*tensor, Threads(2));
+    for (ModeSet set = 1; set < 16; ++set) {
+      const double expected = recounted(entries, set);
+      CHECK(one.distinct(set) == doctest::Approx(expected).epsilon(0.03));  // almost four standard errors
+      CHECK(one.distinct(set) == two.distinct(set));
+    }
+    // Exact: prefixes of the stored order, and what fits a bitmap.
+    ModeSet prefix = 0;
+    for (std::uint32_t mode : tensor->format.mode_order) {
+      prefix |= ModeSet{1} << mode;
+      CHECK(one.distinct(prefix) == recounted(entries, prefix));
+    }
+    for (ModeSet set : {1u, 2u, 4u}) CHECK(one.distinct(set) == recounted(entries, set));
+    check_consistent(one);
+  }
+}
+
+TEST_CASE("more than six modes are counted set by set, in any order of asking") {
+  const List list = random_list(5, {4000, 3, 5000, 2, 3000, 4, 6000, 5}, 20000);
+  const Entries entries = summed(list);
+  auto tensor = build(coordinates(list), sparse_format(8), resources(), "T");
+  REQUIRE(tensor);
+  Statistics s(*tensor, Threads(2));
+  Statistics other(*tensor, Threads(1));
+  const std::vector<ModeSet> sets{0b01010101, 0b10000001, 0b00000111, 0b11111110, 0b01000100, 0b11111111};
+  for (ModeSet set : sets) CHECK(s.distinct(set) == doctest::Approx(recounted(entries, set)).epsilon(0.03));
+  for (auto set = sets.rbegin(); set != sets.rend(); ++set) CHECK(other.distinct(*set) == s.distinct(*set));
+}
+
+TEST_CASE("dense and empty tensors") {
+  auto dense = dense_zeros({3, 4, 5}, dense_format(3), resources(), "A");
+  REQUIRE(dense);
+  Statistics s(*dense, Threads(2));
+  CHECK(s.distinct(0b101) == 15);
+  CHECK(s.distinct(0b111) == 60);
+  CHECK(s.fibers(1) == FiberLengths{.mean = 4, .maximum = 4, .spread = 0});
+  auto none = build(coordinates({.extents = {3, 4}, .tuples = {}, .values = {}}), sparse_format(2), resources(), "E");
+  REQUIRE(none);
+  Statistics empty(*none, Threads(2));
+  CHECK(empty.distinct(0) == 0);
+  CHECK(empty.distinct(3) == 0);
+  CHECK(empty.fibers(0) == FiberLengths{.mean = 0, .maximum = 0, .spread = 0});
+  CHECK(empty.fibers(1) == FiberLengths{});
+  CHECK(empty.finite());
+}
+
+TEST_CASE("NaN and infinity are noticed in both scalars") {
+  for (Scalar scalar : {Scalar::f64, Scalar::f32})
+    for (double bad : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+      List list = random_list(1, {1000, 1000}, 40000);
+      Format format = sparse_format(2, scalar);
+      CHECK(Statistics(*build(coordinates(list), format, resources(), "T"), Threads(2)).finite());
+      list.values[39000] = bad;
+      CHECK_FALSE(Statistics(*build(coordinates(list), format, resources(), "T"), Threads(2)).finite());
+    }
+}
+
+TEST_CASE("given figures, and independence where none are given") {
+  Statistics s({100, 200, 300}, sparse_format(3), 1000, {{0b001, 50}, {0b011, 700}}, false);
+  CHECK(s.distinct(0b001) == 50);
+  CHECK(s.distinct(0b011) == 700);
+  CHECK(s.distinct(0b111) == 1000);
+  CHECK_FALSE(s.finite());
+  check_consistent(s);
+  // Balls into bins: 1000 entries over 300 values of the last mode.
+  CHECK(s.distinct(0b100) == doctest::Approx(300 * (1 - std::pow(1 - 1.0 / 300, 1000))).epsilon(0.01));
+  CHECK(s.fibers(0).mean == 50);
+  CHECK(s.fibers(1).mean == 14);
+  CHECK(s.fibers(1).maximum == 14);
+
+  Statistics full({10, 10}, sparse_format(2), 100);
+  CHECK(full.distinct(1) == doctest::Approx(10));
+  CHECK(full.distinct(3) == 100);
+  Statistics dense({10, 20}, dense_format(2), 200);
+  CHECK(dense.distinct(2) == 20);
+  const std::uint64_t huge = 1ull << 62;
+  Statistics vast(std::vector<std::uint64_t>(20, huge), sparse_format(20), 1e6);
+  CHECK(vast.distinct(0b11) == doctest::Approx(1e6));
+  CHECK(vast.distinct((1u << 20) - 1) == doctest::Approx(1e6));
+}
+
+TEST_CASE("a tensor keeps its statistics, its copies share them, changed copies do not") {
+  const List list = random_list(2, {20, 20}, 100);
+  auto tensor = build(coordinates(list), sparse_format(2), resources(), "T");
+  REQUIRE(tensor);
+  const Threads threads(2);
+  std::vector<const Statistics*> seen(4);
+  std::vector<std::thread> askers;
+  for (auto& slot : seen)
+    askers.emplace_back([&] {
+      slot = &statistics(*tensor, threads);
+      CHECK(slot->distinct(2) > 0);
+    });
+  for (auto& asker : askers) asker.join();
+  for (const Statistics* s : seen) CHECK(s == seen[0]);
+  const Tensor copy = *tensor;
+  CHECK(&statistics(copy, threads) == seen[0]);
+  auto larger = with_extents(*tensor, {30, 30}, resources(), "T");
+  REQUIRE(larger);
+  CHECK(statistics(*larger, threads).extents()[0] == 30);
+  auto narrow = convert(*tensor, *parse_format("ss:0,1:f32"), resources(), "T");
+  REQUIRE(narrow);
+  CHECK(statistics(*narrow, threads).format().scalar == Scalar::f32);
+}
+
+TEST_CASE("text has a line per fact") {
+  const List list{.extents = {4, 10}, .tuples = {{1, 2}, {1, 3}, {1, 9}, {3, 0}}, .values = {1, 1, 1, 1}};
+  auto tensor = build(coordinates(list), sparse_format(2), resources(), "T");
+  REQUIRE(tensor);
+  CHECK(Statistics(*tensor, Threads(1)).text() ==
+        "nnz 4\n"
+        "distinct(0) 2\n"
+        "distinct(1) 4\n"
+        "distinct(0,1) 4\n"
+        "fibers of level 0: mean 2, maximum 2, spread 0\n"
+        "fibers of level 1: mean 2, maximum 3, spread 1\n"
+        "all values finite\n");
+}

@@ -1,0 +1,76 @@
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "runtime/affinity.h"
+#include "runtime/blocks.h"
+#include "weft/memory.h"
+
+using namespace weft;
+
+TEST_CASE("every task runs once, on slots below the count") {
+  for (unsigned count : {1u, 2u, 3u}) {
+    Threads threads(count);
+    CHECK(threads.count() == count);
+    for (std::size_t tasks : {0u, 1u, 2u, 1000u}) {
+      std::vector<std::atomic<int>> runs(tasks);
+      std::atomic<bool> slots_good{true};
+      threads.for_each(tasks, [&](std::size_t task, unsigned slot) {
+        ++runs[task];
+        if (slot >= count) slots_good = false;
+      });
+      for (auto& run : runs) CHECK(run == 1);
+      CHECK(slots_good);
+    }
+  }
+  CHECK(Threads().count() == allowed_cpus().size());
+}
+
+TEST_CASE("a slot belongs to one thread at a time") {
+  Threads threads(2);
+  std::vector<std::atomic<int>> inside(2);
+  std::atomic<bool> exclusive{true};
+  for (int round = 0; round < 20; ++round)
+    threads.for_each(200, [&](std::size_t, unsigned slot) {
+      if (inside[slot].fetch_add(1) != 0) exclusive = false;
+      std::this_thread::yield();
+      inside[slot].fetch_sub(1);
+    });
+  CHECK(exclusive);
+}
+
+TEST_CASE("the caller is never pinned, nested calls and several callers work") {
+  const std::vector<int> before = allowed_cpus();
+  Threads threads(2);
+  std::atomic<int> total{0};
+  auto caller = [&] {
+    for (int round = 0; round < 10; ++round)
+      threads.for_each(8, [&](std::size_t, unsigned) {
+        threads.for_each(4, [&](std::size_t, unsigned) { ++total; });
+      });
+  };
+  std::thread other(caller);
+  caller();
+  other.join();
+  CHECK(total == 2 * 10 * 8 * 4);
+  CHECK(allowed_cpus() == before);
+}
+
+TEST_CASE("blocks cover a range without gaps") {
+  Threads threads(2);
+  for (std::uint64_t count : {0ull, 1ull, 5ull, 16384ull, 100003ull, (1ull << 63) + 12345}) {
+    Blocks blocks(count, threads, 1000);
+    CHECK(blocks.number <= 8);
+    CHECK((blocks.number == 0) == (count == 0));
+    std::uint64_t at = 0;
+    for (std::uint64_t block = 0; block < blocks.number; ++block) {
+      CHECK(blocks.begin(block) == at);
+      CHECK(blocks.end(block) > at);
+      at = blocks.end(block);
+    }
+    CHECK(at == count);
+  }
+}
