@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -24,11 +25,12 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+/// A double, "inf" and "nan" included.
 std::optional<double> number_of(const std::string& text) {
-  std::istringstream stream(text);
+  const std::string word = trimmed(text);
   double value = 0;
-  std::string rest;
-  if (!(stream >> value) || stream >> rest) return std::nullopt;
+  const auto [stop, code] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (code != std::errc{} || stop != word.data() + word.size()) return std::nullopt;
   return value;
 }
 
