@@ -16,7 +16,7 @@ struct FileRequest {
   Compression compression = Compression::none;
   const ReadOptions& options;
   const Resources& resources;
-  std::string_view name;        ///< of the operand
+  std::string_view name;       ///< of the operand
   ReadTimes* times = nullptr;  ///< never null within a reader
 
   Scalar scalar() const { return options.format ? options.format->scalar : options.scalar; }

@@ -71,8 +71,8 @@ Expected<std::size_t> InputFile::read(char* to, std::size_t bytes) {
 Expected<std::size_t> InputFile::read_at(char* to, std::size_t bytes, std::uint64_t offset) const {
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t got = ::pread(descriptor_, to + done, std::min(bytes - done, largest_read),
-                                static_cast<off_t>(offset + done));
+    const ssize_t got =
+        ::pread(descriptor_, to + done, std::min(bytes - done, largest_read), static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_failure(path_, errno);
     if (got == 0) break;

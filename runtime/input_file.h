@@ -9,7 +9,8 @@
 
 namespace weft {
 
-/// A file opened for reading. Move only; closed on destruction. `read` belongs to one thread at a time, `read_at` to any.
+/// A file opened for reading. Move only; closed on destruction. `read` belongs to one thread at a time, `read_at` to
+/// any.
 class InputFile {
  public:
   /// Input error if the file is missing, unreadable or a directory.

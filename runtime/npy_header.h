@@ -12,8 +12,8 @@ namespace weft {
 
 /// What the elements of the file are.
 struct NpyHeader {
-  char kind = 'f';          ///< f real, i signed, u unsigned, b bool
-  unsigned bytes = 8;       ///< of one element
+  char kind = 'f';     ///< f real, i signed, u unsigned, b bool
+  unsigned bytes = 8;  ///< of one element
   bool big_endian = false;
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;

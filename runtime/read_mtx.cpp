@@ -25,7 +25,7 @@ struct Header {
   EntryRules::Symmetry symmetry = EntryRules::Symmetry::general;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
-  std::uint64_t lines = 0;       ///< entries the file must have
+  std::uint64_t lines = 0;      ///< entries the file must have
   std::uint64_t size_line = 0;  ///< number of the line that says so
 };
 
@@ -84,7 +84,8 @@ Expected<Header> read_banner(TextReader& reader, std::string_view line) {
   } else if (words[4] == "skew-symmetric") {
     header.symmetry = EntryRules::Symmetry::skew_symmetric;
   } else if (words[4] != "general") {
-    return reader.error_at(1, "the symmetry is '" + words[4] + "', expected 'general', 'symmetric' or 'skew-symmetric'");
+    return reader.error_at(1,
+                           "the symmetry is '" + words[4] + "', expected 'general', 'symmetric' or 'skew-symmetric'");
   }
   if (header.values == EntryRules::Values::none && header.dense) {
     return reader.error_at(1, "a pattern has no values and cannot be an array");
@@ -145,8 +146,8 @@ Expected<Header> read_header(TextReader& reader) {
     }
   }
   if (header->symmetry != EntryRules::Symmetry::general && header->rows != header->columns) {
-    return reader.error_at(header->size_line, fmt::format("a symmetric matrix is square, not {} x {}", header->rows,
-                                                          header->columns));
+    return reader.error_at(header->size_line,
+                           fmt::format("a symmetric matrix is square, not {} x {}", header->rows, header->columns));
   }
   if (header->dense) {
     const std::optional<std::uint64_t> count = array_count(*header);
@@ -158,8 +159,7 @@ Expected<Header> read_header(TextReader& reader) {
 
 /// The number of the line that holds an entry, counted from 0: reads the file again, which only errors do.
 Expected<std::uint64_t> find_line(const FileRequest& request, std::uint64_t size_line, std::uint64_t entry) {
-  Expected<TextReader> reader =
-      TextReader::open(request.path, request.compression, request.resources, request.name);
+  Expected<TextReader> reader = TextReader::open(request.path, request.compression, request.resources, request.name);
   if (!reader) return std::unexpected(reader.error());
   for (;;) {
     Expected<std::optional<std::string_view>> line = reader->line();
@@ -232,8 +232,7 @@ Expected<Tensor> make_array(const Header& header, Coordinates packed, const File
 
 Expected<Tensor> read_mtx(const FileRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
-  Expected<TextReader> opened =
-      TextReader::open(request.path, request.compression, request.resources, request.name);
+  Expected<TextReader> opened = TextReader::open(request.path, request.compression, request.resources, request.name);
   if (!opened) return std::unexpected(opened.error());
   TextReader& reader = *opened;
   Expected<Header> header = read_header(reader);
@@ -246,9 +245,9 @@ Expected<Tensor> read_mtx(const FileRequest& request) {
   if (const auto& shape = request.options.shape; shape && *shape != extents) {
     const bool larger = shape->size() == 2 && (*shape)[0] >= extents[0] && (*shape)[1] >= extents[1];
     if (!larger || header->dense) {
-      return reader.error_at(header->size_line,
-                             fmt::format("a matrix of {} x {}, which the shape given for it contradicts", extents[0],
-                                         extents[1]));
+      return reader.error_at(
+          header->size_line,
+          fmt::format("a matrix of {} x {}, which the shape given for it contradicts", extents[0], extents[1]));
     }
   }
   EntryRules rules;

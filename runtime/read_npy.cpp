@@ -41,7 +41,8 @@ struct Half {
     const int fraction = bits & 1023;
     const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
     if (exponent == 31) {
-      return sign * (fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN());
+      return sign *
+             (fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN());
     }
     if (exponent == 0) return sign * std::ldexp(fraction, -24);
     return sign * std::ldexp(fraction + 1024, exponent - 25);
@@ -159,8 +160,7 @@ Expected<void> read_values(const InputFile& file, const Preamble& preamble, std:
     const std::uint64_t size = std::min(chunk_elements, count - begin);
     T* const target = values.data() + begin;
     char* const bytes = as_stored ? reinterpret_cast<char*>(target) : static_cast<char*>(scratch[slot].data());
-    Expected<std::size_t> got =
-        file.read_at(bytes, size * header.bytes, preamble.data_begin + begin * header.bytes);
+    Expected<std::size_t> got = file.read_at(bytes, size * header.bytes, preamble.data_begin + begin * header.bytes);
     std::optional<std::uint64_t> bad;
     if (got && *got == size * header.bytes && !as_stored) {
       bad = decode(header, reinterpret_cast<const unsigned char*>(bytes), size, target);
@@ -219,14 +219,12 @@ Expected<Tensor> read_npy(const FileRequest& request) {
   Expected<Buffer> values = Buffer::allocate(*count * scalar_bytes(tensor.format.scalar), request.resources.memory,
                                              "operand " + std::string(request.name));
   if (!values) return std::unexpected(values.error());
-  const Expected<void> done =
-      tensor.format.scalar == Scalar::f64
-          ? read_values(*file, *preamble, *count, values->as<double>(), request)
-          : read_values(*file, *preamble, *count, values->as<float>(), request);
+  const Expected<void> done = tensor.format.scalar == Scalar::f64
+                                  ? read_values(*file, *preamble, *count, values->as<double>(), request)
+                                  : read_values(*file, *preamble, *count, values->as<float>(), request);
   if (!done) return std::unexpected(done.error());
   tensor.values = std::move(*values);
-  request.times->parse =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  request.times->parse = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return tensor;
 }
 

@@ -77,8 +77,7 @@ Expected<Tensor> build_requested(Coordinates coordinates, const FileRequest& req
 
 Expected<Tensor> read_tns(const FileRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
-  Expected<TextReader> opened =
-      TextReader::open(request.path, request.compression, request.resources, request.name);
+  Expected<TextReader> opened = TextReader::open(request.path, request.compression, request.resources, request.name);
   if (!opened) return std::unexpected(opened.error());
   TextReader& reader = *opened;
   Expected<Header> header = read_header(reader);
@@ -108,8 +107,8 @@ Expected<Tensor> read_tns(const FileRequest& request) {
                                                    rules.order, rules.order + 1, request.options.format->order()));
   }
   if (rules.order > largest_order) {
-    return unsupported(fmt::format("{}:{}: entries of order {}; weft handles orders up to {}", request.path,
-                                   first_line, rules.order, largest_order));
+    return unsupported(fmt::format("{}:{}: entries of order {}; weft handles orders up to {}", request.path, first_line,
+                                   rules.order, largest_order));
   }
   if (shape) {
     rules.extents = *shape;

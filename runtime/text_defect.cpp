@@ -30,8 +30,8 @@ std::string range_defect(std::uint64_t coordinate, std::size_t mode, const Entry
 
 std::string triangle_defect(std::uint64_t row, std::uint64_t column, const EntryRules& rules) {
   if (row == column) {
-    return fmt::format("entry ({}, {}) on the diagonal of a skew-symmetric matrix, which is zero by definition", row + 1,
-                       column + 1);
+    return fmt::format("entry ({}, {}) on the diagonal of a skew-symmetric matrix, which is zero by definition",
+                       row + 1, column + 1);
   }
   const bool skew = rules.symmetry == EntryRules::Symmetry::skew_symmetric;
   return fmt::format("entry ({}, {}) above the diagonal: a {} file holds the lower triangle only", row + 1, column + 1,
@@ -74,8 +74,7 @@ std::string entry_defect(std::string_view line, const EntryRules& rules) {
     double real = 0;
     float single = 0;
     const char* const end = at + text.size();
-    const NumberDefect defect =
-        rules.scalar == Scalar::f64 ? scan_real(at, end, real) : scan_real(at, end, single);
+    const NumberDefect defect = rules.scalar == Scalar::f64 ? scan_real(at, end, real) : scan_real(at, end, single);
     if (fields.size() != expected) break;
     if (defect == NumberDefect::overflow && *at == '\n') {
       return fmt::format("the value {} overflows {}", quoted(fields[n]), name(rules.scalar));

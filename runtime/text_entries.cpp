@@ -246,9 +246,8 @@ Expected<ParsedEntries> parse_entries(TextReader& reader, const EntryRules& rule
   std::vector<Scratch> scratch(resources.threads.count());
   std::mutex mutex;  // guards entries
   const BlockParser parser = [&](std::size_t number, std::string_view text, unsigned slot) {
-    BlockResult result = rules.scalar == Scalar::f64
-                             ? parse_block<double>(text, rules, scratch[slot], resources.memory)
-                             : parse_block<float>(text, rules, scratch[slot], resources.memory);
+    BlockResult result = rules.scalar == Scalar::f64 ? parse_block<double>(text, rules, scratch[slot], resources.memory)
+                                                     : parse_block<float>(text, rules, scratch[slot], resources.memory);
     const std::lock_guard lock(mutex);
     if (entries.blocks.size() <= number) entries.blocks.resize(number + 1);
     entries.blocks[number] = std::move(result.block);

@@ -13,7 +13,7 @@ namespace weft {
 
 /// What the lines look like.
 struct EntryRules {
-  enum class Values { real, integer, none };          ///< none: every entry is 1
+  enum class Values { real, integer, none };                   ///< none: every entry is 1
   enum class Symmetry { general, symmetric, skew_symmetric };  ///< all but general: order 2, lower triangle given
 
   std::size_t order = 0;
@@ -32,7 +32,7 @@ struct ParsedEntries {
     std::uint64_t count = 0;  ///< stored entries with their mirror images
     bool wide = false;        ///< coordinates of 64 bits, else 32
   };
-  std::vector<Block> blocks;            ///< in file order
+  std::vector<Block> blocks;           ///< in file order
   std::uint64_t lines = 0;             ///< lines that hold an entry
   std::vector<std::uint64_t> extents;  ///< largest coordinate + 1 per mode; 0 without entries
   std::uint64_t count() const;         ///< entries with their mirror images

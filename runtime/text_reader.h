@@ -72,8 +72,8 @@ class TextReader {
   ByteSource source_;
   Resources resources_;
   std::string subject_;
-  Buffer header_;              ///< where line() takes its lines
-  std::string_view rest_;      ///< of header_, not yet given
+  Buffer header_;               ///< where line() takes its lines
+  std::string_view rest_;       ///< of header_, not yet given
   std::string_view last_line_;  ///< with its line end
   std::string header_defect_;
   std::string carry_;  ///< begin of a line that the last piece did not end

@@ -28,8 +28,7 @@ Expected<void> write_npy(const Tensor& tensor, const std::string& path, const Re
   if (!file) return std::unexpected(file.error());
   Tensor dense = tensor;
   if (!stored_in_c_order(tensor)) {
-    Expected<Tensor> converted =
-        convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
+    Expected<Tensor> converted = convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
     if (!converted) return std::unexpected(converted.error());
     dense = std::move(*converted);
   }

@@ -85,9 +85,8 @@ class BlockWriter {
 
  private:
   void work() {
-    Expected<Buffer> text =
-        Buffer::allocate(std::min(entries_per_block, lines_.coordinates.count) * lines_.longest(), resources_.memory,
-                         "text to write to " + path_);
+    Expected<Buffer> text = Buffer::allocate(std::min(entries_per_block, lines_.coordinates.count) * lines_.longest(),
+                                             resources_.memory, "text to write to " + path_);
     if (!text) return stop(text.error());
     char* const begin = static_cast<char*>(text->data());
     for (;;) {
@@ -102,9 +101,8 @@ class BlockWriter {
       }
       const std::uint64_t first = block * entries_per_block;
       const std::uint64_t last = std::min(first + entries_per_block, lines_.coordinates.count);
-      const char* const end = lines_.coordinates.scalar == Scalar::f64
-                                  ? print_lines<double>(begin, lines_, first, last)
-                                  : print_lines<float>(begin, lines_, first, last);
+      const char* const end = lines_.coordinates.scalar == Scalar::f64 ? print_lines<double>(begin, lines_, first, last)
+                                                                       : print_lines<float>(begin, lines_, first, last);
       std::string_view bytes(begin, static_cast<std::size_t>(end - begin));
       std::string member;
       if (compression_ == Compression::gzip) {
@@ -241,9 +239,8 @@ Expected<void> write_mtx(const Tensor& tensor, const std::string& path, Compress
   Expected<Coordinates> sorted = sorted_entries(tensor, resources, name);
   if (!sorted) return std::unexpected(sorted.error());
   const bool vector = tensor.order() == 1;
-  const std::string header =
-      fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", sorted->extents[0],
-                  vector ? 1 : sorted->extents[1], sorted->count);
+  const std::string header = fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n",
+                                         sorted->extents[0], vector ? 1 : sorted->extents[1], sorted->count);
   return write_lines({*sorted, vector}, header, path, compression, resources);
 }
 

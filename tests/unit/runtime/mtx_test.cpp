@@ -37,8 +37,7 @@ TEST_CASE("mtx: every header of coordinate files") {
       {banner("coordinate real symmetric") + "3 3 2\n2 1 2\n2 1 3\n", {{{0, 1}, 5}, {{1, 0}, 5}}},
       {banner("coordinate real general") + "3 4 0\n", {}},
       {banner("coordinate real general") + "0 0 0\n", {}},
-      {banner("coordinate real general") + "% no line end\n5000000000 4 1\n4999999999 4 2",
-       {{{4999999998, 3}, 2}}},
+      {banner("coordinate real general") + "% no line end\n5000000000 4 1\n4999999999 4 2", {{{4999999998, 3}, 2}}},
       {banner("coordinate real symmetric") + "5000000000 5000000000 1\n4999999999 4 2",
        {{{4999999998, 3}, 2}, {{3, 4999999998}, 2}}},
   };

@@ -121,12 +121,14 @@ TEST_CASE("npy: storage orders, versions, orders of tensors, forms of the header
       "{\"descr\": \"<f8\", \"shape\": (2, 3,), \"fortran_order\": False}",
       "{ 'descr' : '=f8' ,\n 'fortran_order' : False , 'shape' : ( 2 , 3 ) }",
   };
-  for (const char* form : forms) CHECK(read(directory.write("a.npy", npy(form, bytes_of(data)))).extents == Extents{2, 3});
+  for (const char* form : forms)
+    CHECK(read(directory.write("a.npy", npy(form, bytes_of(data)))).extents == Extents{2, 3});
 }
 
 TEST_CASE("npy: requested formats and scalars") {
   const TemporaryDirectory directory;
-  const std::string path = directory.write("a.npy", npy(dictionary("<f8", "(2, 3)"), bytes_of<double>({0, 1, 0, 0, 0.1, 0})));
+  const std::string path =
+      directory.write("a.npy", npy(dictionary("<f8", "(2, 3)"), bytes_of<double>({0, 1, 0, 0, 0.1, 0})));
   const Tensor sparse = read(path, with_format("ss:1,0:f32"));
   CHECK(sparse.format.text() == "ss:1,0");
   CHECK(stored(sparse) == Entries{{{0, 1}, 1}, {{1, 1}, double{0.1f}}});
@@ -137,8 +139,8 @@ TEST_CASE("npy: requested formats and scalars") {
   const auto message = [&](const ReadOptions& options) { return read_failure(path, options).message; };
   CHECK(message(with_shape({3, 2})).find("the shape in the file (2x3) contradicts") != std::string::npos);
   CHECK(message(with_format("sss")).find("order 2, but the format has 3 levels") != std::string::npos);
-  const Error overflow =
-      read_failure(directory.write("a.npy", npy(dictionary("<f8", "(3,)"), bytes_of<double>({INFINITY, 1e39, 1e40}))), single);
+  const Error overflow = read_failure(
+      directory.write("a.npy", npy(dictionary("<f8", "(3,)"), bytes_of<double>({INFINITY, 1e39, 1e40}))), single);
   CHECK(overflow.kind == ErrorKind::input);
   CHECK(overflow.message.find("element 1 (from 0, as stored) overflows f32") != std::string::npos);
 }
@@ -220,7 +222,11 @@ TEST_CASE("npy: the preamble parses back and is padded as numpy pads it") {
   for (const Extents& shape : shapes) {
     const std::string preamble = npy_preamble({'f', 4, false, false, shape});
     CHECK(preamble.size() % 64 == 0);
-    const std::string text = preamble + std::string(shape.empty() ? 4 : shape.size() == 1 ? 20 : shape.size() == 2 ? 24 : 4, '\0');
+    const std::string text = preamble + std::string(shape.empty()       ? 4
+                                                    : shape.size() == 1 ? 20
+                                                    : shape.size() == 2 ? 24
+                                                                        : 4,
+                                                    '\0');
     CHECK(read(directory.write("a.npy", text)).extents == shape);
   }
 }

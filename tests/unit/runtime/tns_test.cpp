@@ -17,7 +17,8 @@ TEST_CASE("tns: entries, comments, blank lines, blanks and line ends") {
       "# a comment\n\n1 2 3 3.5\n   # another\n2 1 1 -2\n\n2 5 4 7",
       "1\t2 \t 3  3.5\t\n  2 1 1 -2\n2 5 4 7.0e0\n\n\n",
       "1 2 3 3.5\r\n\r\n2 1 1 -2\r\n# comment\r\n2 5 4 +7\r\n",
-      "\xEF\xBB\xBF" "1 2 3 3.5\n2 1 1 -2\n2 5 4 7\n",
+      "\xEF\xBB\xBF"
+      "1 2 3 3.5\n2 1 1 -2\n2 5 4 7\n",
       "2 5 4 7\n2 1 1 -2\n0001 02 3 35e-1\n",
       "#\n#\n# shape:\n1 2 3 3.5\n2 1 1 -2.\n2 5 4 7\n#",
   };
@@ -205,7 +206,8 @@ TEST_CASE("tns: damaged compressed data") {
     check_input_error(directory.write(name, ""), 1, "the file is empty");
     check_input_error(directory.write(name, "1 1\n2 3\n"), 1, gz ? "damaged gzip data" : "damaged zstd data");
     std::string damaged = whole;
-    for (std::size_t n = 0; n != 40; ++n) damaged[damaged.size() / 2 + n] = static_cast<char>(~damaged[damaged.size() / 2 + n]);
+    for (std::size_t n = 0; n != 40; ++n)
+      damaged[damaged.size() / 2 + n] = static_cast<char>(~damaged[damaged.size() / 2 + n]);
     CHECK(read_failure(directory.write(name, damaged)).kind == ErrorKind::input);
     check_input_error(directory.write(name, whole + "trailing garbage"), 100001, "damaged");
   }
@@ -242,9 +244,8 @@ TEST_CASE("tns: memory is charged and limited, cancellation and progress are hea
 
 TEST_CASE("tns: a line longer than a block") {
   const TemporaryDirectory directory;
-  const std::string path = directory.write("a.tns", "#" + std::string(1000000, 'x') + "\n1" +
-                                                        std::string(700000, ' ') + "2 3\n2 2 " +
-                                                        std::string(500000, '0') + "4\n");
+  const std::string path = directory.write("a.tns", "#" + std::string(1000000, 'x') + "\n1" + std::string(700000, ' ') +
+                                                        "2 3\n2 2 " + std::string(500000, '0') + "4\n");
   CHECK(stored(read(path)) == Entries{{{0, 1}, 3}, {{1, 1}, 4}});
   std::filesystem::resize_file(directory.write("long.tns", "1 1\n"), 70 << 20);
   check_input_error(directory.path("long.tns"), 2, "more than 64 MiB");

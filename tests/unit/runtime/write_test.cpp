@@ -105,8 +105,9 @@ TEST_CASE("write tns: the shape survives trailing empty slices and no entries at
 TEST_CASE("write tns: numbers at the edge come back unchanged") {
   const TemporaryDirectory directory;
   using Limits = std::numeric_limits<double>;
-  const double numbers[] = {-0.0, Limits::max(), Limits::min(), Limits::denorm_min(), -INFINITY, INFINITY, 1e15, 1e15 - 1,
-                            999999999999999.9, 123456789012345680.0, 1.0 / 3, 5e-324, -1e17, 4503599627370497.5};
+  const double numbers[] = {-0.0,     Limits::max(), Limits::min(), Limits::denorm_min(), -INFINITY,
+                            INFINITY, 1e15,          1e15 - 1,      999999999999999.9,    123456789012345680.0,
+                            1.0 / 3,  5e-324,        -1e17,         4503599627370497.5};
   for (const double number : numbers) {
     written(directory, tensor_of({1}, {{{0}, number}}, "s"), "a.tns");
     const double back = stored(read(directory.path("a.tns"))).at({0});
@@ -145,7 +146,8 @@ TEST_CASE("write mtx: matrices and vectors") {
   }
   const Error error = write_failure(tensor_of({2, 2, 2}, {}, "sss"), directory.path("b.mtx"));
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.message.find("b.mtx: A has order 3, a Matrix Market file holds a matrix or a vector") != std::string::npos);
+  CHECK(error.message.find("b.mtx: A has order 3, a Matrix Market file holds a matrix or a vector") !=
+        std::string::npos);
   CHECK(write_failure(tensor_of({}, {}, ""), directory.path("b.mtx")).kind == ErrorKind::input);
 }
 
