@@ -1,0 +1,61 @@
+// weft-bench: the table of measurements, and a few single figures.
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/record.h"
+#include "bench/single_figures.h"
+#include "bench/suite.h"
+
+namespace {
+
+int print_comparison(const std::string& old_path, const std::string& new_path, double fail_above) {
+  const auto comparison = weft::bench::compare(old_path, new_path);
+  if (!comparison) {
+    fmt::print(stderr, "error: {}\n", comparison.error().message);
+    return 2;
+  }
+  fmt::print("{}", comparison->text);
+  return fail_above > 0 && comparison->worst > fail_above ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures weft side by side with hand-written kernels; results are verified first.", "weft-bench");
+  app.require_subcommand(0, 1);
+
+  weft::bench::SuiteOptions suite;
+  app.add_option("--filter", suite.filters, "only problems whose name contains one of these texts");
+  app.add_option("--threads", suite.threads, "numbers of threads, default 1,2")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--data", suite.data, "directory with real tensors (NAME.tns.zst)")->check(CLI::ExistingDirectory);
+  app.add_option("--json", suite.json, "write all times to this file");
+  app.add_option("--seconds", suite.seconds, "of measuring per problem and number of threads")->check(CLI::PositiveNumber);
+  app.add_flag("--quick", suite.quick, "synthetic tensors twenty times smaller");
+  app.add_flag("--list", suite.list, "show the problems");
+  app.add_flag("--plans", suite.plans, "print the chosen schedules");
+
+  std::string old_path;
+  std::string new_path;
+  double fail_above = 0;
+  CLI::App* compare = app.add_subcommand("compare", "compare two files written by --json");
+  compare->add_option("OLD", old_path)->required();
+  compare->add_option("NEW", new_path)->required();
+  compare->add_option("--fail-above", fail_above, "exit 1 if a problem takes more than this ratio");
+  std::string file;
+  CLI::App* read = app.add_subcommand("read", "speed of reading a tensor from text");
+  read->add_option("FILE", file)->required()->check(CLI::ExistingFile);
+  CLI::App* wake = app.add_subcommand("wake", "a short kernel after idling, on 1 and 2 threads");
+  CLI::App* startup = app.add_subcommand("startup", "process start to result, cold and from the disk cache");
+  CLI11_PARSE(app, argc, argv);
+
+  if (compare->parsed()) return print_comparison(old_path, new_path, fail_above);
+  if (read->parsed()) return weft::bench::read_speed(file);
+  if (wake->parsed()) return weft::bench::wake();
+  if (startup->parsed())
+    return weft::bench::startup((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft").string());
+  return weft::bench::run_suite(suite);
+}

@@ -1,0 +1,47 @@
+#include "bench/prepared.h"
+
+#include "frontend/parse.h"
+#include "frontend/resolve.h"
+
+namespace weft::bench {
+
+Expected<Prepared> prepare(const std::string& expression, const std::map<std::string, Tensor>& operands,
+                           const Resources& resources) {
+  const auto parsed = parse_expression(expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<OperandShape> shapes;
+  for (const ParsedAccess& factor : parsed->assignments.front().terms.front().factors) {
+    const Tensor& tensor = operands.at(factor.name);
+    shapes.push_back({factor.name, tensor.extents, tensor.format.scalar});
+  }
+  const auto network = resolve(*parsed, shapes);
+  if (!network) return std::unexpected(network.error());
+  EngineOptions engine_options;
+  engine_options.resources = resources;
+  const auto engine = Engine::create(std::move(engine_options));
+  if (!engine) return std::unexpected(engine.error());
+
+  Prepared prepared;
+  std::vector<OperandFacts> facts;
+  prepared.phases.statistics = time_ms([&] {
+    facts = engine->facts(*network, operands, {});
+    for (const OperandFacts& operand : facts)
+      if (!operand.format.all_dense())
+        static_cast<void>(operand.statistics.distinct((ModeSet{1} << operand.format.order()) - 1));
+  });
+  PlanOptions options;
+  options.calls = 1000;
+  Expected<Plan> plan = Plan{};
+  prepared.phases.plan = time_ms([&] { plan = engine->plan(*network, facts, options); });
+  if (!plan) return std::unexpected(plan.error());
+  auto kernel = engine->compile(*network, *plan, facts);
+  if (!kernel) return std::unexpected(kernel.error());
+  prepared.phases.lower = kernel->phases().lower;
+  prepared.phases.generate = kernel->phases().generate;
+  prepared.phases.emit = kernel->phases().emit;
+  prepared.phases.load = kernel->phases().load;
+  prepared.kernel = std::move(*kernel);
+  return prepared;
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,21 @@
+// Prepared: a problem planned and compiled, ready to be bound and run.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "bench/record.h"
+#include "engine/engine.h"
+
+namespace weft::bench {
+
+struct Prepared {
+  Kernel kernel;
+  Phases phases;  ///< without convert, which binding adds
+};
+
+/// Plans for many runs (conversions are amortised over 1000) and compiles without a cache on disk.
+Expected<Prepared> prepare(const std::string& expression, const std::map<std::string, Tensor>& operands,
+                           const Resources& resources);
+
+}  // namespace weft::bench

@@ -1,0 +1,19 @@
+// Figures that are no kernel times: reading text, waking threads, starting the process.
+#pragma once
+
+#include <string>
+
+namespace weft::bench {
+
+/// Reads a file several times on one thread and on all; MB of text per second and core, share of each step. Exit status.
+int read_speed(const std::string& path);
+
+/// A kernel of some 5 ms, run again and again and after 30 ms of sleep, on 1 and 2 threads: a second thread that wakes
+/// late shows as a ratio near 1 in the second line. Exit status.
+int wake();
+
+/// From starting the command to its end on a tiny network: with an empty disk cache, with a filled one. `command` is
+/// the path of weft. Exit status.
+int startup(const std::string& command);
+
+}  // namespace weft::bench
