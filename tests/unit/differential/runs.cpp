@@ -1,0 +1,65 @@
+#include "runs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <set>
+
+namespace weft::test {
+namespace {
+
+// The handler may not allocate: the text lies ready.
+std::array<char, 1 << 16> watched;
+std::size_t watched_bytes = 0;
+
+void hung(int) {
+  constexpr std::string_view message = "no answer in time from\n";
+  const bool written = ::write(2, message.data(), message.size()) > 0 && ::write(2, watched.data(), watched_bytes) > 0;
+  ::_exit(written ? 124 : 125);
+}
+
+std::uint64_t environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+}  // namespace
+
+Runs runs(std::uint64_t count) { return {environment("WEFT_SEED", 1), environment("WEFT_COUNT", count)}; }
+
+Watchdog::Watchdog(std::string_view network, unsigned seconds) {
+  watched_bytes = std::min(network.size(), watched.size() - 1);
+  std::copy_n(network.begin(), watched_bytes, watched.begin());
+  watched[watched_bytes++] = '\n';
+  std::signal(SIGALRM, hung);
+  ::alarm(seconds);
+}
+
+Watchdog::~Watchdog() { ::alarm(0); }
+
+std::string differences(const CoordinateMap& result, const CoordinateMap& expected) {
+  std::set<std::vector<std::uint64_t>> coordinates;
+  for (const auto& entry : result) coordinates.insert(entry.first);
+  for (const auto& entry : expected) coordinates.insert(entry.first);
+  auto value = [](const CoordinateMap& map, const std::vector<std::uint64_t>& at) {
+    const auto place = map.find(at);
+    return place == map.end() ? 0 : place->second;
+  };
+  std::string text;
+  int listed = 0;
+  for (const auto& at : coordinates) {
+    // Written so that NaN differs from everything.
+    if (value(result, at) == value(expected, at)) continue;
+    if (++listed > 4) return text + " …";
+    text += fmt::format("{}R({}) is {} instead of {}", text.empty() ? "" : ", ", fmt::join(at, ","), value(result, at),
+                        value(expected, at));
+  }
+  return text;
+}
+
+}  // namespace weft::test

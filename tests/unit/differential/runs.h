@@ -1,0 +1,46 @@
+// How many random networks a run draws, and what is said when one fails.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "oracle/random_network.h"
+
+namespace weft::test {
+
+/// Environment: WEFT_COUNT networks (default `count`) of the seeds WEFT_SEED, WEFT_SEED + 1, … (default 1).
+struct Runs {
+  std::uint64_t first = 1;
+  std::uint64_t count = 0;
+};
+Runs runs(std::uint64_t count);
+
+/// Sanitized builds are several times slower and draw fewer by default.
+constexpr bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__)
+  return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return true;
+#else
+  return false;
+#endif
+#else
+  return false;
+#endif
+}
+
+/// Ends the process, naming the network, if it is not destroyed within `seconds`: a kernel that hangs fails the test.
+class Watchdog {
+ public:
+  Watchdog(std::string_view network, unsigned seconds);
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog();
+};
+
+/// "R(1,2) is 3 instead of 4, …": the first few differences; empty if the values are equal.
+std::string differences(const CoordinateMap& result, const CoordinateMap& expected);
+
+}  // namespace weft::test
