@@ -1,22 +1,146 @@
 #include "engine/plan/plan.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/memory_demand.h"
+#include "engine/plan/search.h"
+
 namespace weft {
+namespace {
+
+Error too_large(const Cost& cost, std::uint64_t limit) {
+  std::string demands;
+  std::vector<MemoryDemand> sorted = cost.memory;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const MemoryDemand& left, const MemoryDemand& right) { return left.bytes > right.bytes; });
+  for (const MemoryDemand& demand : sorted) {
+    if (demands.empty() || demand.bytes > limit / 20) {
+      demands += fmt::format("{}{} {} bytes", demands.empty() ? "" : ", ", demand.name, demand.bytes);
+    }
+  }
+  const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
+  return Error{ErrorKind::resource,
+               fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}): {}", cost.peak_bytes,
+                           limit, demands,
+                           result ? "request a sparse format for the result, or raise the limit"
+                                  : "raise the memory limit, or contract in another order with --tree")};
+}
+
+std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {
+  const auto split = [&](const Schedule& schedule) {
+    std::vector<std::string> lines;
+    const std::string text = print(schedule, network);
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      lines.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return lines;
+  };
+  const std::vector<std::string> left = split(winner);
+  const std::vector<std::string> right = split(loser);
+  for (std::size_t line = 0; line < std::min(left.size(), right.size()); ++line) {
+    if (left[line] != right[line]) return right[line].substr(right[line].find_first_not_of(' '));
+  }
+  return {};
+}
+
+std::string why_it_lost(const Plan& plan, const Network& network) {
+  const Cost& loser = *plan.runner_up_cost;
+  const std::string what = first_difference(plan.schedule, *plan.runner_up, network);
+  const auto steps = [](const Cost& cost) {
+    double sum = 0;
+    for (const LoopCost& loop : cost.loops) sum += loop.steps;
+    return sum;
+  };
+  const double ratio = plan.cost.ns > 0 ? loser.ns / plan.cost.ns : 1;
+  if (loser.conversion_ns > plan.cost.conversion_ns) {
+    return fmt::format("{:.3g} times the time: its conversions do not pay ({})", ratio, what);
+  }
+  if (steps(loser) > steps(plan.cost)) {
+    return fmt::format("{:.3g} times the time: {:.3g} against {:.3g} loop and merge steps ({})", ratio, steps(loser),
+                       steps(plan.cost), what);
+  }
+  return fmt::format("{:.3g} times the time: it moves data through slower caches or runs less in parallel ({})", ratio,
+                     what);
+}
+
+Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
+                      const PlanOptions& options, std::string producer) {
+  const std::uint64_t limit = usable_memory(options);
+  // What does not need an intermediate or a conversion is always there to fall back on.
+  const Schedule plain = baseline(network, operands, options);
+  const bool baseline_legal = check(plain, network, operands, options).has_value();
+  if (baseline_legal) {
+    Candidate fallback{plain, cost(plain, network, operands, options)};
+    const auto place = std::upper_bound(found.candidates.begin(), found.candidates.end(), fallback,
+                                        [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
+    found.candidates.insert(place, std::move(fallback));
+  }
+  if (found.candidates.empty()) {
+    if (auto legal = check(plain, network, operands, options); !legal) return std::unexpected(legal.error());
+  }
+  const std::size_t all = found.candidates.size();
+  for (Candidate& candidate : found.candidates) {
+    if (candidate.cost.peak_bytes <= limit) continue;
+    // Private copies go first: the same loops on one thread.
+    Schedule serial = candidate.schedule;
+    std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
+    if (serial == candidate.schedule) continue;
+    candidate = {serial, cost(serial, network, operands, options)};
+  }
+  const auto smallest = std::min_element(
+      found.candidates.begin(), found.candidates.end(),
+      [](const Candidate& left, const Candidate& right) { return left.cost.peak_bytes < right.cost.peak_bytes; });
+  if (smallest->cost.peak_bytes > limit) return std::unexpected(too_large(smallest->cost, limit));
+  std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.peak_bytes > limit; });
+  std::stable_sort(found.candidates.begin(), found.candidates.end(),
+                   [](const Candidate& left, const Candidate& right) { return left.cost.ns < right.cost.ns; });
+  Plan plan;
+  plan.schedule = found.candidates.front().schedule;
+  plan.cost = found.candidates.front().cost;
+  plan.producer = plan.schedule == plain ? "baseline" : std::move(producer);
+  plan.candidates = found.tried + 1;
+  const bool unlimited = found.candidates.size() == all;
+  plan.optimal = !found.all_layouts || !unlimited ? "false" : found.all_trees ? "all" : "tree";
+  for (std::size_t number = 1; number < found.candidates.size(); ++number) {
+    if (found.candidates[number].schedule == plan.schedule) continue;
+    plan.runner_up = found.candidates[number].schedule;
+    plan.runner_up_cost = found.candidates[number].cost;
+    plan.why = why_it_lost(plan, network);
+    break;
+  }
+  return plan;
+}
+
+}  // namespace
 
 Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                           const PlanOptions& options) {
   if (auto legal = check(schedule, network, operands, options); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = schedule;
+  plan.cost = cost(schedule, network, operands, options);
   plan.producer = "user";
   plan.optimal = "false";
   plan.candidates = 1;
+  if (plan.cost.peak_bytes > usable_memory(options)) {
+    return std::unexpected(too_large(plan.cost, usable_memory(options)));
+  }
   return plan;
 }
 
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  auto given = plan_given(baseline(network, operands, options), network, operands, options);
-  if (given) given->producer = "baseline";
-  return given;
+  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
+  return choose(search_schedules(network, operands, options, true), network, operands, options, "dp");
+}
+
+Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options) {
+  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
+  return choose(search_schedules(network, operands, options, false), network, operands, options, "dp");
 }
 
 }  // namespace weft

@@ -1,0 +1,148 @@
+#include "engine/plan/access_model.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/plan/binding.h"
+
+namespace weft {
+namespace {
+
+// A dense level costs room for every combination of coordinates, and visits the empty ones where it drives; it turns
+// every search into a lookup. Up to four combinations per stored one that is a bargain once the tensor is converted.
+constexpr double dense_room = 4;
+constexpr double most_dense_positions = 1u << 28;
+
+}  // namespace
+
+AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, const Network& network,
+                         const std::vector<OperandFacts>& operands)
+    : format_(tensor.format), mode_index_(access.indices), free_(free), converted_(tensor.converted) {
+  intermediate_ = tensor.role == TensorRole::intermediate;
+  scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
+  indices_ = index_set(access.indices);
+  for (const Index& index : network.indices) extent_of_index_.push_back(static_cast<double>(index.extent));
+  for (const IndexId index : access.indices) mode_extent_.push_back(extent_of_index_[index]);
+  for (const std::uint32_t mode : format_.mode_order) level_index_.push_back(access.indices[mode]);
+  sparse_ = tensor.role == TensorRole::operand && has_sparse_level(format_);
+  const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
+  if (sparse_) statistics_ = &facts->statistics;
+
+  positions_by_level_.push_back(1);
+  density_by_level_.push_back(1);
+  ModeSet modes = 0;
+  double combinations = 1;
+  for (std::size_t level = 0; level < format_.order(); ++level) {
+    const double extent = mode_extent_[format_.mode_order[level]];
+    modes |= ModeSet{1} << format_.mode_order[level];
+    combinations *= extent;
+    const bool dense = !sparse_ || !is_sparse(format_.levels[level].kind);
+    const double positions = free_ ? 0 : dense ? positions_by_level_.back() * extent : statistics_->distinct(modes);
+    positions_by_level_.push_back(positions);
+    density_by_level_.push_back(combinations > 0 ? positions / combinations : 0);
+  }
+  if (free_) {
+    positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
+    positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
+  }
+  // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
+  const bool stored = facts != nullptr && !tensor.converted && !free_;
+  bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
+}
+
+BoundState AccessModel::bound(IndexSet indices) const {
+  BoundState state = 0;
+  if (free_) {
+    for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
+      if (contains(indices, mode_index_[mode])) state |= BoundState{1} << mode;
+    }
+    return state;
+  }
+  while (state < level_index_.size() && contains(indices, level_index_[state])) ++state;
+  return state;
+}
+
+double AccessModel::product_of_extents(BoundState modes) const {
+  double product = 1;
+  for (; modes != 0; modes &= modes - 1) product *= mode_extent_[static_cast<std::size_t>(std::countr_zero(modes))];
+  return product;
+}
+
+// d(U) <= d(V) * extents of U - V, so every subset of a dense set of modes is dense too: whether a leading level is
+// dense depends on the set of modes bound with it, and not on their order. The last level stays sparse, for stored
+// zeros are not absent entries.
+double AccessModel::free_positions(BoundState modes) const {
+  double& known = positions_by_modes_[modes];
+  if (known >= 0) return known;
+  const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
+  const double room = product_of_extents(modes);
+  const bool last = modes + 1 == BoundState{1} << mode_index_.size();
+  known = !last && room <= most_dense_positions && room <= dense_room * distinct ? room : distinct;
+  return known;
+}
+
+bool AccessModel::dense_in_free(BoundState modes) const {
+  const bool last = modes + 1 == BoundState{1} << mode_index_.size();
+  return !last && free_positions(modes) == product_of_extents(modes);
+}
+
+double AccessModel::positions(BoundState state) const {
+  return free_ ? free_positions(state) : positions_by_level_[state];
+}
+
+double AccessModel::density(BoundState state) const {
+  if (!sparse_) return 1;
+  if (!free_) return density_by_level_[state];
+  const double room = product_of_extents(state);
+  return room > 0 ? free_positions(state) / room : 0;
+}
+
+std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
+  std::vector<LevelStep> found;
+  const auto ratio = [&](BoundState below, BoundState above) {
+    const double parents = positions(above);
+    return parents > 0 ? positions(below) / parents : 0;
+  };
+  if (!free_) {
+    for (BoundState level = from; level < to; ++level) {
+      const bool sparse = sparse_ && is_sparse(format_.levels[level].kind);
+      found.push_back({ratio(level + 1, level), sparse, level == from});
+    }
+    return found;
+  }
+  BoundState state = from;
+  for (BoundState added = to & ~from; added != 0; added &= added - 1) {
+    const BoundState next = state | (added & (~added + 1));
+    found.push_back({ratio(next, state), !dense_in_free(next), state == from});
+    state = next;
+  }
+  return found;
+}
+
+bool AccessModel::is_sparse_at(BoundState state) const {
+  if (!sparse_ || state == 0) return false;
+  return free_ ? !dense_in_free(state) : is_sparse(format_.levels[state - 1].kind);
+}
+
+double AccessModel::largest_share(IndexId root) const {
+  if (free_ || converted_ || !sparse_ || level_index_.size() < 2 || level_index_[0] != root) return 0;
+  const double below = positions_by_level_[2];
+  return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
+}
+
+Format AccessModel::realized(const std::vector<IndexId>& loops) const {
+  Format format = sparse_format(mode_index_.size(), format_.scalar);
+  format.mode_order.clear();
+  BoundState modes = 0;
+  for (const IndexId index : loops) {
+    for (std::uint32_t mode = 0; mode < mode_index_.size(); ++mode) {
+      if (mode_index_[mode] != index) continue;
+      modes |= BoundState{1} << mode;
+      if (dense_in_free(modes)) format.levels[format.mode_order.size()].kind = LevelKind::dense;
+      format.mode_order.push_back(mode);
+    }
+  }
+  return format;
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// What the cost model knows of one access: how many positions are reached when a set of indices is bound.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/plan/statements.h"
+
+namespace weft {
+
+/// How far the levels of an access are bound: the number of bound levels of a layout that is given, the set of bound
+/// modes of one that is still free. Both depend on the SET of bound indices only, not on their order (planning.md).
+using BoundState = std::uint32_t;
+
+/// A level that becomes bound: its mean fiber length where it filters, whether it is sparse, whether it may drive.
+struct LevelStep {
+  double length = 1;
+  bool sparse = false;
+  bool direct = false;
+};
+
+class AccessModel {
+ public:
+  /// A layout is free if the operand may be converted to whatever order the loops take. At most 12 modes may be free.
+  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, const Network& network,
+              const std::vector<OperandFacts>& operands);
+
+  BoundState bound(IndexSet indices) const;
+  /// Positions reached: distinct coordinates of the bound modes; extents multiply for dense levels.
+  double positions(BoundState state) const;
+  /// Share of all combinations of the bound indices that have a position: what the access lets through.
+  double density(BoundState state) const;
+  /// The levels bound between two states, in the order in which they are bound; the first one may drive.
+  std::vector<LevelStep> steps(BoundState from, BoundState to) const;
+
+  /// Whether the deepest bound level is sparse, so that the fibers below its positions are not empty.
+  bool is_sparse_at(BoundState state) const;
+
+  IndexSet indices() const { return indices_; }
+  bool sparse() const { return sparse_; }
+  bool is_free() const { return free_; }
+  double bytes() const { return bytes_; }
+  double entries() const { return positions_by_level_.back(); }
+  double scalar_bytes() const { return scalar_bytes_; }
+  /// Whether neighbours in the index are adjacent in memory. The layout of an intermediate follows its loops, so that
+  /// any of its indices will do.
+  bool contiguous_in(IndexId index) const {
+    if (intermediate_) return contains(indices_, index);
+    return !level_index_.empty() && level_index_.back() == index;
+  }
+  double extent(IndexId index) const { return extent_of_index_[index]; }
+  /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
+  double largest_share(IndexId root) const;
+
+  /// The layout that the order of the loops gives a free access.
+  Format realized(const std::vector<IndexId>& loops) const;
+
+ private:
+  double free_positions(BoundState modes) const;
+  bool dense_in_free(BoundState modes) const;
+  double product_of_extents(BoundState modes) const;
+
+  const Statistics* statistics_ = nullptr;  // of operands; outlives the model
+  Format format_;
+  std::vector<IndexId> mode_index_;
+  std::vector<IndexId> level_index_;
+  std::vector<double> mode_extent_;
+  std::vector<double> extent_of_index_;
+  std::vector<double> positions_by_level_;          // levels bound: 0 … order
+  std::vector<double> density_by_level_;
+  mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
+  IndexSet indices_ = 0;
+  bool sparse_ = false;
+  bool free_ = false;
+  bool converted_ = false;
+  bool intermediate_ = false;
+  double bytes_ = 0;
+  double scalar_bytes_ = 8;
+};
+
+}  // namespace weft

@@ -1,0 +1,111 @@
+#include <algorithm>
+
+#include "engine/plan/cost_model.h"
+#include "engine/plan/memory_demand.h"
+
+namespace weft {
+namespace {
+
+// Adds up the model's figures along the loops of a schedule, with the decisions that the schedule made.
+class CostSum {
+ public:
+  CostSum(const Schedule& schedule, const Network& network, const CostModel& model)
+      : schedule_(schedule), network_(network), model_(model) {}
+
+  Cost sum() {
+    const std::size_t last = schedule_.statements.size() - 1;
+    std::size_t root = 0;
+    for (std::size_t first = 0; first <= last;) {
+      const StatementRange nest{first, last_sharer(first, last, 0)};
+      const std::vector<IndexId>& loops = schedule_.statements[first].loops;
+      const RootReduction reduction = schedule_.roots[root++];
+      if (loops.empty()) {
+        cost_.ns += model_.scalar_body(first);
+      } else {
+        const Nest work = loop(nest, 0, 1);
+        cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
+      }
+      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last);
+      first = nest.last + 1;
+    }
+    return std::move(cost_);
+  }
+
+ private:
+  struct Nest {
+    double iterations = 0;  // per entry, as the time
+    double ns = 0;
+  };
+
+  std::size_t last_sharer(std::size_t first, std::size_t last, std::size_t loop) const {
+    while (first < last && schedule_.statements[first + 1].fused > loop) ++first;
+    return first;
+  }
+
+  IndexSet bound_at(std::size_t statement, std::size_t depth) const {
+    const std::vector<IndexId>& loops = schedule_.statements[statement].loops;
+    return index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(std::min(depth, loops.size()))});
+  }
+
+  LoopDecision decision(std::size_t statement, std::size_t depth) const {
+    const ScheduledStatement& scheduled = schedule_.statements[statement];
+    LoopDecision decision;
+    decision.vector = scheduled.vector && depth + 1 == scheduled.loops.size();
+    for (const Intersection& meeting : scheduled.intersections) {
+      if (meeting.index == scheduled.loops[depth]) decision.parts = meeting.parts;
+    }
+    return decision;
+  }
+
+  // The loop at `depth` that a range of statements shares; entered so many times during the run.
+  Nest loop(StatementRange range, std::size_t depth, double entered) {
+    const IndexId index = schedule_.statements[range.first].loops[depth];
+    const LoopDecision given = decision(range.first, depth);
+    const LoopEstimate estimate = model_.loop(bound_at(range.first, depth), index, range, &given);
+    cost_.flops += entered * estimate.flops;
+    cost_.loops.push_back({network_.indices[index].name, static_cast<std::uint32_t>(depth),
+                           static_cast<std::uint32_t>(range.first), entered * estimate.iterations,
+                           entered * estimate.steps, entered * estimate.flops, entered * estimate.bytes,
+                           entered * estimate.ns});
+    const double below = inside(range, depth + 1, entered * estimate.iterations);
+    return {estimate.iterations, estimate.ns + estimate.iterations * below};
+  }
+
+  // Everything below the first `depth` loops, which the range shares, per entry.
+  double inside(StatementRange range, std::size_t depth, double entered) {
+    double ns = 0;
+    for (std::size_t first = range.first; first <= range.last;) {
+      std::size_t last = first;
+      if (schedule_.statements[first].loops.size() > depth) {
+        last = last_sharer(first, range.last, depth);
+        ns += loop({first, last}, depth, entered).ns;
+      }
+      if (last < range.last) ns += model_.crossing(bound_at(first, depth), {first, last}, range.last);
+      first = last + 1;
+    }
+    return ns;
+  }
+
+  const Schedule& schedule_;
+  const Network& network_;
+  const CostModel& model_;
+  Cost cost_;
+};
+
+}  // namespace
+
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+          const PlanOptions& options) {
+  const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
+  Cost cost = CostSum(schedule, network, model).sum();
+  for (const ScheduledTensor& tensor : schedule.tensors) {
+    if (tensor.converted) cost.conversion_ns += conversion_ns(facts_of(operands, tensor.tensor));
+  }
+  cost.ns += cost.conversion_ns / std::max(1.0, options.calls);
+  MemoryPlan memory = memory_plan(schedule, network, operands, options);
+  cost.memory = std::move(memory.demands);
+  cost.peak_bytes = memory.peak_bytes;
+  return cost;
+}
+
+}  // namespace weft

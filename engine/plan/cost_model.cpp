@@ -1,0 +1,413 @@
+#include "engine/plan/cost_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/check.h"
+#include "engine/plan/machine.h"
+
+namespace weft {
+namespace {
+
+std::size_t cache_level(double bytes) {
+  std::size_t level = 0;
+  while (level < 3 && bytes > machine.cache_bytes[level]) ++level;
+  return level;
+}
+
+double search_ns(double length) {
+  return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length));
+}
+
+double gallop_ns(double length, double lookups) {
+  return machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::max(1.0, length / std::max(1.0, lookups)));
+}
+
+// A sparse access that can drive the loop.
+struct Meeter {
+  Intersection::Part part;
+  double length = 0;
+};
+
+struct Meeting {
+  double steps = 0;
+  double ns = 0;
+  std::vector<Intersection::Part> parts;
+};
+
+// Two fingers advance through every fiber until the shortest ends.
+Meeting merge_all(const std::vector<Meeter>& candidates) {
+  Meeting meeting;
+  for (const Meeter& candidate : candidates) meeting.steps += candidate.length;
+  meeting.ns = meeting.steps * (candidates.size() == 1 ? machine.drive_step : machine.merge_step);
+  return meeting;
+}
+
+// Drivers are merged; what they have in common, at most the shortest of them, is looked up in the others.
+Meeting price(const std::vector<Meeter>& candidates) {
+  Meeting meeting;
+  std::size_t drivers = 0;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const Meeter& candidate : candidates) {
+    if (!candidate.part.drive) continue;
+    ++drivers;
+    meeting.steps += candidate.length;
+    shortest = std::min(shortest, candidate.length);
+  }
+  meeting.ns = meeting.steps * (drivers == 1 ? machine.drive_step : machine.merge_step);
+  for (const Meeter& candidate : candidates) {
+    meeting.parts.push_back(candidate.part);
+    if (candidate.part.drive) continue;
+    meeting.steps += shortest;
+    meeting.ns += shortest * (candidate.part.gallop ? gallop_ns(candidate.length, shortest) : search_ns(candidate.length));
+  }
+  return meeting;
+}
+
+// The shortest fiber drives and the others are looked up, unless two fingers are cheaper.
+Meeting cheapest_meeting(std::vector<Meeter> candidates) {
+  const Meeting merged = merge_all(candidates);
+  if (candidates.size() < 2) return merged;
+  std::size_t shortest = 0;
+  for (std::size_t number = 1; number < candidates.size(); ++number) {
+    if (candidates[number].length < candidates[shortest].length) shortest = number;
+  }
+  for (std::size_t number = 0; number < candidates.size(); ++number) {
+    Intersection::Part& part = candidates[number].part;
+    part.drive = number == shortest;
+    part.gallop = number != shortest && gallop_ns(candidates[number].length, candidates[shortest].length) <
+                                            search_ns(candidates[number].length);
+  }
+  const Meeting looked_up = price(candidates);
+  return looked_up.ns < merged.ns ? looked_up : merged;
+}
+
+Meeting given_meeting(std::vector<Meeter> candidates, const std::vector<Intersection::Part>& parts) {
+  if (parts.empty() || candidates.size() < 2) return merge_all(candidates);
+  for (Meeter& candidate : candidates) {
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Intersection::Part& part) {
+      return part.statement == candidate.part.statement && part.factor == candidate.part.factor;
+    });
+    if (found != parts.end()) candidate.part = *found;
+  }
+  return price(candidates);
+}
+
+}  // namespace
+
+double conversion_ns(const OperandFacts& operand) {
+  return operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
+}
+
+CostModel::CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                     const PlanOptions& options, const std::vector<bool>& free)
+    : network_(network), options_(options) {
+  for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
+  for (const ScheduledStatement& scheduled : schedule.statements) {
+    Statement statement;
+    statement.indices = indices_of(scheduled);
+    for (const ScheduledAccess& factor : scheduled.factors) {
+      statement.factors.push_back(std::make_shared<const AccessModel>(factor, schedule.tensors[factor.tensor],
+                                                                      free[factor.tensor], network, operands));
+    }
+    statement.target = std::make_shared<const AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor],
+                                                           false, network, operands);
+    statement.reader = reader_of(schedule, scheduled.target.tensor);
+    statement.flops = static_cast<double>(scheduled.factors.size());
+    if (std::abs(scheduled.coefficient) != 1) statement.flops += 1;
+    if (statement.reader < schedule.statements.size()) {
+      Intermediate intermediate;
+      intermediate.writer = statements_.size();
+      intermediate.reader = statement.reader;
+      intermediate.modes = index_set(scheduled.target.indices);
+      intermediate.scalar_bytes = statement.target->scalar_bytes();
+      for (const ScheduledAccess& other : schedule.statements[statement.reader].factors) {
+        if (other.tensor == scheduled.target.tensor) continue;
+        intermediate.others_finite = intermediate.others_finite && is_finite(schedule, other.tensor, operands);
+      }
+      intermediates_.push_back(intermediate);
+    }
+    statements_.push_back(std::move(statement));
+  }
+}
+
+double CostModel::combinations(IndexSet indices) const {
+  double product = 1;
+  for (; indices != 0; indices &= indices - 1) product *= extent(static_cast<IndexId>(std::countr_zero(indices)));
+  return product;
+}
+
+// Independence (facts.md, "What predicts the time of a loop order"): extents times the density of every access.
+double CostModel::iterations(IndexSet bound, StatementRange range) const {
+  double count = combinations(bound);
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    for (const auto& factor : statements_[number].factors) count *= factor->density(factor->bound(bound));
+  }
+  return count;
+}
+
+// Combinations of `more` that the sparse factors of one statement let through below `bound`.
+double CostModel::touched(std::size_t statement, IndexSet bound, IndexSet more) const {
+  double count = combinations(more);
+  for (const auto& factor : statements_[statement].factors) {
+    if (!factor->sparse()) continue;
+    const double before = factor->density(factor->bound(bound));
+    count *= before > 0 ? factor->density(factor->bound(bound | more)) / before : 0;
+  }
+  return count;
+}
+
+bool CostModel::filtered(std::size_t statement, IndexId index) const {
+  return std::any_of(statements_[statement].factors.begin(), statements_[statement].factors.end(),
+                     [&](const auto& factor) { return factor->sparse() && contains(factor->indices(), index); });
+}
+
+// A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
+// outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
+// is read in the last loop.
+CostModel::Movement CostModel::move_dense(std::size_t statement, const AccessModel& access, IndexSet bound,
+                                          IndexId index) const {
+  if (!contains(access.indices(), index)) return {};
+  const IndexSet inner = access.indices() & ~bound;
+  const IndexSet rest = inner & ~one_index(index);
+  const double unit = access.scalar_bytes();
+  const auto contiguous = [&](IndexSet set) {
+    return std::any_of(extents_.begin(), extents_.end(), [&, number = IndexId{0}](double) mutable {
+      const IndexId candidate = number++;
+      return contains(set, candidate) && access.contiguous_in(candidate);
+    });
+  };
+  // Columns of a row-major array drag whole lines along.
+  const double spread = contiguous(inner) || access.indices() == 0 ? unit : machine.line_bytes;
+  const std::size_t from = cache_level(std::min(access.bytes(), combinations(inner) * spread));
+  if (rest == 0) {
+    const bool streamed = access.contiguous_in(index) && !filtered(statement, index);
+    if (streamed) return {unit, unit / machine.stream[from]};
+    return {machine.line_bytes, machine.gather[from]};
+  }
+  const double elements = touched(statement, bound | one_index(index), rest);
+  const bool whole_lines = contiguous(rest);
+  double bytes = elements * unit;
+  bool dense_rows = false;
+  for (const IndexId candidate : members(rest)) {
+    dense_rows = dense_rows || (access.contiguous_in(candidate) && !filtered(statement, candidate));
+  }
+  if (!dense_rows) {
+    bytes = elements * machine.line_bytes;
+    if (whole_lines) bytes = std::min(bytes, combinations(rest) * unit);
+  }
+  if (cache_level(bytes) >= from) return {};
+  return {bytes, bytes / machine.stream[from]};
+}
+
+CostModel::Movement CostModel::move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound,
+                                           IndexId index) const {
+  const BoundState before = access.bound(bound);
+  const BoundState after = access.bound(bound | one_index(index));
+  if (before == after) return {};
+  const auto bytes_below = [&](BoundState state) {
+    const double positions = access.positions(state);
+    return positions > 0 ? access.bytes() / std::max(1.0, positions) : 0;
+  };
+  const std::size_t from = cache_level(bytes_below(before));
+  const IndexSet rest = access.indices() & ~(bound | one_index(index));
+  if (rest == 0) {
+    const double bytes = access.scalar_bytes() + 4;
+    return {bytes, bytes / machine.stream[from]};
+  }
+  const double below = access.entries() / std::max(1.0, access.positions(after));
+  const double share = below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), rest) / below) : 0;
+  const double bytes = bytes_below(after) * share;
+  if (cache_level(bytes) >= from) return {};
+  return {bytes, bytes / machine.stream[from]};
+}
+
+bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange range) const {
+  if (range.first != range.last) return false;
+  const Statement& statement = statements_[range.first];
+  const IndexSet inside = bound | one_index(index);
+  if (statement.indices != (statement.indices & inside)) return false;
+  if (options_.strict_fp && statement.sums(index)) return false;
+  for (const auto& factor : statement.factors) {
+    if (!factor->sparse()) continue;
+    for (const LevelStep& step : factor->steps(factor->bound(bound), factor->bound(inside))) {
+      if (step.sparse) return false;
+    }
+  }
+  return true;
+}
+
+LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given) const {
+  LoopEstimate estimate;
+  const IndexSet inside = bound | one_index(index);
+  estimate.decision.vector = given != nullptr ? given->vector : may_be_vector(bound, index, range);
+
+  std::vector<Meeter> candidates;
+  double met = extent(index);  // iterations before late levels filter
+  double late_density = 1;
+  double late_ns = 0;
+  double tables = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      const AccessModel& access = *statement.factors[factor];
+      if (!access.sparse()) continue;
+      const BoundState before = access.bound(bound);
+      const BoundState after = access.bound(inside);
+      if (before == after) continue;
+      const std::vector<LevelStep> steps = access.steps(before, after);
+      const double all = access.density(before) > 0 ? access.density(after) / access.density(before) : 0;
+      double direct = 1;
+      for (const LevelStep& step : steps) {
+        if (!step.sparse) {
+          tables += 1;
+        } else if (step.direct) {
+          candidates.push_back({{static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(factor), true, false},
+                                step.length});
+          direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
+        } else {
+          late_ns += search_ns(step.length);
+        }
+      }
+      met *= direct;
+      late_density *= direct > 0 ? all / direct : 0;
+    }
+  }
+  estimate.iterations = met * late_density;
+
+  double ns = machine.loop_entry;
+  if (candidates.empty()) {
+    estimate.steps = extent(index);
+    if (!estimate.decision.vector) ns += extent(index) * machine.range_step;
+  } else {
+    Meeting meeting = given != nullptr ? given_meeting(std::move(candidates), given->parts)
+                                       : cheapest_meeting(std::move(candidates));
+    estimate.steps = meeting.steps;
+    estimate.decision.parts = std::move(meeting.parts);
+    ns += meeting.ns;
+  }
+  estimate.steps += late_ns > 0 ? met : 0;
+  ns += met * (late_ns + tables * machine.table_lookup);
+
+  double body = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    Movement moved;
+    for (const auto& factor : statement.factors) {
+      const Movement one = factor->sparse() ? move_sparse(number, *factor, bound, index)
+                                            : move_dense(number, *factor, bound, index);
+      moved.bytes += one.bytes;
+      moved.ns += one.ns;
+    }
+    const Movement written = move_dense(number, *statement.target, bound, index);
+    moved.bytes += 2 * written.bytes;  // read, added to, written back
+    moved.ns += 2 * written.ns;
+    estimate.bytes += moved.bytes * estimate.iterations;
+    body += moved.ns;
+    if ((statement.indices & ~inside) != 0 || !contains(statement.indices, index)) continue;
+    estimate.flops += statement.flops * estimate.iterations;
+    body += estimate.decision.vector
+                ? statement.flops * machine.vector_flop
+                : machine.scalar_body + machine.scalar_factor * static_cast<double>(statement.factors.size());
+  }
+  estimate.ns = ns + estimate.iterations * body;
+  return estimate;
+}
+
+double CostModel::scalar_body(std::size_t statement) const {
+  return machine.scalar_body + machine.scalar_factor * static_cast<double>(statements_[statement].factors.size());
+}
+
+// The same rule as check_presence(), for every order of the loops that are still to come: loops over unshared modes
+// are not filtered, and one factor at most, below a stored position, drives the loops that sum.
+bool CostModel::provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
+  const IndexSet inner = statements_[intermediate.writer].indices & ~shared;
+  const AccessModel* driver = nullptr;
+  for (std::size_t number = writers.first; number <= writers.last; ++number) {
+    for (const auto& factor : statements_[number].factors) {
+      if (!factor->sparse() || (factor->indices() & inner) == 0) continue;
+      if (driver != nullptr) return false;
+      driver = factor.get();
+    }
+  }
+  for (const IndexId index : members(inner)) {
+    if (extent(index) == 0) return false;
+  }
+  for (const Intermediate& other : intermediates_) {
+    if (other.reader == intermediate.writer) return false;
+  }
+  if (driver == nullptr) return true;
+  if ((driver->indices() & inner & intermediate.modes) != 0) return false;
+  const BoundState state = driver->bound(shared);
+  const IndexSet remaining = driver->indices() & inner;
+  return state != 0 && driver->is_sparse_at(state) && (remaining & (remaining - 1)) == 0 &&
+         driver->steps(state, driver->bound(shared | remaining)).size() == 1;
+}
+
+double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
+  double ns = 0;
+  for (const Intermediate& intermediate : intermediates_) {
+    const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
+    if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    if (!intermediate.others_finite && !provably_present(intermediate, shared, writers)) {
+      return std::numeric_limits<double>::infinity();
+    }
+    const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
+    const double copies = shared == 0 ? 1 : machine.threads;
+    if (bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+    ns += machine.reset_entry + bytes / machine.stream[cache_level(bytes)];
+  }
+  return ns;
+}
+
+bool CostModel::may_own(IndexId index, StatementRange range) const {
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
+    if (leaves && statement.sums(index)) return false;
+  }
+  return true;
+}
+
+double CostModel::leaving_bytes(StatementRange range) const {
+  double bytes = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    if (statement.reader == statements_.size() || statement.reader > range.last) bytes += statement.target->bytes();
+  }
+  return bytes;
+}
+
+RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
+                             const RootReduction* given) const {
+  const double count = std::max(1.0, iterations);
+  double share = std::max(1.0 / machine.threads, std::ceil(count / machine.threads) / count);
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    for (const auto& factor : statements_[number].factors) share = std::max(share, factor->largest_share(index));
+  }
+  const double owned = work * share + machine.start_parallel;
+  const double bytes = leaving_bytes(range);
+  // Each thread clears its copy; then all threads add up the copies of a part each.
+  const double copies = 3 * bytes / machine.stream[cache_level(bytes * machine.threads)];
+  const auto time = [&](RootReduction reduction) {
+    switch (reduction) {
+      case RootReduction::owner: return owned;
+      case RootReduction::private_copies: return owned + copies;
+      case RootReduction::serial: break;
+    }
+    return work + machine.start_serial;
+  };
+  if (given != nullptr) return {*given, time(*given)};
+  RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
+  const bool own = may_own(index, range);
+  const bool private_allowed = !own && !options_.strict_fp &&
+                               bytes * 2 <= static_cast<double>(options_.memory_limit);
+  const RootReduction reduction = own ? RootReduction::owner : RootReduction::private_copies;
+  if ((own || private_allowed) && time(reduction) < best.ns) best = {reduction, time(reduction)};
+  return best;
+}
+
+}  // namespace weft

@@ -1,0 +1,121 @@
+// CostModel: what one loop of a nest costs, given the set of indices bound outside it.
+//
+// Every quantity depends on the SET of bound indices, the next index and the statements that share the loop, never on
+// the order of the outer loops. That makes the cost of a nest a sum over an interval of statements below each prefix
+// set, which the dynamic program minimises exactly; cost() sums the same terms along a finished schedule.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/plan/access_model.h"
+
+namespace weft {
+
+/// Statements `first` to `last` (both included) share a loop.
+struct StatementRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+/// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
+struct LoopDecision {
+  bool vector = false;
+  std::vector<Intersection::Part> parts;  ///< empty: every sparse access drives
+};
+
+/// Figures per entry into the loop, that is, per combination of the indices bound outside it.
+struct LoopEstimate {
+  double iterations = 0;
+  double steps = 0;
+  double flops = 0;
+  double bytes = 0;
+  double ns = 0;
+  LoopDecision decision;
+};
+
+/// How threads share a root loop, and what it then takes.
+struct RootEstimate {
+  RootReduction reduction = RootReduction::serial;
+  double ns = 0;
+};
+
+class CostModel {
+ public:
+  /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
+  /// layout follows the loops. Keeps references to network and options.
+  CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+            const PlanOptions& options, const std::vector<bool>& free);
+
+  std::size_t statements() const { return statements_.size(); }
+  IndexSet indices(std::size_t statement) const { return statements_[statement].indices; }
+
+  /// The loop over `index` below the loops over `bound`, shared by a range of statements. Without a decision the
+  /// model makes the cheapest one.
+  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const;
+
+  /// Clearing (or allocating) the intermediates written by statements of `writers` and read by later ones up to
+  /// `last`, per combination of the indices that the two sides share. Infinite where meaning or memory forbids it.
+  double crossing(IndexSet shared, StatementRange writers, std::size_t last) const;
+
+  /// Body of a statement without loops.
+  double scalar_body(std::size_t statement) const;
+
+  /// A nest of `range` with root `index` that would take `work` nanoseconds on one thread. Without a given reduction
+  /// the cheapest legal one.
+  RootEstimate root(IndexId index, StatementRange range, double iterations, double work,
+                    const RootReduction* given = nullptr) const;
+  /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
+  bool may_own(IndexId index, StatementRange range) const;
+  double leaving_bytes(StatementRange range) const;
+
+  /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
+  double iterations(IndexSet bound, StatementRange range) const;
+
+  const AccessModel& factor(std::size_t statement, std::size_t number) const {
+    return *statements_[statement].factors[number];
+  }
+
+ private:
+  struct Intermediate {
+    std::size_t writer = 0;
+    std::size_t reader = 0;
+    IndexSet modes = 0;
+    double scalar_bytes = 8;
+    bool others_finite = true;  // of the statement that reads it
+  };
+  struct Statement {
+    IndexSet indices = 0;
+    std::vector<std::shared_ptr<const AccessModel>> factors;
+    std::shared_ptr<const AccessModel> target;
+    std::size_t reader = 0;  // of the target; statements_.size() for the result
+    double flops = 0;
+    bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
+  };
+  struct Movement {
+    double bytes = 0;
+    double ns = 0;
+  };
+
+  double extent(IndexId index) const { return extents_[index]; }
+  double combinations(IndexSet indices) const;
+  double touched(std::size_t statement, IndexSet bound, IndexSet more) const;
+  bool filtered(std::size_t statement, IndexId index) const;
+  Movement move_dense(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
+  Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
+  bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
+  bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
+
+  const Network& network_;
+  const PlanOptions& options_;
+  std::vector<double> extents_;
+  std::vector<Statement> statements_;
+  std::vector<Intermediate> intermediates_;
+};
+
+/// Nanoseconds to convert an operand once.
+double conversion_ns(const OperandFacts& operand);
+
+}  // namespace weft

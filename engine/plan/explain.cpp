@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/cost_model.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule_text.h"
+
+namespace weft {
+namespace {
+
+// 12.3 MB: three significant digits, decimal units.
+std::string bytes_text(double bytes) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  while (bytes >= 999.5 && unit + 1 < std::size(units)) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+std::string time_text(double ns) {
+  const char* units[] = {"ns", "us", "ms", "s"};
+  std::size_t unit = 0;
+  while (ns >= 999.5 && unit + 1 < std::size(units)) {
+    ns /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", ns, units[unit]);
+}
+
+std::string count_text(double count) {
+  const char* units[] = {"", "k", "M", "G", "T"};
+  std::size_t unit = 0;
+  while (count >= 9999.5 && unit + 1 < std::size(units)) {
+    count /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.3g}{}", count, units[unit]);
+}
+
+std::string how_met(const Schedule& schedule, const Intersection& meeting) {
+  std::vector<std::string> parts;
+  for (const Intersection::Part& part : meeting.parts) {
+    const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
+    parts.push_back(fmt::format("{} {}", part.drive ? "drive" : part.gallop ? "gallop" : "search", label(schedule, tensor)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void append_line(std::string& text, const std::string& nest, const std::string& figures) {
+  text += fmt::format("  {:<58} {}\n", nest, figures);
+}
+
+std::string loop_notes(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop,
+                       std::optional<RootReduction> root) {
+  std::string notes;
+  for (const Intersection& meeting : statement.intersections) {
+    if (meeting.index == statement.loops[loop]) notes += fmt::format("  {}", how_met(schedule, meeting));
+  }
+  if (loop == 0 && root && *root != RootReduction::serial) {
+    notes += *root == RootReduction::owner ? "  parallel" : "  parallel, private copies";
+  }
+  if (statement.vector && loop + 1 == statement.loops.size()) notes += "  vector";
+  return notes;
+}
+
+std::string explain_nest(const Schedule& schedule, const Cost& cost, const Network& network) {
+  std::string text;
+  append_line(text, "loop nest", fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9}", "iterations", "steps", "flops", "bytes", "time"));
+  auto priced = cost.loops.begin();
+  std::size_t root = 0;
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    const ScheduledStatement& statement = schedule.statements[number];
+    std::optional<RootReduction> reduction;
+    if (statement.fused == 0 && root < schedule.roots.size()) reduction = schedule.roots[root++];
+    for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
+      std::string figures;
+      if (priced != cost.loops.end()) {
+        figures = fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9}", count_text(priced->iterations), count_text(priced->steps),
+                              count_text(priced->flops), bytes_text(priced->bytes), time_text(priced->ns));
+        ++priced;
+      }
+      append_line(text,
+                  fmt::format("{:{}}for {}{}", "", 2 * loop, network.indices[statement.loops[loop]].name,
+                              loop_notes(schedule, statement, loop, reduction)),
+                  figures);
+    }
+    text += fmt::format("  {:{}}{}\n", "", 2 * statement.loops.size(), print_product(schedule, statement, network));
+  }
+  return text;
+}
+
+std::string explain_layouts(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options) {
+  std::string text = "layouts\n";
+  for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& tensor = schedule.tensors[number];
+    const std::string format = tensor.format.order() == 0 ? "scalar" : tensor.format.text();
+    const std::string head = fmt::format("  {} {} {}", label(schedule, number), format, name(tensor.format.scalar));
+    if (tensor.role == TensorRole::intermediate) {
+      std::vector<std::string> names;
+      for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);
+      text += fmt::format("{}  intermediate over {}\n", head, names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ",")));
+      continue;
+    }
+    if (tensor.role == TensorRole::result) {
+      text += head + "  result\n";
+      continue;
+    }
+    const OperandFacts& facts = facts_of(operands, tensor.tensor);
+    if (!tensor.converted) {
+      text += fmt::format("{}  kept{}\n", head, facts.pinned ? ", pinned" : "");
+      continue;
+    }
+    text += fmt::format("{}  converted from {}: {} once, expected to serve {:.6g} {}\n", head, facts.format.text(),
+                        time_text(conversion_ns(facts)), options.calls, options.calls == 1 ? "call" : "calls");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options) {
+  const Schedule& schedule = plan.schedule;
+  std::string text = fmt::format("tree {}\n", print(schedule.tree, factor_names(network)));
+  text += explain_nest(schedule, plan.cost, network);
+  text += explain_layouts(schedule, network, operands, options);
+  text += "memory\n";
+  for (const MemoryDemand& demand : plan.cost.memory) {
+    text += fmt::format("  {:<30} {:>10}\n", demand.name, bytes_text(static_cast<double>(demand.bytes)));
+  }
+  text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
+  text += fmt::format("predicted {} on 8 threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
+                      time_text(plan.cost.ns), count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
+  if (plan.runner_up) {
+    std::vector<std::string> orders;
+    for (const ScheduledStatement& statement : plan.runner_up->statements) {
+      orders.push_back(print_indices(statement.loops, network));
+    }
+    text += fmt::format("runner-up {} with loops {}: {}; {}\n", print(plan.runner_up->tree, factor_names(network)),
+                        fmt::join(orders, " | "), time_text(plan.runner_up_cost ? plan.runner_up_cost->ns : 0), plan.why);
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Constants of the cost model: nanoseconds and bytes on the kind of machine weft was measured on. Ratios matter, not
+// the absolute figures; a plan must not depend on the machine it is made on, so nothing here is measured at run time.
+#pragma once
+
+namespace weft {
+
+struct Machine {
+  // Caches by capacity, and what lies behind them.
+  double cache_bytes[3] = {32.0 * 1024, 1024.0 * 1024, 32.0 * 1024 * 1024};
+  // Reading whole lines one after the other, bytes per nanosecond, from L1, L2, L3 and memory. Gathered rows of 256
+  // bytes reached 118, 92, 80, 52 and 20 as the table grew from 0.5 to 128 MiB.
+  double stream[4] = {200, 105, 70, 18};
+  // Reading one element of a line that nobody else wants: latency, partly overlapped.
+  double gather[4] = {0.4, 1.0, 3.0, 10.0};
+  double line_bytes = 64;
+
+  double range_step = 0.4;       // a loop over a whole extent
+  double drive_step = 0.6;       // a loop over one fiber
+  double merge_step = 2.3;       // two fingers: one comparison, one mispredicted branch in a few
+  double search_base = 3.0;      // binary search of a fiber, and per halving
+  double search_halving = 1.6;
+  double gallop_base = 2.5;      // from where the last search ended, and per doubling
+  double gallop_doubling = 1.8;
+  double table_lookup = 0.7;     // a dense level of a sparse tensor
+  double loop_entry = 1.2;       // setting up an inner loop
+  double scalar_body = 0.8;      // one scalar accumulation, and per factor
+  double scalar_factor = 0.4;
+  double vector_flop = 0.03;     // per element
+  double reset_entry = 1.0;      // clearing a workspace, besides its bytes
+
+  double convert_entry = 25.0;   // sorting and rebuilding, per stored entry, all threads together
+  double threads = 8;            // assumed: a plan is the same on every machine
+  double start_serial = 200;     // of a loop nest
+  double start_parallel = 5000;
+};
+
+inline constexpr Machine machine;
+
+}  // namespace weft

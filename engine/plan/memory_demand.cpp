@@ -1,0 +1,136 @@
+#include "engine/plan/memory_demand.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/machine.h"
+#include "engine/plan/statements.h"
+
+namespace weft {
+namespace {
+
+constexpr double most_bytes = 0x1p63;
+
+std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(std::min(std::ceil(bytes), most_bytes)); }
+
+// Arrays of every level: coordinates and positions of sparse ones, then the values.
+double converted_bytes(const ScheduledTensor& tensor, const Statistics& statistics) {
+  double bytes = 0;
+  double positions = 1;
+  ModeSet modes = 0;
+  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
+    const std::uint32_t mode = tensor.format.mode_order[level];
+    modes |= ModeSet{1} << mode;
+    const Level& stored = tensor.format.levels[level];
+    if (!is_sparse(stored.kind)) {
+      positions *= static_cast<double>(statistics.extents()[mode]);
+      continue;
+    }
+    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
+    const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
+    positions = repeats ? statistics.nnz() : statistics.distinct(modes);
+    bytes += positions * stored.crd_bits / 8;
+  }
+  return bytes + positions * scalar_bytes(tensor.format.scalar);
+}
+
+double dense_bytes(const std::vector<IndexId>& indices, IndexSet without, Scalar scalar, const Network& network) {
+  double bytes = scalar_bytes(scalar);
+  for (const IndexId index : indices) {
+    if (!contains(without, index)) bytes *= static_cast<double>(network.indices[index].extent);
+  }
+  return bytes;
+}
+
+struct Nest {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+std::vector<Nest> nests_of(const Schedule& schedule) {
+  std::vector<Nest> nests;
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    if (schedule.statements[number].fused == 0) nests.push_back({number, number});
+    nests.back().last = number;
+  }
+  return nests;
+}
+
+}  // namespace
+
+std::uint64_t usable_memory(const PlanOptions& options) {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return options.memory_limit;
+  return std::min(options.memory_limit, static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page));
+}
+
+MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                       const PlanOptions& options) {
+  MemoryPlan memory;
+  double lasting = 0;
+  double sorting = 0;  // the largest conversion's coordinates, twice while they are sorted
+  const auto demand = [&](std::string name, double bytes) {
+    memory.demands.push_back({std::move(name), whole(bytes)});
+    return bytes;
+  };
+  for (const OperandFacts& operand : operands) {
+    const std::string& name = network.tensors[operand.tensor].name;
+    lasting += demand(fmt::format("operand {}", name), static_cast<double>(operand.bytes));
+  }
+  for (const ScheduledTensor& tensor : schedule.tensors) {
+    if (tensor.role == TensorRole::result) {
+      lasting += demand(fmt::format("result {}", tensor.name),
+                        dense_bytes(network.assignments[0].result.indices, 0, tensor.format.scalar, network));
+    } else if (tensor.converted) {
+      const Statistics& statistics = facts_of(operands, tensor.tensor).statistics;
+      lasting += demand(fmt::format("conversion {}", tensor.name), converted_bytes(tensor, statistics));
+      sorting = std::max(sorting, 2 * statistics.nnz() *
+                                      (4.0 * static_cast<double>(tensor.format.order()) + scalar_bytes(tensor.format.scalar)));
+    }
+  }
+  if (sorting > 0) demand("sorting conversions", sorting);
+
+  double most = sorting;
+  const std::vector<Nest> nests = nests_of(schedule);
+  for (std::size_t number = 0; number < nests.size(); ++number) {
+    const Nest nest = nests[number];
+    double live = 0;
+    double leaving = 0;
+    for (std::size_t writer = 0; writer <= nest.last; ++writer) {
+      const ScheduledAccess& target = schedule.statements[writer].target;
+      const ScheduledTensor& tensor = schedule.tensors[target.tensor];
+      const std::size_t reader = reader_of(schedule, target.tensor);
+      const bool leaves = reader == schedule.statements.size() || reader > nest.last;
+      if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
+      if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;
+      if (writer >= nest.first && !leaves) {
+        const std::size_t depth = shared_loops(schedule, writer, reader);
+        const std::vector<IndexId>& loops = schedule.statements[writer].loops;
+        const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+        live += demand(fmt::format("workspace {}", tensor.name),
+                       machine.threads * dense_bytes(target.indices, shared, tensor.format.scalar, network));
+        continue;
+      }
+      const double bytes = dense_bytes(target.indices, 0, tensor.format.scalar, network);
+      if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes);
+      live += bytes;
+    }
+    if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
+      // The number of copies gives way to the limit before the schedule does.
+      const double room = static_cast<double>(options.memory_limit) - lasting - live;
+      const double fitting = leaving > 0 ? std::floor(room / leaving) : machine.threads;
+      live += demand("private copies", std::clamp(fitting, 2.0, machine.threads) * leaving);
+    }
+    most = std::max(most, live);
+  }
+  memory.peak_bytes = whole(lasting + most);
+  return memory;
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// How much memory a schedule needs.
+#pragma once
+
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// What a schedule will allocate, by name, and the largest sum that is live at any time. Operands, conversions and the
+/// result live throughout; an intermediate between nests from the nest that writes it to the one that reads it;
+/// workspaces and private copies while their nest runs, one per assumed thread. Dense sizes are exact, conversions
+/// estimated from distinct counts. Private copies are limited to what the memory limit leaves.
+struct MemoryPlan {
+  std::vector<MemoryDemand> demands;
+  std::uint64_t peak_bytes = 0;
+};
+MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                       const PlanOptions& options);
+
+/// The limit that the options give, or the machine's memory where that is less.
+std::uint64_t usable_memory(const PlanOptions& options);
+
+}  // namespace weft

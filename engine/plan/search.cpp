@@ -1,0 +1,165 @@
+#include "engine/plan/search.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/trees.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t most_work = 250'000;     // loops priced: some tens of milliseconds
+constexpr std::size_t most_orders = 8;           // of the statements of one tree
+constexpr std::size_t refined_trees = 4;         // have all their layouts tried
+constexpr std::size_t most_free_sets = 64;       // 2^6: up to six convertible occurrences are tried in every combination
+constexpr std::size_t most_free_modes = 12;
+constexpr std::size_t kept_candidates = 64;
+
+class Search {
+ public:
+  Search(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options, bool fused)
+      : network_(network), operands_(operands), options_(options), fused_(fused) {
+    const Term& term = network.assignments[0].terms[0];
+    for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
+      const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
+      if (may_be_converted(facts) && facts.format.order() <= most_free_modes) convertible_.push_back(factor);
+    }
+  }
+
+  SearchResult run() {
+    const TreeChoice choice = choose_trees(network_, operands_, options_);
+    result_.all_trees = choice.complete;
+    const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (std::size_t number = 0; number < choice.trees.size(); ++number) {
+      if (work_ > most_work) {
+        result_.all_trees = false;
+        break;
+      }
+      double ns = solve(choice.trees[number], 0);
+      if (everything != 0 && pays(everything)) ns = std::min(ns, solve(choice.trees[number], everything));
+      ranked.emplace_back(ns, number);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    if (ranked.size() > refined_trees && convertible_.size() > 1) result_.all_layouts = false;
+    for (std::size_t number = 0; number < std::min(refined_trees, ranked.size()); ++number) {
+      refine(choice.trees[ranked[number].second]);
+    }
+    std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
+      if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
+      return print(left.schedule, network_) < print(right.schedule, network_);
+    });
+    return std::move(result_);
+  }
+
+ private:
+  // All choices of free layouts where they are few, else one change at a time as long as it helps.
+  void refine(const ContractionTree& tree) {
+    const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
+    if (sets <= most_free_sets) {
+      for (std::uint64_t free = 1; free + 1 < sets; ++free) {
+        if (work_ > 2 * most_work) {
+          result_.all_layouts = false;
+          return;
+        }
+        if (pays(free)) solve(tree, free);
+      }
+      return;
+    }
+    result_.all_layouts = false;
+    std::uint64_t free = 0;
+    double best = std::numeric_limits<double>::infinity();
+    for (bool better = true; better && work_ <= 2 * most_work;) {
+      better = false;
+      for (std::size_t factor = 0; factor < convertible_.size(); ++factor) {
+        const std::uint64_t changed = free ^ std::uint64_t{1} << factor;
+        if (!pays(changed)) continue;
+        const double ns = solve(tree, changed);
+        if (ns >= best) continue;
+        best = ns;
+        free = changed;
+        better = true;
+      }
+    }
+  }
+
+  // A choice of conversions that costs more than the whole of the best schedule cannot pay.
+  bool pays(std::uint64_t free) const {
+    std::set<TensorId> converted;
+    double ns = 0;
+    for (std::size_t number = 0; number < convertible_.size(); ++number) {
+      const TensorId tensor = network_.assignments[0].terms[0].factors[convertible_[number]].tensor;
+      if ((free >> number & 1) == 0 || !converted.insert(tensor).second) continue;
+      ns += conversion_ns(facts_of(operands_, tensor)) / std::max(1.0, options_.calls);
+    }
+    return ns < best_ns_;
+  }
+
+  double solve(const ContractionTree& tree, std::uint64_t free_factors) {
+    const std::vector<std::vector<std::uint32_t>> orders = statement_orders(tree, most_orders + 1);
+    if (orders.size() > most_orders) result_.all_layouts = false;
+    double best = std::numeric_limits<double>::infinity();
+    for (std::size_t order = 0; order < std::min(orders.size(), most_orders); ++order) {
+      best = std::min(best, solve(tree, orders[order], free_factors));
+    }
+    return best;
+  }
+
+  double solve(const ContractionTree& tree, const std::vector<std::uint32_t>& order, std::uint64_t free_factors) {
+    ++result_.tried;
+    Schedule schedule = statements_of(network_, tree, order, operands_, options_);
+    std::vector<bool> free(schedule.tensors.size(), false);
+    for (std::size_t number = 0; number < convertible_.size(); ++number) {
+      free[convertible_[number]] = (free_factors >> number & 1) != 0;
+    }
+    const CostModel model(schedule, network_, operands_, options_, free);
+    IntervalProgram program(model, fused_);
+    const auto nests = program.solve();
+    work_ += program.work();
+    if (!nests) return std::numeric_limits<double>::infinity();
+    if (!nests->exact) result_.all_layouts = false;
+    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+      schedule.statements[number].loops = nests->loops[number];
+      schedule.statements[number].fused = nests->fused[number];
+    }
+    return keep(complete(std::move(schedule), model, free, operands_));
+  }
+
+  double keep(Schedule schedule) {
+    Cost judged = cost(schedule, network_, operands_, options_);
+    const double ns = judged.ns;
+    best_ns_ = std::min(best_ns_, ns);
+    if (result_.candidates.size() >= kept_candidates) {
+      auto worst = std::max_element(result_.candidates.begin(), result_.candidates.end(),
+                                    [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
+      if (worst->cost.ns > ns && check(schedule, network_, operands_, options_)) {
+        *worst = {std::move(schedule), std::move(judged)};
+      }
+    } else if (check(schedule, network_, operands_, options_)) {
+      result_.candidates.push_back({std::move(schedule), std::move(judged)});
+    }
+    return ns;
+  }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  bool fused_;
+  std::vector<std::uint32_t> convertible_;  // factors of the term
+  SearchResult result_;
+  double best_ns_ = std::numeric_limits<double>::infinity();
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace
+
+SearchResult search_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                              const PlanOptions& options, bool fused) {
+  return Search(network, operands, options, fused).run();
+}
+
+}  // namespace weft
