@@ -64,11 +64,11 @@ Expected<Header> read_banner(TextReader& reader, std::string_view line) {
     return unsupported(fmt::format("{}:1: {} data are not supported", reader.path(), what));
   };
   Header header;
-  if (words[1] != "matrix") return reader.error_at(1, "the object is '" + words[1] + "', expected 'matrix'");
+  if (words[1] != "matrix") return reader.error_at(1, "the object is " + quoted(words[1]) + ", expected 'matrix'");
   if (words[2] == "array") {
     header.dense = true;
   } else if (words[2] != "coordinate") {
-    return reader.error_at(1, "the layout is '" + words[2] + "', expected 'coordinate' or 'array'");
+    return reader.error_at(1, "the layout is " + quoted(words[2]) + ", expected 'coordinate' or 'array'");
   }
   if (words[3] == "complex") return not_supported("complex");
   if (words[4] == "hermitian") return not_supported("hermitian");
@@ -77,15 +77,15 @@ Expected<Header> read_banner(TextReader& reader, std::string_view line) {
   } else if (words[3] == "pattern") {
     header.values = EntryRules::Values::none;
   } else if (words[3] != "real" && words[3] != "double") {
-    return reader.error_at(1, "the field is '" + words[3] + "', expected 'real', 'integer' or 'pattern'");
+    return reader.error_at(1, "the field is " + quoted(words[3]) + ", expected 'real', 'integer' or 'pattern'");
   }
   if (words[4] == "symmetric") {
     header.symmetry = EntryRules::Symmetry::symmetric;
   } else if (words[4] == "skew-symmetric") {
     header.symmetry = EntryRules::Symmetry::skew_symmetric;
   } else if (words[4] != "general") {
-    return reader.error_at(1,
-                           "the symmetry is '" + words[4] + "', expected 'general', 'symmetric' or 'skew-symmetric'");
+    return reader.error_at(
+        1, "the symmetry is " + quoted(words[4]) + ", expected 'general', 'symmetric' or 'skew-symmetric'");
   }
   if (header.values == EntryRules::Values::none && header.dense) {
     return reader.error_at(1, "a pattern has no values and cannot be an array");
@@ -142,7 +142,8 @@ Expected<Header> read_header(TextReader& reader) {
     const std::string text = words[n] + '\n';
     const char* at = text.data();
     if (!scan_unsigned(at, *targets[n]) || *at != '\n') {
-      return reader.error_at(header->size_line, "'" + words[n] + "' in the size line is not a whole number below 2^64");
+      return reader.error_at(header->size_line,
+                             quoted(words[n]) + " in the size line is not a whole number below 2^64");
     }
   }
   if (header->symmetry != EntryRules::Symmetry::general && header->rows != header->columns) {

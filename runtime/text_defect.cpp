@@ -8,6 +8,12 @@
 
 namespace weft {
 
+std::string quoted(std::string_view text) {
+  std::string quote = "'";
+  for (const char c : text.substr(0, 40)) quote += c < 32 || c > 126 ? '?' : c;
+  return quote + (text.size() > 40 ? "...'" : "'");
+}
+
 std::uint64_t line_of_entry(std::string_view text, std::uint64_t entry, char comment) {
   std::uint64_t line = 0;
   while (!text.empty()) {
@@ -50,12 +56,6 @@ std::string entry_defect(std::string_view line, const EntryRules& rules) {
   }
   const bool with_value = rules.values != EntryRules::Values::none;
   const std::size_t expected = rules.order + (with_value ? 1 : 0);
-  // Fields that are no text would spoil a terminal.
-  const auto quoted = [](std::string_view field) {
-    std::string text = "'";
-    for (const char c : field.substr(0, 40)) text += c < 32 || c > 126 ? '?' : c;
-    return text + (field.size() > 40 ? "...'" : "'");
-  };
   for (std::size_t n = 0; n < std::min(fields.size(), expected); ++n) {
     const std::string text = std::string(fields[n]) + '\n';
     const char* at = text.data();

@@ -54,6 +54,9 @@ std::string entry_defect(std::string_view line, const EntryRules& rules);
 std::string range_defect(std::uint64_t coordinate, std::size_t mode, const EntryRules& rules);
 std::string triangle_defect(std::uint64_t row, std::uint64_t column, const EntryRules& rules);
 
+/// Text from a file for a message: in single quotes, shortened, without what would spoil a terminal or a JSON report.
+std::string quoted(std::string_view text);
+
 /// Line, from 1, of the entry with the given number, from 0, in text of whole lines; 0 if it has fewer.
 std::uint64_t line_of_entry(std::string_view text, std::uint64_t entry, char comment);
 

@@ -1,6 +1,11 @@
+#include <sys/stat.h>
+
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "unit/runtime/file_fixture.h"
 
@@ -213,7 +218,7 @@ TEST_CASE("tns: damaged compressed data") {
   }
 }
 
-TEST_CASE("tns: memory is charged and limited, cancellation and progress are heard") {
+TEST_CASE("tns: memory is charged and limited, cancellation is heard") {
   const TemporaryDirectory directory;
   std::string text;
   for (int n = 1; n <= 200000; ++n) text += std::to_string(n) + " 1 1\n";
@@ -240,6 +245,46 @@ TEST_CASE("tns: memory is charged and limited, cancellation and progress are hea
     CHECK(ample.memory.used() == tensor->bytes());
   }
   CHECK(ample.memory.used() == 0);
+}
+
+TEST_CASE("tns: progress of a slow pipe, which may cancel") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("pipe.tns");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  for (const bool cancels : {false, true}) {
+    std::jthread writer([&] {
+      std::ofstream pipe(path);
+      for (int n = 1; n <= 5; ++n) {
+        // More than one read, so that the reader sees time pass.
+        for (int line = 0; line < 40000; ++line) pipe << n << " 1 1\n";
+        pipe.flush();
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      }
+    });
+    int calls = 0;
+    Resources watched = resources();
+    watched.progress = [&](std::string_view what, double fraction) {
+      ++calls;
+      CHECK(what == "reading " + path);
+      CHECK(fraction >= 0);
+      CHECK(fraction <= 1);
+      if (cancels) watched.cancellation.cancel();
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    const auto handler = std::signal(SIGPIPE, SIG_IGN);  // the reader leaves early when cancelled
+    const Expected<Tensor> tensor = read_tensor(path, {}, watched, "T");
+    writer.join();
+    std::signal(SIGPIPE, handler);
+    const auto elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    CHECK(calls >= 1);
+    CHECK(calls <= elapsed * 10);
+    REQUIRE(tensor.has_value() == !cancels);
+    if (cancels) {
+      CHECK(tensor.error().kind == ErrorKind::cancelled);
+    } else {
+      CHECK(tensor->nnz() == 5);
+    }
+  }
 }
 
 TEST_CASE("tns: a line longer than a block") {
