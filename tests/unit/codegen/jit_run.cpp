@@ -1,0 +1,251 @@
+#include "tests/unit/codegen/jit_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <sstream>
+
+namespace weft::test {
+
+namespace {
+
+template <class T>
+void push(std::vector<unsigned char>& bytes, T value) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + sizeof(T));
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+}
+
+void push_index(std::vector<unsigned char>& bytes, std::uint64_t value, unsigned bits) {
+  if (bits == 32)
+    push(bytes, static_cast<std::uint32_t>(value));
+  else
+    push(bytes, value);
+}
+
+using Entry = std::pair<std::vector<std::uint64_t>, double>;
+
+/// A position: the coordinates bound so far and the entries below.
+struct Node {
+  std::vector<std::uint64_t> coordinates;
+  std::vector<Entry> entries;
+};
+
+/// How many levels, from `level` on, share one position per tuple: a nonunique level and the singletons below it.
+std::size_t chain_length(const loop::Storage& storage, std::size_t level) {
+  std::size_t length = 1;
+  if (storage.levels[level].kind == LevelKind::compressed_nonunique)
+    while (level + length < storage.levels.size() && storage.levels[level + length].kind == LevelKind::singleton)
+      ++length;
+  return length;
+}
+
+std::uint64_t stored_bits(double value, Scalar scalar) {
+  return scalar == Scalar::f64 ? std::bit_cast<std::uint64_t>(value)
+                               : std::bit_cast<std::uint32_t>(static_cast<float>(value));
+}
+
+double stored_value(const unsigned char* bytes, Scalar scalar) {
+  if (scalar == Scalar::f32) {
+    float value = 0;
+    std::memcpy(&value, bytes, sizeof value);
+    return static_cast<double>(value);
+  }
+  double value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+StoredArrays store_strided(const loop::Storage& storage, const std::vector<std::uint64_t>& extents,
+                           const loop::Entries& entries) {
+  // Column-major with a gap behind every column: nothing is contiguous in the last level.
+  StoredArrays arrays;
+  std::uint64_t size = 2;
+  for (std::size_t level = 0; level < extents.size(); ++level) {
+    arrays.strides.push_back(size);
+    size = size * std::max<std::uint64_t>(extents[level], 1) + 1;
+  }
+  const unsigned bytes = scalar_bytes(storage.scalar);
+  arrays.values.assign(size * bytes, 0xFF);  // NaN where nothing belongs
+  std::vector<std::uint64_t> coordinates(extents.size(), 0);
+  if (std::ranges::find(extents, 0u) != extents.end()) return arrays;
+  for (bool more = true; more;) {
+    std::uint64_t position = 0;
+    for (std::size_t level = 0; level < extents.size(); ++level) position += coordinates[level] * arrays.strides[level];
+    const auto found = entries.find(coordinates);
+    const std::uint64_t bits = stored_bits(found == entries.end() ? 0 : found->second, storage.scalar);
+    std::memcpy(arrays.values.data() + position * bytes, &bits, bytes);
+    more = false;
+    for (std::size_t level = extents.size(); level-- > 0 && !more;) {
+      more = ++coordinates[level] < extents[level];
+      if (!more) coordinates[level] = 0;
+    }
+  }
+  return arrays;
+}
+
+}  // namespace
+
+Target host_with_bits(unsigned bits) {
+  Target target = host_target();
+  std::string features;
+  std::istringstream parts(target.features);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const bool wide = part.starts_with("+avx512") || part.starts_with("+avx10");
+    const bool middle = part.starts_with("+avx") || part == "+fma" || part == "+f16c" || part.starts_with("+vaes") ||
+                        part.starts_with("+vpclmul");
+    if ((bits < 512 && wide) || (bits < 256 && middle)) part[0] = '-';
+    features += (features.empty() ? "" : ",") + part;
+  }
+  target.features = features;
+  if (bits < 512) target.cpu = "x86-64";
+  return target;
+}
+
+StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t>& extents,
+                   const loop::Entries& entries) {
+  if (std::ranges::any_of(storage.levels, &Level::strided)) return store_strided(storage, extents, entries);
+  StoredArrays arrays;
+  arrays.pos.resize(storage.levels.size());
+  arrays.crd.resize(storage.levels.size());
+  arrays.strides.resize(storage.levels.size());
+  std::vector<Node> nodes{{{}, {entries.begin(), entries.end()}}};
+  for (std::size_t level = 0; level < storage.levels.size(); ++level) {
+    const Level& each = storage.levels[level];
+    std::vector<Node> children;
+    if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique)
+      push_index(arrays.pos[level], 0, each.pos_bits);
+    for (const Node& node : nodes) {
+      if (each.kind == LevelKind::dense) {
+        for (std::uint64_t coordinate = 0; coordinate < extents[level]; ++coordinate) {
+          children.push_back(node);
+          children.back().coordinates.push_back(coordinate);
+          std::erase_if(children.back().entries,
+                        [&](const Entry& entry) { return entry.first[level] != coordinate; });
+        }
+        continue;
+      }
+      const std::size_t first = children.size();
+      const auto length = static_cast<std::ptrdiff_t>(level + chain_length(storage, level));
+      for (const Entry& entry : node.entries) {
+        const bool same = children.size() > first &&
+                          std::equal(entry.first.begin(), entry.first.begin() + length,
+                                     children.back().entries.front().first.begin());
+        if (!same) {
+          children.push_back({node.coordinates, {}});
+          children.back().coordinates.push_back(entry.first[level]);
+          push_index(arrays.crd[level], entry.first[level], each.crd_bits);
+        }
+        children.back().entries.push_back(entry);
+      }
+      if (each.kind != LevelKind::singleton) push_index(arrays.pos[level], children.size(), each.pos_bits);
+    }
+    nodes = std::move(children);
+  }
+  for (const Node& node : nodes) {
+    const double value = node.entries.empty() ? 0 : node.entries.front().second;
+    if (storage.scalar == Scalar::f64)
+      push(arrays.values, value);
+    else
+      push(arrays.values, static_cast<float>(value));
+    arrays.coordinates.push_back(node.coordinates);
+  }
+  return arrays;
+}
+
+void PreparedRun::fill(const loop::Program& program, const loop::Interpretation& values) {
+  std::map<loop::StorageId, std::uint64_t> offsets;
+  std::uint64_t scratch_bytes = 0;
+  const Signature words = signature(program);
+  const auto extent = [&](loop::IndexId index) { return values.extents.at(program.indices[index]); };
+  for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
+    const loop::Storage& storage = program.storages[id];
+    if (storage.role == loop::Role::workspace) continue;
+    std::vector<std::uint64_t> extents(storage.levels.size());
+    for (const loop::Access& access : program.accesses)
+      if (access.storage == id)
+        for (std::size_t level = 0; level < extents.size(); ++level) extents[level] = extent(access.indices[level]);
+    const auto input = values.inputs.find(storage.name);
+    arrays[id] = store(storage, extents, input == values.inputs.end() ? loop::Entries{} : input->second);
+  }
+  for (const ScratchDemand& demand : words.scratch) {
+    offsets[demand.storage] = scratch_bytes;
+    std::uint64_t bytes = demand.element_bytes;
+    for (const loop::IndexId index : demand.indices) bytes *= extent(index);
+    scratch_bytes += (bytes + 63) / 64 * 64;
+  }
+  scratch.assign(scratch_bytes + 64, 0xFF);  // NaN: a workspace must be emptied before it is read
+  for (const Word& word : words.words) {
+    const auto address = [](const std::vector<unsigned char>& bytes) {
+      return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(bytes.data()));
+    };
+    switch (word.kind) {
+      case Word::Kind::pos:
+        frame.push_back(address(arrays.at(word.storage).pos[word.level]));
+        break;
+      case Word::Kind::crd:
+        frame.push_back(address(arrays.at(word.storage).crd[word.level]));
+        break;
+      case Word::Kind::values:
+        frame.push_back(address(arrays.at(word.storage).values));
+        break;
+      case Word::Kind::stride:
+        frame.push_back(arrays.at(word.storage).strides[word.level]);
+        break;
+      case Word::Kind::extent:
+        frame.push_back(extent(word.number));
+        break;
+      case Word::Kind::coefficient:
+        frame.push_back(std::bit_cast<std::uint64_t>(values.coefficients.at(word.number)));
+        break;
+      case Word::Kind::scratch:
+        frame.push_back(offsets.at(word.storage));
+        break;
+    }
+  }
+  const auto start = reinterpret_cast<std::uintptr_t>(scratch.data());
+  worker.scratch = scratch.data() + (64 - start % 64) % 64;
+  worker.cancelled = &cancelled;
+  if (program.body.size() == 1)
+    if (const auto* root = std::get_if<loop::For>(&program.body[0].node)) root_extent = extent(root->index);
+}
+
+std::map<std::string, loop::Entries> PreparedRun::results(const loop::Program& program) const {
+  std::map<std::string, loop::Entries> found;
+  for (const auto& [id, stored] : arrays) {
+    const loop::Storage& storage = program.storages[id];
+    if (storage.role != loop::Role::output) continue;
+    loop::Entries& entries = found[storage.name];
+    const unsigned bytes = scalar_bytes(storage.scalar);
+    for (std::size_t n = 0; n < stored.coordinates.size(); ++n)
+      entries[stored.coordinates[n]] = stored_value(stored.values.data() + n * bytes, storage.scalar);
+  }
+  return found;
+}
+
+Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const loop::Program& program,
+                                                          const loop::Interpretation& values, const Target& target,
+                                                          const CodeOptions& options,
+                                                          const std::vector<std::uint64_t>& cuts) {
+  const Expected<ObjectCode> object = compile(program, target, options);
+  if (!object) return std::unexpected(object.error());
+  const Expected<LoadedCode> code = jit.load(*object, program.name);
+  if (!code) return std::unexpected(code.error());
+  PreparedRun run;
+  run.fill(program, values);
+  std::vector<std::uint64_t> places{0};
+  for (const std::uint64_t cut : cuts) places.push_back(std::min(cut, run.root_extent));
+  std::ranges::sort(places);
+  places.push_back(run.root_extent);
+  for (std::size_t n = 0; n + 1 < places.size(); ++n) {
+    const std::int32_t status = code->function()(run.frame.data(), places[n], places[n + 1], &run.worker);
+    if (status != 0)
+      return internal_error("status " + std::to_string(status) + ", storage " +
+                            std::to_string(run.worker.failed_storage) + ", level " +
+                            std::to_string(run.worker.failed_level) + ", value " +
+                            std::to_string(run.worker.failed_value));
+  }
+  return run.results(program);
+}
+
+}  // namespace weft::test

@@ -1,0 +1,53 @@
+// Runs a Program as native code on the values the interpreter takes: arrays of every level kind built from entries,
+// frame and scratch filled from the Signature, results read back.
+#pragma once
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/codegen/codegen.h"
+#include "engine/jit/jit.h"
+#include "engine/loop/interpret.h"
+
+namespace weft::test {
+
+/// The host's target, or one with narrower vectors that the host also runs.
+Target host_with_bits(unsigned bits);
+
+struct StoredArrays {
+  std::vector<std::vector<unsigned char>> pos;  ///< by level
+  std::vector<std::vector<unsigned char>> crd;
+  std::vector<std::uint64_t> strides;
+  std::vector<unsigned char> values;
+  std::vector<std::vector<std::uint64_t>> coordinates;  ///< of each value, in level order
+};
+
+/// Extents by level. Entries must lie within them; dense levels are filled with zeros.
+StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t>& extents,
+                   const loop::Entries& entries);
+
+/// Everything a kernel call needs, alive while it runs.
+struct PreparedRun {
+  std::map<loop::StorageId, StoredArrays> arrays;
+  std::vector<std::uint64_t> frame;
+  std::vector<unsigned char> scratch;
+  std::uint8_t cancelled = 0;
+  Worker worker;
+  std::uint64_t root_extent = 1;  ///< what [begin, end) ranges over
+
+  PreparedRun() = default;
+  PreparedRun(const PreparedRun&) = delete;
+  PreparedRun& operator=(const PreparedRun&) = delete;
+  void fill(const loop::Program& program, const loop::Interpretation& values);
+  std::map<std::string, loop::Entries> results(const loop::Program& program) const;
+};
+
+/// The outputs, or what went wrong. The root range is cut at the given places.
+Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const loop::Program& program,
+                                                          const loop::Interpretation& values, const Target& target,
+                                                          const CodeOptions& options,
+                                                          const std::vector<std::uint64_t>& cuts = {});
+
+}  // namespace weft::test
