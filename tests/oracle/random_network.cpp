@@ -118,8 +118,10 @@ class Drawing {
       for (std::size_t above = 0; above < level; ++above) {
         if (dice_.percent(50)) format.levels[above].kind = LevelKind::dense;
       }
-      for (bool first = true; level < order && (first || !dice_.percent(15)); ++level, first = false) {
-        format.levels[level].kind = first ? LevelKind::compressed_nonunique : LevelKind::singleton;
+      // A repeated coordinate needs a singleton below it, except on the last level.
+      const std::size_t first = level;
+      for (; level < order && (level < first + 2 || !dice_.percent(15)); ++level) {
+        format.levels[level].kind = level == first ? LevelKind::compressed_nonunique : LevelKind::singleton;
       }
       for (; level < order; ++level) {
         format.levels[level].kind = dice_.percent(50) ? LevelKind::dense : LevelKind::compressed;
@@ -224,9 +226,12 @@ std::string reproduction(const RandomNetwork& random) {
   }
   for (const RandomOperand& operand : random.operands) {
     text += fmt::format("\n  {}{}, entries from 0:", operand.name, operand.pinned ? " pinned" : "");
+    std::size_t listed = 0;
     for (const auto& [coordinates, value] : operand.entries) {
+      if (++listed > 40) break;
       text += fmt::format(" ({}) {};", fmt::join(coordinates, ","), value);
     }
+    if (listed > 40) text += fmt::format(" … of {}", operand.entries.size());
   }
   return text;
 }
