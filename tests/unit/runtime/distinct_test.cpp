@@ -52,6 +52,24 @@ TEST_CASE("estimates on grids, where hashes of modes are added, are as good as e
   CHECK(counts.at(0b100).value == 400);
 }
 
+TEST_CASE("sets that end in an interior dense level are counted through the sparse level below it") {
+  Random random(4);
+  List list{.extents = {50, 1u << 23, 4, 1000}, .tuples = {}, .values = {}};
+  for (int n = 0; n < 6000; ++n) {
+    // Few values of modes 1 and 2, each with many coordinates of mode 3.
+    list.tuples.push_back({random.below(50), random.below(300) * 20011, random.below(4), random.below(1000)});
+    list.values.push_back(1);
+  }
+  std::map<Tuple, int> pairs;
+  for (const Tuple& tuple : list.tuples) pairs[{tuple[1], tuple[2]}] = 1;
+  auto tensor = build(coordinates(list), *parse_format("ssds"), resources(), "T");
+  REQUIRE(tensor);
+  const auto counts = distinct_counts(*tensor, {0b0110, 0b0100}, Threads(2));
+  CHECK_FALSE(counts.at(0b0110).exact);
+  CHECK(counts.at(0b0110).value == doctest::Approx(static_cast<double>(pairs.size())).epsilon(0.03));
+  CHECK(counts.at(0b0100).value == 4);
+}
+
 TEST_CASE("prefixes of interior dense and chained levels") {
   const List list{.extents = {4, 5, 6},
                   .tuples = {{0, 1, 1}, {0, 1, 4}, {2, 0, 0}, {2, 3, 2}, {3, 2, 2}},
