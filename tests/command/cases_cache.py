@@ -1,0 +1,154 @@
+"""The cache of kernels on disk."""
+
+import os
+import stat
+
+from harness import require, require_equal, require_in
+
+ARGUMENTS = ["A(i) = M(i,j) * v(j)", "M=sparse(50x60,nnz=200)", "v=ones(60)", "--json"]
+
+
+def kernel(weft, *arguments, env):
+    return weft("run", *ARGUMENTS, *arguments, env=env).json["cache"]["kernel"]
+
+
+def own(weft, name="own"):
+    """An environment with a cache directory nobody else uses."""
+    return {"WEFT_CACHE_DIR": weft.path(name)}
+
+
+def files(directory):
+    return [os.path.join(directory, name) for name in os.listdir(directory) if os.path.getsize(os.path.join(directory, name)) > 100]
+
+
+def case_second_process_loads_from_disk(weft):
+    require_equal([kernel(weft, env=own(weft)) for _ in range(3)], ["compiled", "disk", "disk"], "origin of the kernel")
+    report = weft("run", *ARGUMENTS, env=own(weft)).json
+    require_equal((report["phases"]["generate"], report["phases"]["emit"]), (0, 0), "times of code generation")
+
+
+def case_no_cache(weft):
+    kernel(weft, env=own(weft))
+    require_equal(kernel(weft, "--no-cache", env=own(weft)), "compiled", "origin of the kernel")
+    require_equal(kernel(weft, "--no-cache", env=own(weft, "other")), "compiled", "origin of the kernel")
+    require(not weft.exists("other"), "nothing is stored")
+
+
+def case_other_values_and_sizes_of_the_same_kernel(weft):
+    weft("run", *ARGUMENTS, env=own(weft))
+    report = weft("run", ARGUMENTS[0], "M=sparse(70x60,nnz=300,seed=9)", "v=uniform(60,seed=4)", "--json", env=own(weft)).json
+    require_equal(report["cache"]["kernel"], "disk", "origin of the kernel")
+
+
+def case_options_that_shape_code_are_in_the_key(weft):
+    kernel(weft, env=own(weft))
+    require_equal(kernel(weft, "--format", "M:ss:f32", env=own(weft)), "compiled", "origin with f32")
+
+
+def case_same_result_from_cache(weft):
+    weft("run", *ARGUMENTS[:3], "--out", "A=first.npy", env=own(weft))
+    weft("run", *ARGUMENTS[:3], "--out", "A=second.npy", env=own(weft))
+    require(weft.read("first.npy") == weft.read("second.npy"), "the same bytes")
+
+
+def cases_precedence(_):
+    for what, env, arguments, wanted in (
+            ("option", {"WEFT_CACHE_DIR": "w", "XDG_CACHE_HOME": "x", "HOME": "h"}, ["--cache-dir", "c"], "c"),
+            ("WEFT_CACHE_DIR", {"WEFT_CACHE_DIR": "w", "XDG_CACHE_HOME": "x", "HOME": "h"}, [], "w"),
+            ("XDG_CACHE_HOME", {"WEFT_CACHE_DIR": None, "XDG_CACHE_HOME": "x", "HOME": "h"}, [], "x/weft"),
+            ("HOME", {"WEFT_CACHE_DIR": None, "XDG_CACHE_HOME": None, "HOME": "h"}, [], "h/.cache/weft"),
+            ("empty WEFT_CACHE_DIR", {"WEFT_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": "h"}, [], "h/.cache/weft")):
+        def one(weft, env=env, arguments=arguments, wanted=wanted):
+            for name in "cwxh":
+                if name in "xh":
+                    os.mkdir(weft.path(name))
+            env = {name: weft.path(value) if value else value for name, value in env.items()}
+            arguments = [weft.path(word) if word == "c" else word for word in arguments]
+            require_equal(weft("cache", "path", *arguments, env=env).out.strip(), weft.path(wanted), "weft cache path")
+            weft("run", *ARGUMENTS, *arguments, env=env)
+            require_equal(stat.S_IMODE(os.stat(weft.path(wanted)).st_mode), 0o700, "mode of the directory")
+            require(files(weft.path(wanted)), "a kernel is stored there")
+            unused = [name for name in "cwxh" if name != wanted[0] and weft.exists(name) and os.listdir(weft.path(name))]
+            require_equal(unused, [], "other directories that were written to")
+        yield what, one
+
+
+def case_no_directory_at_all(weft):
+    env = {"WEFT_CACHE_DIR": None, "XDG_CACHE_HOME": None, "HOME": None}
+    require_equal(kernel(weft, env=env), "compiled", "a run needs no cache")
+    weft("cache", "path", status=2, env=env)
+
+
+def case_directory_that_cannot_be_made(weft):
+    weft.write("file", "")
+    require_equal(kernel(weft, env={"WEFT_CACHE_DIR": weft.path("file/cache")}), "compiled", "origin of the kernel")
+
+
+def cases_damaged(_):
+    def cut(content):
+        return content[:len(content) // 2]
+
+    def flipped(place):
+        def change(content):
+            at = int(place * (len(content) - 1))
+            return content[:at] + bytes([content[at] ^ 0x40]) + content[at + 1:]
+        return change
+
+    for what, change in (("cut off", cut), ("empty", lambda _: b""), ("garbage", lambda content: b"\x5a" * len(content)), ("longer", lambda content: content + b"x"),
+                         *((f"a bit at {place}", flipped(place)) for place in (0, 0.01, 0.1, 0.5, 0.9, 1))):
+        def one(weft, change=change):
+            env = own(weft)
+            weft("run", *ARGUMENTS[:3], "--out", "A=first.npy", env=env)
+            for path in files(weft.path("own")):
+                with open(path, "rb") as file:
+                    content = file.read()
+                with open(path, "wb") as file:
+                    file.write(change(content))
+            run = weft("run", *ARGUMENTS, "--out", "A=second.npy", env=env)
+            require_equal(run.json["cache"]["kernel"], "compiled", "a damaged entry is not used")
+            require(weft.read("first.npy") == weft.read("second.npy"), "the same result")
+            require_equal(kernel(weft, env=env), "disk", "the damaged entry was replaced")
+        yield what, one
+
+
+def case_status_and_clear(weft):
+    env = own(weft)
+    require_in("0", weft("cache", "status", env=env).out, "status of an empty cache")
+    require(not weft.exists("own"), "asking makes no directory")
+    weft("run", *ARGUMENTS, env=env)
+    status = weft("cache", "status", env=env).out
+    require_in(weft.path("own"), status, "status")
+    report = weft("cache", "status", "--json", env=env).json
+    require(report["entries"] >= 1 and report["bytes"] > 0 and report["path"] == weft.path("own"), f"status {report}")
+    weft("cache", "clear", env=env)
+    require_equal(weft("cache", "status", "--json", env=env).json["entries"], 0, "entries after clear")
+    require_equal(files(weft.path("own")), [], "files after clear")
+    require_equal(kernel(weft, env=env), "compiled", "origin after clear")
+
+
+def case_clear_removes_nothing_else(weft):
+    env = own(weft)
+    weft("run", *ARGUMENTS, env=env)
+    weft.write("own/notes.txt", "mine")
+    weft("cache", "clear", env=env)
+    require_equal(weft.text("own/notes.txt"), "mine", "a file of somebody else")
+
+
+def case_clear_of_an_absent_cache(weft):
+    weft("cache", "clear", env=own(weft))
+
+
+def case_cache_dir_option_of_weft_cache(weft):
+    weft("run", *ARGUMENTS, "--cache-dir", "c")
+    require(weft("cache", "status", "--cache-dir", "c", "--json").json["entries"] >= 1, "entries")
+    weft("cache", "clear", "--cache-dir", "c")
+    require_equal(weft("cache", "status", "--cache-dir", "c", "--json").json["entries"], 0, "entries")
+
+
+def case_two_processes_at_once(weft):
+    processes = [weft.start("run", *ARGUMENTS, env=own(weft)) for _ in range(4)]
+    for process in processes:
+        out, err = process.communicate(timeout=60)
+        require_equal(process.returncode, 0, f"exit status with {err!r}")
+        require_in(b'"kernel"', out, "the report")
+    require_equal(kernel(weft, env=own(weft)), "disk", "origin of the kernel afterwards")

@@ -1,0 +1,126 @@
+"""Ctrl-C: exit status 130 within a second, and never a partial file under its final name."""
+
+import os
+import signal
+import subprocess
+import time
+
+from harness import require, require_equal, require_in
+
+SECONDS = 1.5  # a second, and a busy machine
+
+
+def interrupted(weft, arguments, when, signals=1):
+    """Starts the command, waits until `when` says that it is at work, interrupts it. (status, seconds, standard error)"""
+    process = weft.start(*arguments)
+    try:
+        deadline = time.monotonic() + 30
+        while not when(process) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        require(process.poll() is None, f"the command is still at work; it ended with {process.returncode}")
+        start = time.monotonic()
+        for _ in range(signals):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        out, err = process.communicate(timeout=20)
+        return process.returncode, time.monotonic() - start, out.decode(), err.decode()
+    except subprocess.TimeoutExpired:
+        raise AssertionError("the command did not end within 20 s") from None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def at_work(seconds):
+    def when(process):
+        with open(f"/proc/{process.pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") >= seconds
+    return when
+
+
+HEAVY = ["run", "A(i,j) = B(i,k) * C(k,j)", "B=uniform(3000x3000)", "C=uniform(3000x3000)"]
+
+
+def require_interrupted(outcome):
+    status, seconds, _, err = outcome
+    require_equal(status, 130, f"exit status (standard error {err[-300:]!r})")
+    require(seconds < SECONDS, f"{seconds:.2f} s until the end")
+
+
+def case_while_running(weft):
+    """Repeated so often that it is certainly running."""
+    require_interrupted(interrupted(weft, [*HEAVY, "--repeat", "1000", "--out", "A=a.npy"], at_work(1.0)))
+    require(not weft.exists("a.npy"), "no output")
+
+
+def case_while_running_on_one_thread(weft):
+    require_interrupted(interrupted(weft, [*HEAVY, "--repeat", "1000", "--threads", "1", "--out", "A=a.npy"], at_work(1.0)))
+    require(not weft.exists("a.npy"), "no output")
+
+
+def case_twice(weft):
+    require_interrupted(interrupted(weft, [*HEAVY, "--repeat", "1000"], at_work(0.5), signals=2))
+
+
+def case_while_generating(weft):
+    require_interrupted(interrupted(weft, ["run", "a = S(i,j,k)", "S=sparse(100000x100000x100000,nnz=30000000)"], at_work(0.3)))
+
+
+def case_while_reading_a_pipe(weft):
+    """A reader that waits for input must not wait for ever."""
+    os.mkfifo(weft.path("x.tns"))
+    held = []
+
+    def when(process):
+        try:
+            held.append(os.open(weft.path("x.tns"), os.O_WRONLY | os.O_NONBLOCK))
+            return True
+        except OSError:
+            return process.poll() is not None
+    process = weft.start("info", "x.tns")
+    deadline = time.monotonic() + 10
+    while not when(process) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if process.poll() is not None:
+        out, err = process.communicate()
+        require_equal(process.returncode, 2, "a pipe that is refused is wrong input")
+        require_in(b"x.tns", err, "the message")
+    else:
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        require_interrupted((process.returncode, time.monotonic() - start, "", ""))
+    for descriptor in held:
+        os.close(descriptor)
+
+
+def case_while_writing(weft):
+    """Compression of the output takes long; its temporary file shows that it has begun."""
+    weft.write("a.tns.gz", "old")
+
+    def writing(_):
+        return any(".tmp" in name and os.path.getsize(weft.path(name)) > 0 for name in os.listdir(weft.directory))
+    arguments = ["run", "A(i,j) = u(i) * v(j)", "u=uniform(3000,seed=1)", "v=uniform(3000,seed=2)", "--out", "A=a.tns.gz"]
+    require_interrupted(interrupted(weft, arguments, writing))
+    require_equal(weft.text("a.tns.gz"), "old", "the file of that name is untouched")
+
+
+def case_json_report(weft):
+    status, _, out, err = interrupted(weft, [*HEAVY, "--repeat", "1000", "--json"], at_work(0.5))
+    require_equal(status, 130, "exit status")
+    require('"run_ms"' not in out, "no report of a run that did not end")
+    require("interrupted" in err or err == "", f"standard error {err!r}")
+
+
+def case_terminate(weft):
+    process = weft.start(*HEAVY, "--repeat", "1000", "--out", "A=a.npy")
+    when = at_work(0.5)
+    while not when(process) and process.poll() is None:
+        time.sleep(0.01)
+    start = time.monotonic()
+    process.terminate()
+    process.communicate(timeout=20)
+    require(time.monotonic() - start < SECONDS, "it ends within a second")
+    require(process.returncode != 0, "it fails")
+    require(not weft.exists("a.npy"), "no output")

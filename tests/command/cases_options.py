@@ -1,0 +1,254 @@
+"""Formats, trees, schedules, stages, threads and limits."""
+
+import time
+
+from evaluation import dense_operand, require_close, require_result, result_of, sparse_operand
+from harness import require, require_equal, require_in
+from tensors import Tensor, dense, evaluate, npy, read_npy, sparse, uniform
+
+EXPRESSION = "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)"
+OPERANDS = ["T=sparse(12x10x11,nnz=150,seed=1)", "B=uniform(10x5,seed=2)", "C=uniform(11x5,seed=3)"]
+WANTED = evaluate("ijk,jr,kr->ir", sparse((12, 10, 11), 150, 1), uniform((10, 5), 2), uniform((11, 5), 3))
+TREES = ("((T * C) * B)", "((T * B) * C)", "(T * (B * C))", "(T * B * C)", "(T*(C*B))")
+STAGES = ("network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object")
+
+
+def cases_operand_format(_):
+    for layout in ("sss", "dss", "dds", "ddd", "sss:2,0,1", "sss:1,2,0", "dss:1,0,2", "uqq", "uqq:2,1,0", "suq", "duq", "sds", "ssd", "ssd:0,2,1", "sss:0,1,2:f64"):
+        def one(weft, layout=layout):
+            run = weft("run", EXPRESSION, *OPERANDS, "--format", f"T:{layout}", "--out", "A=A.npy", "--json")
+            kinds, _, order = layout.partition(":")
+            require_equal(run.json["operands"]["T"]["format"], f"{kinds}:{order.partition(':')[0] or '0,1,2'}", "format of T")
+            require_close({at: value for at, value in read_npy(weft.read("A.npy"))[2].items() if value}, WANTED)
+        yield layout, one
+    for layout in ("dd", "dd:1,0", "ss", "ds", "ss:1,0", "uq", "sd"):
+        def of_dense(weft, layout=layout):
+            require_close(result_of(weft, EXPRESSION, *OPERANDS, "--format", f"B:{layout}"), WANTED)
+        yield f"B:{layout}", of_dense
+
+
+def cases_result_format(_):
+    for layout, descr, told in (("dd", "<f8", "dd"), ("dd:1,0", "<f8", "dd:1,0"), ("dd:0,1:f32", "<f4", "dd"), ("dd:1,0:f32", "<f4", "dd:1,0")):
+        def one(weft, layout=layout, descr=descr, told=told):
+            run = weft("run", EXPRESSION, *OPERANDS, "--format", f"A:{layout}", "--out", "A=A.npy", "--json")
+            extents, found, entries = read_npy(weft.read("A.npy"))
+            require_equal((extents, found, run.json["results"]["A"]["format"]), ((12, 5), descr, told), "result")
+            require_close({at: value for at, value in entries.items() if value}, WANTED, 1e-12 if descr == "<f8" else 1e-6)
+        yield layout, one
+
+
+def cases_sparse_result_format(_):
+    for layout in ("ss", "ds", "uq", "sd", "bd", "hh"):
+        def one(weft, layout=layout):
+            weft.error("run", EXPRESSION, *OPERANDS, "--format", f"A:{layout}", status=3, says="A")
+        yield layout, one
+
+
+def cases_unsupported_operand_format(_):
+    for layout in ("hss", "sbs"):
+        def one(weft, layout=layout):
+            weft.error("run", EXPRESSION, *OPERANDS, "--format", f"T:{layout}", status=3, says="T")
+        yield layout, one
+
+
+def cases_tree(_):
+    for tree in TREES:
+        def one(weft, tree=tree):
+            run = weft("run", EXPRESSION, *OPERANDS, "--tree", tree, "--json", "--out", "A=A.tns")
+            require_equal(run.json["tree"].replace(" ", ""), tree.replace(" ", ""), "tree")
+            require_close(result_of(weft, EXPRESSION, *OPERANDS, "--tree", tree), WANTED)
+        yield tree, one
+
+
+def case_tree_with_an_operand_used_twice(weft):
+    k = sparse((8, 8), 20, 5)
+    operand = sparse_operand(weft, "K", k)
+    wanted = evaluate("ub,vb,uw->bvw", k, k, k)
+    for tree in ("((K * K) * K)", "(K * (K * K))", "(K * K * K)"):
+        run = weft("plan", "A(b,v,w) = K(u,b) * K(v,b) * K(u,w)", operand, "--tree", tree, "--json")
+        require_equal(run.json["tree"], tree, "tree")
+        require_close(result_of(weft, "A(b,v,w) = K(u,b) * K(v,b) * K(u,w)", operand, "--tree", tree), wanted)
+
+
+def case_tree_and_parentheses_agree(weft):
+    first = weft("run", "A(i,r) = (T(i,j,k) * C(k,r)) * B(j,r)", *OPERANDS, "--json").json
+    second = weft("run", EXPRESSION, *OPERANDS, "--tree", "((T * C) * B)", "--json").json
+    require_equal(first["plan"]["cost_ns"], second["plan"]["cost_ns"], "cost")
+
+
+def cases_schedule(_):
+    for tree in (None, *TREES[:4]):
+        def one(weft, tree=tree):
+            given = ["--tree", tree] if tree else []
+            weft("plan", EXPRESSION, *OPERANDS, *given, "--emit", "schedule=s.txt")
+            report = weft("run", EXPRESSION, *OPERANDS, *given, "--json").json
+            require_equal(weft.text("s.txt"), report["plan"]["schedule"], "the emitted schedule and the reported one")
+            again = weft("run", EXPRESSION, *OPERANDS, "--schedule", "s.txt", "--json", "--out", "A=A.tns").json
+            require_equal(again["plan"]["producer"], "user", "producer")
+            for field in ("cost_ns", "schedule", "loops", "flops", "peak_bytes"):
+                require_equal(again["plan"][field], report["plan"][field], field)
+            require_equal(again["tree"], report["tree"], "tree")
+            require_close(result_of(weft, EXPRESSION, *OPERANDS, "--schedule", "s.txt"), WANTED)
+        yield tree or "planned", one
+
+
+def case_schedule_with_several_calls(weft):
+    weft("plan", EXPRESSION, *OPERANDS, "--calls", 1000, "--emit", "schedule=s.txt")
+    first = weft("plan", EXPRESSION, *OPERANDS, "--calls", 1000, "--json").json["plan"]
+    again = weft("plan", EXPRESSION, *OPERANDS, "--calls", 1000, "--schedule", "s.txt", "--json").json["plan"]
+    require_equal(again["cost_ns"], first["cost_ns"], "cost")
+
+
+def cases_wrong_schedule(_):
+    for what, text in (("empty", ""), ("words", "not a schedule\n"), ("binary", b"\x00\xff\xfe" * 50)):
+        def one(weft, text=text):
+            weft.write("s.txt", text)
+            weft.error("run", EXPRESSION, *OPERANDS, "--schedule", "s.txt", says="s.txt")
+        yield what, one
+
+
+def case_schedule_of_another_expression(weft):
+    weft("plan", "A(i) = M(i,j) * v(j)", "M=sparse(5x6,nnz=8)", "v=ones(6)", "--emit", "schedule=s.txt")
+    weft.error("run", EXPRESSION, *OPERANDS, "--schedule", "s.txt")
+
+
+def case_damaged_schedules_never_crash(weft):
+    weft("plan", EXPRESSION, *OPERANDS, "--emit", "schedule=s.txt")
+    lines = weft.text("s.txt").splitlines(keepends=True)
+    for number in range(len(lines)):
+        weft.write("d.txt", "".join(lines[:number] + lines[number + 1:]))
+        process = weft.start("plan", EXPRESSION, *OPERANDS, "--schedule", "d.txt")
+        _, err = process.communicate(timeout=60)
+        require(process.returncode in (0, 2), f"exit status {process.returncode} without line {number + 1}: {err[:300]!r}")
+
+
+def cases_emit(_):
+    for command in ("run", "plan"):
+        for stage in STAGES:
+            def one(weft, command=command, stage=stage):
+                run = weft(command, EXPRESSION, *OPERANDS, "--emit", stage)
+                require(len(run.out_bytes) > 0, "standard output has the stage")
+                require_equal(run.err, "", "standard error")
+                written = weft(command, EXPRESSION, *OPERANDS, "--emit", f"{stage}=stage.txt")
+                require_equal(weft.read("stage.txt"), run.out_bytes, "the stage in the file and on standard output")
+                require(written.out != "", "with PATH the summary stays")
+                sign = {"network": b"T(i,j,k)", "tree": b"*", "loops": b"for ", "llvm": b"define ", "object": b"\x7fELF", "asm": b"ret"}.get(stage, b"")
+                require(sign in run.out_bytes, f"{sign!r} is in {run.out_bytes[:300]!r}")
+            yield f"{command} {stage}", one
+
+
+def case_emit_tree_and_loops_are_those_of_the_report(weft):
+    report = weft("run", EXPRESSION, *OPERANDS, "--json").json
+    require_equal(weft("run", EXPRESSION, *OPERANDS, "--emit", "tree").out.strip(), report["tree"], "tree")
+    require_equal(weft("run", EXPRESSION, *OPERANDS, "--emit", "loops").out, report["plan"]["loops"], "loops")
+
+
+def case_several_stages(weft):
+    run = weft("run", EXPRESSION, *OPERANDS, "--emit", "tree", "--emit", "loops=l.txt", "--emit", "network=n.txt")
+    require_in("*", run.out, "tree")
+    require("for " not in run.out, "only the stage without PATH is on standard output")
+    require_in("for ", weft.text("l.txt"), "loops")
+    require_in("A(i,r)", weft.text("n.txt"), "network")
+    run = weft("run", EXPRESSION, *OPERANDS, "--emit", "tree=t.txt", "--json")
+    require_equal(run.json["tree"], weft.text("t.txt").strip(), "tree")
+    weft("run", EXPRESSION, *OPERANDS, "--emit", "tree", "--json=r.json")
+    run = weft.error("run", EXPRESSION, *OPERANDS, "--emit", "tree=", says="--emit")
+
+
+def case_emitted_kernels_are_repeatable(weft):
+    first, second = [weft("run", EXPRESSION, *OPERANDS, "--no-cache", "--emit", "object").out_bytes for _ in range(2)]
+    require(first == second, "the same object code twice")
+
+
+def cases_deterministic(_):
+    for what, expression, operands in (
+            ("owner", EXPRESSION, ["T=sparse(300x200x100,nnz=40000,seed=1)", "B=uniform(200x8,seed=2)", "C=uniform(100x8,seed=3)"]),
+            ("private", "A(j,r) = T(i,j,k) * B(i,r) * C(k,r)", ["T=sparse(300x200x100,nnz=40000,seed=1)", "B=uniform(300x8,seed=2)", "C=uniform(100x8,seed=3)"]),
+            ("scalar", "A() = T(i,j,k) * B(i) * C(k)", ["T=sparse(300x200x100,nnz=80000,seed=1)", "B=uniform(300,seed=2)", "C=uniform(100,seed=3)"])):
+        def one(weft, expression=expression, operands=operands):
+            found = set()
+            for threads in (1, 2, 3, 2, 8):
+                weft("run", expression, *operands, "--threads", threads, "--deterministic", "--out", "A=A.npy", "--quiet")
+                found.add(weft.read("A.npy"))
+            require_equal(len(found), 1, "different results")
+        yield what, one
+
+
+def case_threads_agree(weft):
+    operands = ["T=sparse(300x200x100,nnz=40000,seed=1)", "B=uniform(300x8,seed=2)", "C=uniform(100x8,seed=3)"]
+    sums = [weft("run", "A(j,r) = T(i,j,k) * B(i,r) * C(k,r)", *operands, "--threads", n, "--json").json["results"]["A"]["norm"] for n in (1, 2, 5)]
+    require(max(sums) - min(sums) < 1e-12 * sums[0], f"norms {sums}")
+
+
+def case_strict_fp_and_threads(weft):
+    operands = ["T=sparse(300x200x100,nnz=40000,seed=1)", "B=uniform(300x8,seed=2)", "C=uniform(100x8,seed=3)"]
+    found = set()
+    for threads in (1, 2, 3):
+        weft("run", "A(j,r) = T(i,j,k) * B(i,r) * C(k,r)", *operands, "--threads", threads, "--strict-fp", "--out", "A=A.npy", "--quiet")
+        found.add(weft.read("A.npy"))
+    require_equal(len(found), 1, "different results: strict-fp keeps every sum in loop order")
+
+
+def cases_memory_limit(_):
+    for what, arguments, says in (("dense operand", ["A(i) = B(i,j)", "B=uniform(2000x1000)"], "B"),
+                                  ("sparse operand", ["A(i) = B(i,j)", "B=sparse(20000x10000,nnz=500000)"], "B"),
+                                  ("result", ["A(i,j) = u(i) * v(j)", "u=ones(3000)", "v=ones(3000)"], "A")):
+        def one(weft, arguments=arguments, says=says):
+            weft.error("run", *arguments, "--memory-limit", "4M", status=5, says=says)
+            weft("run", *arguments, "--memory-limit", "1G", "--quiet")
+        yield what, one
+
+
+def case_memory_limit_of_a_file(weft):
+    weft.write("x.npy", npy((200000,), [1.0] * 200000))
+    weft.error("run", "a = X(i)", "X=x.npy", "--memory-limit", "1M", status=5, says="X")
+    for size in ("8M", "8MiB", "8388608", "8m", "8MB"):
+        weft("run", "a = X(i)", "X=x.npy", "--memory-limit", size, "--quiet")
+
+
+def case_memory_limit_refuses_a_plan(weft):
+    """weft plan says what a run would meet."""
+    weft.error("plan", "A(i,j) = u(i) * v(j)", "u=ones(3000)", "v=ones(3000)", "--memory-limit", "4M", status=5, says="A")
+
+
+def case_announced_peak_is_enough(weft):
+    plan = weft("plan", EXPRESSION, *OPERANDS, "--json").json["plan"]
+    if not plan["peak_is_estimate"]:
+        weft("run", EXPRESSION, *OPERANDS, "--memory-limit", plan["peak_bytes"] + (1 << 20), "--threads", 1, "--quiet")
+
+
+def case_calls(weft):
+    weft("run", EXPRESSION, *OPERANDS, "--calls", 100, "--quiet")
+    weft("run", EXPRESSION, *OPERANDS, "--calls", "1e6", "--quiet")
+    one = weft("plan", EXPRESSION, *OPERANDS, "--json").json["plan"]["cost_ns"]
+    many = weft("plan", EXPRESSION, *OPERANDS, "--calls", 1000, "--json").json["plan"]["cost_ns"]
+    require(many <= one, f"a plan for many calls is no dearer per call: {many} and {one}")
+
+
+def case_repeat_is_the_default_of_calls(weft):
+    repeated = weft("run", EXPRESSION, *OPERANDS, "--repeat", 3, "--json").json["plan"]
+    called = weft("plan", EXPRESSION, *OPERANDS, "--calls", 3, "--json").json["plan"]
+    require_equal(repeated, called, "plan")
+
+
+def case_options_before_the_expression(weft):
+    run = weft("run", "--threads", 1, "--format", "T:sss:1,0,2", "--repeat", 2, EXPRESSION, *OPERANDS, "--json")
+    require_equal((run.json["threads"], len(run.json["run_ms"]), run.json["operands"]["T"]["format"]), (1, 2, "sss:1,0,2"), "options")
+
+
+def case_a_tiny_network_is_fast(weft):
+    operands = ["M=sparse(50x60,nnz=200)", "v=ones(60)"]
+    weft("run", "A(i) = M(i,j) * v(j)", *operands, "--quiet")
+    best = 9.0
+    for _ in range(5):
+        start = time.monotonic()
+        weft("run", "A(i) = M(i,j) * v(j)", *operands, "--quiet")
+        best = min(best, time.monotonic() - start)
+    require(best < 2.0, f"{best:.3f} s from the cache")
+
+
+def case_mixed_operands_of_every_kind(weft):
+    s = Tensor((4, 5), {(0, 1): 2.0, (3, 4): 3.0, (1, 1): 5.0})
+    found = result_of(weft, "A(i,r) = 2 * s * S(i,j) * D(j,r) * u(r)", "s=3", sparse_operand(weft, "S", s),
+                      dense_operand(weft, "D", dense((5, 2), range(10))), "u=ones(2)")
+    require_result(found, evaluate("ij,jr->ir", s, dense((5, 2), range(10)), coefficient=6.0))

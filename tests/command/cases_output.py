@@ -1,0 +1,203 @@
+"""Results written to files, weft convert and weft info."""
+
+import gzip
+import json
+import os
+import subprocess
+
+from evaluation import dense_operand, sparse_operand
+from harness import Skip, require, require_equal, require_in
+from tensors import Tensor, coordinates, dense, npy, read_mtx, read_npy, read_tns, sparse, tns, uniform, zstandard
+
+M = Tensor((3, 4), {(0, 0): 1.0, (0, 3): 2.0, (1, 1): -3.0, (2, 0): 0.1})
+IDENTITY = "A(i,j) = M(i,j)"
+
+
+def filled(tensor):
+    return {at: tensor.entries.get(at, 0.0) for at in coordinates(tensor.extents)}
+
+
+def case_tns(weft):
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", "A=a.tns")
+    require_equal([line.split() for line in weft.text("a.tns").splitlines() if not line.startswith("#")],
+                  [["1", "1", "1"], ["1", "4", "2"], ["2", "2", "-3"], ["3", "1", "0.10000000000000001"]], "lines, sorted, 17 digits")
+
+
+def case_tns_of_a_transposed_layout_is_in_mode_order(weft):
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--format", "A:dd:1,0", "--out", "A=a.tns", "--out", "A=a.mtx", "--out", "A=a.npy")
+    require_equal(list(read_tns(weft.text("a.tns"))), sorted(M.entries), "coordinates in the file")
+    require_equal(list(read_mtx(weft.text("a.mtx"))), sorted(M.entries), "coordinates in the file")
+    require_equal(read_npy(weft.read("a.npy"))[2], filled(M), "entries of .npy")
+
+
+def case_mtx(weft):
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", "A=a.mtx")
+    text = weft.text("a.mtx")
+    require_equal(text.split()[:2], ["%%MatrixMarket", "matrix"], "header")
+    found = read_mtx(text)
+    require_equal({at: value for at, value in found.items() if value}, M.entries, "entries")
+    require_in("0.10000000000000001", text, "17 digits")
+
+
+def case_mtx_needs_a_matrix(weft):
+    weft.error("run", "A(i,j,k) = T(i,j,k)", "T=ones(2x2x2)", "--out", "A=a.mtx", says="a.mtx")
+    require(not weft.exists("a.mtx"), "nothing is written")
+
+
+def case_npy(weft):
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", "A=a.npy")
+    require_equal(read_npy(weft.read("a.npy")), ((3, 4), "<f8", filled(M)), "npy")
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--format", "A:dd:f32", "--out", "A=b.npy")
+    require_equal(read_npy(weft.read("b.npy"))[1], "<f4", "scalar type")
+
+
+def case_f32_text_has_9_digits(weft):
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--format", "A:dd:f32", "--out", "A=a.tns")
+    require_in("0.100000001", weft.text("a.tns").split(), "value of f32")
+
+
+def case_order_0(weft):
+    weft("run", "a = B(i) * B(i)", "B=uniform(1,seed=1)", "--out", "a=a.tns", "--out", "a=a.npy")
+    value = uniform((1,), 1).entries[(0,)] ** 2
+    require_equal(len(weft.text("a.tns").splitlines()), 1, "lines")
+    require_equal(float(weft.text("a.tns")), value, "value")
+    require_equal(read_npy(weft.read("a.npy")), ((), "<f8", {(): value}), "npy")
+    weft("run", "a = B(i) * B(i)", "B=uniform(0)", "--out", "a=zero.tns")
+    require_equal([float(line) for line in weft.text("zero.tns").splitlines()], [0.0], "a zero of order 0 is one line too")
+
+
+def cases_compressed(_):
+    for name in ("a.tns.gz", "a.tns.zst", "a.mtx.gz", "a.mtx.zst"):
+        def one(weft, name=name):
+            weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", f"A={name}")
+            if name.endswith(".gz"):
+                text = gzip.decompress(weft.read(name)).decode()
+                require_equal((read_tns if ".tns" in name else read_mtx)(text), M.entries, "entries")
+            weft("run", IDENTITY, f"M={name}", "--out", "A=back.npy")
+            extents, _, entries = read_npy(weft.read("back.npy"))
+            require_equal((extents, entries), ((3, 4), filled(M)), "read back")
+        yield name, one
+
+
+def case_existing_file_is_replaced(weft):
+    weft.write("a.tns", "1 1 99\n" * 100)
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", "A=a.tns")
+    require_equal(read_tns(weft.text("a.tns")), M.entries, "entries")
+
+
+def case_result_over_its_own_operand(weft):
+    weft.write("m.tns", tns(M))
+    weft("run", "A(j,i) = M(i,j)", "M=m.tns", "--out", "A=m.tns")
+    require_equal(read_tns(weft.text("m.tns")), {(j, i): value for (i, j), value in M.entries.items()}, "entries")
+
+
+def case_unwritable_directory(weft):
+    weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=absent/a.tns", says="absent/a.tns")
+    os.mkdir(weft.path("d.tns"))
+    weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=d.tns", says="d.tns")
+
+
+def case_failing_run_writes_nothing(weft):
+    weft.error("run", "A(i,k) = M(i,j) * N(j,k)", "M=ones(2x2)", "N=ones(3x2)", "--out", "A=a.tns")
+    require(not weft.exists("a.tns"), "nothing is written")
+
+
+def case_full_disk(weft):
+    if not os.access("/dev/full", os.W_OK):
+        raise Skip("there is no /dev/full")
+    with open("/dev/full", "wb") as full:
+        environment, _ = weft.environment(None)
+        done = subprocess.run([weft.command, "run", "A(i) = B(i)", "B=ones(3)"], cwd=weft.directory, env=environment, stdout=full,
+                              stderr=subprocess.PIPE, check=False)
+    require_equal(done.returncode, 5, "exit status when standard output cannot be written")
+    require(done.stderr.startswith(b"error: "), f"the message {done.stderr!r}")
+
+
+CUBE = Tensor((4, 3, 5), {(0, 0, 0): 1.0, (0, 2, 4): 2.5, (3, 1, 1): -3.0, (2, 2, 2): 0.0})
+
+
+def case_convert_tns_to_npy_and_back(weft):
+    weft.write("t.tns", tns(CUBE))
+    weft("convert", "t.tns:4x3x5", "t.npy")
+    require_equal(read_npy(weft.read("t.npy")), ((4, 3, 5), "<f8", filled(CUBE)), "npy")
+    weft("convert", "t.npy", "back.tns")
+    require_equal(read_tns(weft.text("back.tns")), {at: value for at, value in CUBE.entries.items() if value}, "entries")
+
+
+def case_convert_keeps_explicit_zeros_of_sparse_files(weft):
+    weft.write("t.tns", tns(CUBE))
+    weft("convert", "t.tns", "copy.tns")
+    require_equal(read_tns(weft.text("copy.tns")), CUBE.entries, "entries")
+    require_equal(list(read_tns(weft.text("copy.tns"))), sorted(CUBE.entries), "order")
+
+
+def cases_convert_round_trip(_):
+    tensor = sparse((30, 40), 200, 3)
+    for first in ("x.tns", "x.tns.gz", "x.tns.zst", "x.mtx", "x.mtx.gz", "x.mtx.zst"):
+        for second in ("y.tns", "y.mtx"):
+            def one(weft, first=first, second=second):
+                weft("convert", "sparse(30x40,nnz=200,seed=3)", first)
+                weft("convert", first + (":30x40" if ".tns" in first else ""), second)
+                found = (read_tns if ".tns" in second else read_mtx)(weft.text(second))
+                require_equal(found, tensor.entries, "entries")
+            yield f"{first} to {second}", one
+
+
+def case_convert_json_and_quiet(weft):
+    weft.write("t.tns", tns(CUBE))
+    require_equal(weft("convert", "t.tns", "u.tns", "--quiet").out, "", "standard output")
+    report = weft("convert", "t.tns", "u.tns", "--json").json
+    require_equal((report["extents"], report["nnz"]), ([4, 3, 5], 4), "report")
+
+
+def case_convert_errors(weft):
+    weft.write("t.tns", tns(CUBE))
+    weft.error("convert", "t.tns", "t.xyz", says="t.xyz")
+    weft.error("convert", "absent.tns", "t.npy", says="absent.tns")
+    weft.error("convert", "t.tns", "t.mtx", says="t.mtx")
+    weft.error("convert", "t.tns:4x4x400000x400000", "t.npy", says="t.tns")
+    weft.error("convert", "t.tns:4000000x3000000x5000000", "t.npy", status=5)
+    require(not weft.exists("t.npy") and not weft.exists("t.mtx"), "nothing is written")
+
+
+def case_info(weft):
+    weft.write("t.tns", tns(CUBE))
+    out = weft("info", "t.tns").out
+    require_in("4", out, "nonzeros")
+    require_in("4x3x5", out.replace(" ", "").replace("[", "").replace(",", "x"), "shape")
+    report = weft("info", "t.tns", "--json").json
+    require_equal((report["extents"], report["nnz"]), ([4, 3, 5], 4), "report")
+    require(abs(report["density"] - 4 / 60) < 1e-15, f"density {report['density']}")
+    require_equal(weft("info", "t.tns:40x30x50", "--json").json["extents"], [40, 30, 50], "extents")
+    weft("info", "t.tns", "--json=i.json")
+    require_equal(json.loads(weft.text("i.json"))["nnz"], 4, "report in a file")
+
+
+def cases_info_of(_):
+    files = {"mtx": ("x.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 5\n3 3 1\n", [3, 3], 3),
+             "npy": ("x.npy", npy((2, 3), range(6)), [2, 3], 6), "order 0": ("x.tns", "3.5\n", [], 1), "zst": ("x.tns.zst", zstandard("5 6 1\n"), [5, 6], 1)}
+    for what, (name, content, extents, nnz) in files.items():
+        def one(weft, name=name, content=content, extents=extents, nnz=nnz):
+            weft.write(name, content)
+            report = weft("info", name, "--json").json
+            require_equal((report["extents"], report["nnz"]), (extents, nnz), "report")
+            require(weft("info", name).out.count("\n") >= 2, "text")
+        yield what, one
+
+    def empty(weft):
+        weft.write("x.tns", "")
+        for shape in ("3x4", "0x4"):
+            require_equal(weft("info", f"x.tns:{shape}", "--json").json["nnz"], 0, "nnz")
+            weft("info", f"x.tns:{shape}")
+    yield "empty", empty
+
+
+def case_info_errors(weft):
+    weft.error("info", "absent.tns", says="absent.tns")
+    run = weft("info", "absent.tns", "--json", status=2)
+    require_equal(run.json["error"]["kind"], "input", "kind")
+
+
+def case_dense_result_of_dense_operands(weft):
+    weft("run", "A(i,j) = B(j,i)", dense_operand(weft, "B", dense((2, 3), range(6))), "--out", "A=a.npy")
+    require_equal(read_npy(weft.read("a.npy"))[2], dense((3, 2), [0, 3, 1, 4, 2, 5]).entries, "transposed")
