@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "engine/network/names.h"
+#include "engine/network/picture.h"
+
 namespace weft::loop {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 
 /// Length of the token at the start of `text`, which is not empty and starts with no space; 0: no token.
 std::size_t token_length(std::string_view text) {
@@ -36,11 +35,8 @@ TokenKind kind_of(char first) {
 Error error_at(const Line& line, std::size_t column, ErrorKind kind, std::string_view message) {
   std::string text = "line " + std::to_string(line.number) + ": ";
   text += message;
-  text += "\n  ";
-  text += line.text;
-  text += "\n  ";
-  text.append(column, ' ');
-  text += '^';
+  text += '\n';
+  text += picture(line.text, {{column, column + 1}});
   return {kind, text};
 }
 
@@ -64,8 +60,9 @@ Expected<std::vector<Line>> lex(std::string_view text) {
       const std::size_t length = token_length(code.substr(column));
       if (length == 0)
         return std::unexpected(error_at(line, column, ErrorKind::input,
-                                        code[column] == '\t' ? "a tab: indent and separate with spaces"
-                                                             : "a character that stands for nothing here"));
+                                        code[column] == '\t'
+                                            ? std::string("a tab: indent and separate with spaces")
+                                            : name_character(code, column) + " stands for nothing here"));
       line.tokens.push_back({kind_of(code[column]), code.substr(column, length), column});
       column += length;
     }

@@ -5,6 +5,7 @@
 #include "engine/loop/text_order.h"
 #include "engine/loop/token_reader.h"
 #include "engine/loop/words.h"
+#include "engine/network/names.h"
 
 namespace weft::loop {
 namespace {
@@ -265,7 +266,14 @@ class Parser : TokenReader {
 
   Block body_below(std::size_t indent) {
     if (failed() || !more() || line().indent <= indent) return {};
-    return block(line().indent);
+    if (depth_ == deepest_nesting) {
+      error("statements nest deeper than " + std::to_string(deepest_nesting));
+      return {};
+    }
+    ++depth_;
+    Block body = block(line().indent);
+    --depth_;
+    return body;
   }
 
   Statement statement() {
@@ -398,6 +406,7 @@ class Parser : TokenReader {
 
   Program program_;
   bool has_index_line_ = false;
+  std::size_t depth_ = 0;
   NamedOrder order_;
   Token order_token_;
   std::size_t order_line_ = lines_.size();

@@ -1,11 +1,18 @@
 #include "engine/loop/products.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 
+#include "engine/loop/print.h"
+
 namespace weft::loop {
 namespace {
+
+/// A program with 40 workspaces, each the square of the one before, is a page of text and 2^40 factors.
+constexpr std::size_t most_substitutions = 10000;
 
 /// The symbols of the loops that one Accumulate stands in.
 using Environment = std::map<IndexId, Symbol>;
@@ -40,6 +47,11 @@ class Expansion {
   /// `start` times what `each` accumulates; `environment` holds the symbols that are given, the other loops get new
   /// ones.
   std::vector<ExpandedProduct> expand(const PlacedAccumulate& each, Environment environment, ExpandedProduct start) {
+    if (++substitutions_ > most_substitutions) {
+      unsupported_ =
+          fmt::format("coverage: the workspaces expand to more than {} products: not yet", most_substitutions);
+      return {};
+    }
     for (std::size_t depth = 0; depth < each.path.enclosing.size(); ++depth)
       if (const For* loop = each.path.loop(depth)) {
         const auto [entry, is_new] = environment.try_emplace(loop->index, Symbol{loop->index, 0});
@@ -81,8 +93,11 @@ class Expansion {
     for (std::size_t level = 0; level < target.indices.size(); ++level) {
       const auto [entry, is_new] = environment.emplace(target.indices[level], read.symbols[level]);
       if (!is_new && entry->second != read.symbols[level])
-        unsupported_ = "coverage: workspace " + program_.storages[read.storage].name + " is written at " + target.name +
-                       " where two of its levels have one index or an outer loop's, and read elsewhere: not yet";
+        unsupported_ = fmt::format(
+            "coverage: workspace {} is written at {}, where two levels have one index or a level has an outer loop's, "
+            "and "
+            "read elsewhere: not yet",
+            program_.storages[read.storage].name, print(program_, target));
     }
     return environment;
   }
@@ -109,6 +124,7 @@ class Expansion {
 
   const Program& program_;
   const std::vector<PlacedAccumulate>& all_;
+  std::size_t substitutions_ = 0;
   std::optional<std::string> unsupported_;
 };
 

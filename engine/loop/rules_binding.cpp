@@ -8,15 +8,16 @@
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
+#include "engine/network/names.h"
 
 namespace weft::loop {
 namespace {
 
-bool is_name(std::string_view text, bool dots) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (dots && c == '.');
-  });
+/// A name that may have dots inside, as in K.1.
+bool is_access_name(std::string_view text) {
+  if (text.empty() || !starts_name(text.front()) || text.back() == '.') return false;
+  return text.find("..") == std::string_view::npos &&
+         std::ranges::all_of(text, [](char c) { return continues_name(c) || c == '.'; });
 }
 
 template <class Range, class Name>
@@ -24,7 +25,7 @@ Expected<void> check_names(const Range& range, std::string_view what, bool dots,
   std::set<std::string_view> seen;
   for (const auto& each : range) {
     const std::string& name = name_of(each);
-    if (!is_name(name, dots))
+    if (dots ? !is_access_name(name) : !is_name(name))
       return input_error(fmt::format("binding: \"{}\" is no name of {}: use letters, digits and _", name, what));
     if (!seen.insert(name).second) return input_error(fmt::format("binding: {} {} is declared twice", what, name));
   }
@@ -98,7 +99,10 @@ Expected<void> check_steps(const Program& program, const Path& path, const For* 
 
 Expected<void> check_binding(const Program& program) {
   if (Expected<void> declared = check_declarations(program); !declared) return declared;
-  return walk(program, [&](const Statement& statement, const Path& path) {
+  return walk(program, [&](const Statement& statement, const Path& path) -> Expected<void> {
+    // Every later pass recurses over the statements, and the stack is the host's.
+    if (path.enclosing.size() > deepest_nesting)
+      return input_error(fmt::format("binding: statements nest deeper than {}", deepest_nesting));
     return std::visit(
         Overloaded{[&](const For& loop) -> Expected<void> {
                      if (loop.index >= program.indices.size())

@@ -45,6 +45,5 @@ TEST_CASE("blank lines and comments are left out, lines keep their numbers and c
 TEST_CASE("an error shows the line and the place") {
   const auto lines = lex("a\n  b ~ c\n");
   REQUIRE(!lines);
-  CHECK(lines.error() ==
-        Error{ErrorKind::input, "line 2: a character that stands for nothing here\n    b ~ c\n      ^"});
+  CHECK(lines.error() == Error{ErrorKind::input, "line 2: '~' stands for nothing here\n    b ~ c\n      ^"});
 }

@@ -146,8 +146,11 @@ TEST_CASE("errors name the line and point at the place") {
   CHECK(error_of("program p\n  for i: @vectr\n").starts_with("line 2: expected a mark"));
   CHECK(error_of("program p\n  for i: @unroll(0)\n").starts_with("line 2: expected a number of at least 1"));
   CHECK(error_of("program p\n\tfor i:\n").starts_with("line 2: a tab"));
-  CHECK(error_of("program p\n  for i: %\n").starts_with("line 2: a character that stands for nothing here"));
+  CHECK(error_of("program p\n  for i: %\n").starts_with("line 2: '%' stands for nothing here"));
   CHECK(error_of("program p\n  order T | T\n").starts_with("line 2: \"order\" lists every storage"));
+  std::string deep = "program p\n";
+  for (std::size_t depth = 0; depth < 300; ++depth) deep += std::string(depth + 1, ' ') + "for i:\n";
+  CHECK(error_of(deep).find("statements nest deeper than 256") != std::string::npos);
   CHECK(error_of("program p extra\n").starts_with("line 1: expected the end of the line"));
   CHECK(error_of("program p\n  output a : f64 {} access a[]\n  a += 2\n").starts_with("line 3: expected an access"));
 }

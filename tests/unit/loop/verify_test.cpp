@@ -89,6 +89,29 @@ TEST_CASE("a workspace may not stand in two with, nor another role in one") {
   CHECK(refusal(program) == "life cycle: y is no workspace, but stands in a with");
 }
 
+TEST_CASE("what would take for ever is refused") {
+  std::string text = "program squares\n  output s : f64 {}   access s[]\n";
+  const auto name = [](int n) { return "x" + std::to_string(n); };
+  for (int n = 0; n < 40; ++n) text += std::string(2 + 2 * n, ' ') + "with " + name(n) + "[] : f64 {}\n";
+  text += std::string(82, ' ') + "x0 += 1\n";
+  for (int n = 1; n < 40; ++n)
+    text += std::string(82, ' ') + name(n) + " += " + name(n - 1) + " * " + name(n - 1) + "\n";
+  text += std::string(82, ' ') + "s += x39\n";
+  const Expected<void> verified = verify(parse(text).value());
+  REQUIRE(!verified);
+  CHECK(verified.error().kind == ErrorKind::unsupported);
+  CHECK(verified.error().message.starts_with("coverage: the workspaces expand to more than"));
+
+  Program deep{"deep", {}, {}, {}, {}, {}};
+  for (int n = 0; n < 300; ++n) {
+    Bind bind;
+    bind.body = std::move(deep.body);
+    deep.body.clear();
+    deep.body.push_back({std::move(bind)});
+  }
+  CHECK(refusal(deep) == "binding: statements nest deeper than 256");
+}
+
 TEST_CASE("a program without statements is valid: its outputs are zero") {
   CHECK(verify(parse("program zero\n  output s : f64 {}   access s[]\n").value()).has_value());
 }
