@@ -14,6 +14,8 @@ namespace {
 
 /// Iterations between two looks at the cancellation flag: at a few nanoseconds each, well under a millisecond.
 constexpr std::uint64_t fuel_per_poll = 1 << 16;
+/// Iterations of one fiber between two looks: some milliseconds.
+constexpr std::uint64_t longest_strip = 1 << 20;
 
 }  // namespace
 
@@ -112,38 +114,46 @@ void Emitter::while_loop(Condition condition, Body body) {
 void Emitter::strips(std::span<const Slot> positions, std::span<llvm::Value* const> ends,
                      llvm::function_ref<void(std::span<llvm::Value* const>)> inner) {
   llvm::BasicBlock* head = block("strip");
-  llvm::BasicBlock* again = block("poll");
+  llvm::BasicBlock* thirsty = block("poll");
+  llvm::BasicBlock* go = block("go");
   llvm::BasicBlock* after = block("exit");
+  std::vector<Slot> limits;
+  for (llvm::Value* end : ends) limits.push_back(slot(end));
   ir_.CreateBr(head);
+  // The whole fiber is paid for at once, so short ones cost a subtraction and a branch never taken.
   ir_.SetInsertPoint(head);
   llvm::Value* fuel = get(fuel_);
-  llvm::Value* start = get(positions[0]);
-  std::vector<llvm::Value*> limits;
+  for (std::size_t n = 0; n < positions.size(); ++n) {
+    fuel = ir_.CreateSub(fuel, ir_.CreateSub(ends[n], get(positions[n])));
+    set(limits[n], ends[n]);
+  }
+  set(fuel_, ir_.CreateSub(fuel, constant(1)));
+  ir_.CreateCondBr(ir_.CreateICmpSLT(get(fuel_), constant(0)), thirsty, go);
+  ir_.SetInsertPoint(thirsty);
+  poll();
   for (std::size_t n = 0; n < positions.size(); ++n) {
     llvm::Value* position = get(positions[n]);
-    // Saturating: a position may lie behind its end where another driver has run out first.
-    llvm::Value* left = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, ends[n], position);
-    limits.push_back(add(position, minimum(left, fuel)));
+    set(limits[n], add(position, minimum(sub(ends[n], position), constant(longest_strip))));
   }
-  inner(limits);
-  llvm::Value* used = sub(get(positions[0]), start);
-  set(fuel_, ir_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, fuel, used));
+  ir_.CreateBr(go);
+  go->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(go);
+  std::vector<llvm::Value*> values;
+  for (const Slot limit : limits) values.push_back(get(limit));
+  inner(values);
   llvm::Value* more = nullptr;
   for (std::size_t n = 0; n < positions.size(); ++n) {
     llvm::Value* below = ir_.CreateICmpULT(get(positions[n]), ends[n]);
     more = more ? ir_.CreateAnd(more, below) : below;
   }
-  ir_.CreateCondBr(more, again, after);
-  ir_.SetInsertPoint(again);
-  poll();
-  ir_.CreateBr(head);
+  ir_.CreateCondBr(more, head, after);
   after->moveAfter(ir_.GetInsertBlock());
   ir_.SetInsertPoint(after);
 }
 
 void Emitter::spend_fuel() {
-  if_then(ir_.CreateICmpEQ(get(fuel_), constant(0)), [&] { poll(); });
   set(fuel_, ir_.CreateSub(get(fuel_), constant(1)));
+  if_then(ir_.CreateICmpSLT(get(fuel_), constant(0)), [&] { poll(); });
 }
 
 void Emitter::poll() {

@@ -64,12 +64,12 @@ class Emitter {
 
   void if_then(llvm::Value* condition, Body body);
   void while_loop(Condition condition, Body body);
-  /// Runs `inner(limits)` until every position has reached its end, or until one has: `inner` is a loop that advances
-  /// the positions while all are below their limits. The cancellation flag is polled between the strips, so that an
-  /// endless fiber can be interrupted while its inner loop pays nothing for it.
+  /// Runs `inner(limits)` until one position has reached its end: `inner` is a loop that advances the positions while
+  /// all are below their limits. The cancellation flag is polled between strips, so that an endless fiber can be
+  /// interrupted while its inner loop pays nothing for it. Positions never exceed their ends.
   void strips(std::span<const Slot> positions, std::span<llvm::Value* const> ends,
               llvm::function_ref<void(std::span<llvm::Value* const>)> inner);
-  /// At the back edge of a loop that has loops inside.
+  /// At the back edge of a loop that has loops inside, unless one of them always runs in strips: these spend fuel, too.
   void spend_fuel();
 
   /// Checked mode: unless `holds`, the kernel returns failed_check with the origin and `value`.

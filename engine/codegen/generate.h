@@ -81,14 +81,19 @@ class Generator {
                std::span<const Finger> fingers, const Scope& scope);
   void dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
                   const Scope& scope, bool cut);
-  void step_one_driver(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
-                       std::span<const Finger> fingers, const Scope& scope);
+  void step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
+                       std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope);
+  bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                    const Scope& scope) const;
+  std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);
   void step_merge(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                   std::span<const Finger> fingers, const Scope& scope);
   void prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                 const Scope& scope);
   void hold(const Hold& hold, bool from_zero, Scope& scope);
   void release(const Hold& hold, bool from_zero, const Scope& scope);
+  bool rest_is_dense(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const;
+  bool always_strips(const loop::Block& statements) const;
   bool has_running_loop(const loop::Block& statements) const;
 
   // vector.cpp

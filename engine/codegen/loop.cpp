@@ -9,6 +9,8 @@ namespace {
 
 /// Counted loops of at most this many iterations are too short to need a look at the cancellation flag.
 constexpr std::uint64_t short_loop = 256;
+/// Independent sums of a scalar reduction: an addition takes four cycles, and one can start in each.
+constexpr std::size_t reduction_sums = 4;
 constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t prefetched_lines = 16;
 
@@ -97,6 +99,23 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
 }
 
+/// The block always runs a loop in strips, which looks at the cancellation flag often enough for the loop around it.
+bool Generator::always_strips(const loop::Block& statements) const {
+  return std::ranges::any_of(statements, [&](const loop::Statement& statement) {
+    if (const auto* live = std::get_if<loop::With>(&statement.node)) return always_strips(live->body);
+    const auto* each = std::get_if<loop::For>(&statement.node);
+    if (!each || has_running_loop(each->body)) return false;
+    if (is_vector_loop(program_, *each)) return !is_unrolled(program_, each->index);
+    // A short loop may run without strips, and steps that bind outer indices filter the whole loop.
+    const bool lasts = known_extent(program_, each->index).value_or(short_loop + 1) > short_loop;
+    return lasts && std::ranges::all_of(each->steps, [&](const loop::Step& step) {
+      const std::vector<loop::IndexId>& indices = program_.accesses[step.access].indices;
+      return indices.back() == each->index &&
+             std::ranges::count(each->steps, step.access, &loop::Step::access) == 1;
+    });
+  });
+}
+
 bool Generator::has_running_loop(const loop::Block& statements) const {
   return std::ranges::any_of(statements, [&](const loop::Statement& statement) {
     return std::visit(loop::Overloaded{[&](const loop::For& each) {
@@ -115,6 +134,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
   const Slot coordinate = emit_->slot(cut ? begin_ : emit_->constant(0));
   llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
   const bool outer = has_running_loop(each.body);
+  const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
   const auto inner = [&](std::span<llvm::Value* const> limits) {
     emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), limits[0]); },
                       [&] {
@@ -127,7 +147,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                           block(each.body, loaded);
                         });
                         emit_->set(coordinate, emit_->add(now, emit_->constant(1)));
-                        if (outer) emit_->spend_fuel();
+                        if (spends) emit_->spend_fuel();
                       });
   };
   if (outer || known_extent(program_, each.index).value_or(short_loop + 1) <= short_loop)
@@ -139,13 +159,28 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                         std::span<const Finger> fingers, const Scope& scope) {
   const bool outer = has_running_loop(each.body);
+  const bool spends = outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(each.body));
   std::vector<Slot> positions;
   std::vector<llvm::Value*> ends;
   for (const Driver& driver : drivers) {
     positions.push_back(driver.position);
     ends.push_back(driver.range.end);
   }
+  std::vector<Scope> sums;
+  if (sums_scalars(each, drivers, rest, scope)) sums = independent_sums(each, scope);
   const auto inner = [&](std::span<llvm::Value* const> limits) {
+    if (!sums.empty()) {
+      llvm::Value* block = emit_->constant(sums.size());
+      emit_->while_loop(
+          [&] {
+            return emit_->ir().CreateICmpUGE(emit_->ir().CreateSub(limits[0], emit_->get(positions[0])), block);
+          },
+          [&] {
+            llvm::Value* first = emit_->get(positions[0]);
+            for (std::size_t n = 0; n < sums.size(); ++n)
+              step_one_driver(each, drivers[0], emit_->add(first, emit_->constant(n)), rest, fingers, sums[n]);
+          });
+    }
     emit_->while_loop(
         [&] {
           llvm::Value* all = nullptr;
@@ -157,23 +192,69 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
         },
         [&] {
           if (drivers.size() == 1)
-            step_one_driver(each, drivers[0], rest, fingers, scope);
+            step_one_driver(each, drivers[0], emit_->get(positions[0]), rest, fingers, scope);
           else
             step_merge(each, drivers, rest, fingers, scope);
-          if (outer) emit_->spend_fuel();
+          if (spends) emit_->spend_fuel();
         });
   };
   if (outer)
     inner(ends);
   else
     emit_->strips(positions, ends, inner);
+  for (const loop::AccessId target : uses(each.body).targets)
+    for (std::size_t n = 1; n < sums.size(); ++n) {
+      const loop::StorageId storage = program_.accesses[target].storage;
+      const Slot total = scope.held[storage].front();
+      emit_->set(total,
+                 emit_->ir().CreateFAdd(emit_->get(total), emit_->get(sums[n].held[storage].front())));
+    }
 }
 
-void Generator::step_one_driver(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
-                                std::span<const Finger> fingers, const Scope& scope) {
+/// Nothing the loop looks up can be missing.
+bool Generator::rest_is_dense(std::span<const loop::Step> rest, std::span<const Driver> drivers,
+                              const Scope& scope) const {
+  Depths depths = scope.depths();
+  for (const Driver& driver : drivers) ++depths[driver.access];
+  for (const loop::Step& step : rest) {
+    if (is_sparse(next_level(program_, step.access, depths).kind)) return false;
+    ++depths[step.access];
+  }
+  return true;
+}
+
+/// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
+bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                             const Scope& scope) const {
+  if (options_.strict_fp || drivers.size() != 1 || is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) || each.body.empty()) return false;
+  if (!rest_is_dense(rest, drivers, scope)) return false;
+  return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
+    const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
+    if (!sum) return false;
+    const StorageCode& target = storage_of(sum->target);
+    return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
+           std::ranges::none_of(sum->factors, [&](loop::AccessId factor) {
+             return storage_of(factor).storage->role != loop::Role::input;
+           });
+  });
+}
+
+/// The scope, and more of it with sums of their own that start from zero: additions need not wait for each other.
+std::vector<Scope> Generator::independent_sums(const loop::For& each, const Scope& scope) {
+  std::vector<Scope> sums(reduction_sums, scope);
+  for (std::size_t n = 1; n < sums.size(); ++n)
+    for (const loop::AccessId target : uses(each.body).targets) {
+      const StorageCode& storage = storage_of(target);
+      sums[n].held[storage.id] = {emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))};
+    }
+  return sums;
+}
+
+void Generator::step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
+                                std::span<const loop::Step> rest, std::span<const Finger> fingers,
+                                const Scope& scope) {
   const StorageCode& storage = storage_of(driver.access);
   const Cursor& parent = scope.cursors[driver.access];
-  llvm::Value* position = emit_->get(driver.position);
   Scope here = scope;
   here.coordinates[each.index] = emit_->widen(coordinate_at(*emit_, storage, parent.bound, position));
   here.cursors[driver.access] = entry_at(*emit_, storage, parent, position, driver.range.end);
