@@ -107,8 +107,9 @@ bool ordered_by(const Coordinates& coordinates, std::span<const std::uint32_t> m
                  for (std::uint32_t mode : modes)
                    with_width(coordinate_bits(coordinates.extents[mode]), [&]<class T>(T) {
                      const T* crd = coordinates.crd[mode].as<T>().data() + from;
+                     const T* before = crd - 1;
                      for (std::uint64_t i = 0; i < length; ++i) {
-                       auto here = static_cast<signed char>((crd[i - 1] > crd[i]) - (crd[i - 1] < crd[i]));
+                       auto here = static_cast<signed char>((before[i] > crd[i]) - (before[i] < crd[i]));
                        relation[i] = relation[i] ? relation[i] : here;
                      }
                    });

@@ -21,10 +21,10 @@ std::vector<std::uint64_t> permutation_of(const List& list, const std::vector<st
 std::vector<std::uint64_t> expected_permutation(const List& list, const std::vector<std::uint32_t>& modes) {
   std::vector<std::uint64_t> result(list.tuples.size());
   std::iota(result.begin(), result.end(), std::uint64_t{0});
-  std::stable_sort(result.begin(), result.end(), [&](std::uint64_t a, std::uint64_t b) {
+  std::sort(result.begin(), result.end(), [&](std::uint64_t a, std::uint64_t b) {
     for (std::uint32_t m : modes)
       if (list.tuples[a][m] != list.tuples[b][m]) return list.tuples[a][m] < list.tuples[b][m];
-    return false;
+    return a < b;  // stability, spelled out
   });
   return result;
 }
