@@ -134,28 +134,25 @@ Expected<ByteSource::Piece> ByteSource::read_zstandard(char* to, std::size_t byt
   Piece piece;
   ZSTD_outBuffer output{to, bytes, 0};
   while (output.pos < bytes) {
-    const bool flushing = !zstandard.between_frames;  // decoded bytes may still wait inside the context
     Expected<bool> more = refill();
     if (!more) return std::unexpected(more.error());
-    ZSTD_inBuffer input{input_.data(), input_end_, input_begin_};
-    const std::size_t filled_before = output.pos;
-    if (*more || flushing) {
-      const std::size_t hint = ZSTD_decompressStream(zstandard.context, &output, &input);
-      input_begin_ = input.pos;
-      piece.filled = output.pos;
-      if (ZSTD_isError(hint) != 0) {
-        piece.damage = std::string("damaged zstd data: ") + ZSTD_getErrorName(hint);
-        return piece;
-      }
-      zstandard.any_frame = true;
-      zstandard.between_frames = hint == 0;
-    }
-    if (!*more && output.pos == filled_before) {
+    if (!*more) {
+      // The decoder keeps the last byte of a frame until all decoded bytes are fetched, so nothing waits inside it.
       piece.at_end = true;
       if (!zstandard.any_frame) piece.damage = "the file is empty, where zstd data are expected";
       if (!zstandard.between_frames) piece.damage = "truncated zstd data";
       return piece;
     }
+    ZSTD_inBuffer input{input_.data(), input_end_, input_begin_};
+    const std::size_t hint = ZSTD_decompressStream(zstandard.context, &output, &input);
+    input_begin_ = input.pos;
+    piece.filled = output.pos;
+    if (ZSTD_isError(hint) != 0) {
+      piece.damage = std::string("damaged zstd data: ") + ZSTD_getErrorName(hint);
+      return piece;
+    }
+    zstandard.any_frame = true;
+    zstandard.between_frames = hint == 0;
     // The window's size is known only once a frame has begun.
     const std::uint64_t held = ZSTD_sizeof_DCtx(zstandard.context);
     if (held > zstandard.charged_bytes) {

@@ -48,6 +48,19 @@ TEST_CASE("tns: several gzip members and zstd frames, cut within lines, one of t
   CHECK(stored(read(directory.write("a.tns.zst", zst))) == expected);
 }
 
+TEST_CASE("tns: compressed texts that end near the end of a block, where the decoder still holds decoded bytes") {
+  const TemporaryDirectory directory;
+  for (unsigned lines = 65500; lines < 65580; lines += 3) {
+    CAPTURE(lines);
+    std::string text;
+    for (unsigned n = 0; n != lines; ++n) text += "1 1\n";
+    for (const std::string& path :
+         {directory.write("a.tns.zst", zstandard(text)), directory.write("a.tns.gz", gzip(text))}) {
+      CHECK(stored(read(path, {}, 1)) == Entries{{{0}, static_cast<double>(lines)}});
+    }
+  }
+}
+
 TEST_CASE("tns: duplicates are summed, explicit zeros kept") {
   const TemporaryDirectory directory;
   const Tensor tensor = read(directory.write("a.tns", "3 1 2\n1 1 0\n3 1 5\n1 2 4\n1 2 -4\n"));
@@ -128,6 +141,8 @@ TEST_CASE("tns: coordinates beyond 32 bits, and a product of extents beyond 64")
   CHECK(stored(tensor) == Entries{{{4294967296, 0}, 2}, {{4294967295, 18446744073709551614u}, 3}, {{0, 0}, 4}});
   const Tensor edge = read(directory.write("b.tns", "4294967296 1 2\n"));
   CHECK(stored(edge) == Entries{{{4294967295, 0}, 2}});
+  const Tensor beyond = read(directory.write("b.tns", "4294967297 1 2\n"));
+  CHECK(stored(beyond) == Entries{{{4294967296, 0}, 2}});
 }
 
 TEST_CASE("tns: every malformed line is told with its number and reason") {

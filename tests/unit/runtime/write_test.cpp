@@ -78,6 +78,9 @@ TEST_CASE("write tns: sorted in mode order whatever the layout, integers plain, 
   CHECK(written(directory, tensor_of({3, 3}, {{{0, 0}, 0.1}, {{2, 2}, 16777216}}, "ss:f32"), "a.tns") ==
         "1 1 0.100000001\n3 3 16777216\n");
   CHECK(written(directory, tensor_of({}, {{{}, 2.5}}, ""), "a.tns") == "2.5\n");
+  CHECK(written(directory, tensor_of({}, {{{}, 12345678901234568.0}}, ""), "a.tns") == "12345678901234568\n");
+  CHECK(written(directory, tensor_of({}, {{{}, 123456789012345680.0}}, ""), "a.tns") == "1.2345678901234568e+17\n");
+  CHECK(written(directory, tensor_of({}, {{{}, 1e9}}, ":f32"), "a.tns") == "1e+09\n");
   CHECK(written(directory, tensor_of({}, {}, ""), "a.tns") == "0\n");
 }
 
