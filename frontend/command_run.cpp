@@ -34,6 +34,7 @@ Expected<std::vector<Destination>> destinations(const std::vector<std::string>& 
     });
     if (!is_result) return input_error(fmt::format("--out names {}, which is no result of the expression", split.name));
     if (auto known = writable_format(split.spec); !known) return std::unexpected(known.error());
+    if (auto place = writable_place(split.spec); !place) return std::unexpected(place.error());
     outputs.emplace_back(split.name, split.spec);
   }
   return outputs;
@@ -50,6 +51,9 @@ Expected<std::vector<Destination>> stages(const CommandOptions& options) {
     }
     if (equals != std::string::npos && stage.second.empty()) {
       return input_error(fmt::format("--emit {} wants a path after '='", stage.first));
+    }
+    if (!stage.second.empty()) {
+      if (auto place = writable_place(stage.second); !place) return std::unexpected(place.error());
     }
     if (stage.second.empty() && options.json && options.json->empty()) {
       return input_error(fmt::format("--emit {} and --json both want standard output; give one a path", stage.first));
@@ -163,6 +167,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   if (parsed->assignments.size() > 1) return unsupported("several assignments in one evaluation are not supported yet");
   const auto outputs = destinations(options.outputs, *parsed);
   if (!outputs) return std::unexpected(outputs.error());
+  if (options.json && !options.json->empty()) {
+    if (auto place = writable_place(*options.json); !place) return place;
+  }
   const auto wanted = stages(options);
   if (!wanted) return std::unexpected(wanted.error());
   EvaluateOptions evaluate;
@@ -175,7 +182,11 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   if (!options.schedule_file.empty()) {
     auto text = file_text(options.schedule_file);
     if (!text) return std::unexpected(text.error());
+    if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
+      return input_error(fmt::format("{} holds no schedule; --emit schedule prints one", options.schedule_file));
+    }
     evaluate.schedule = std::move(*text);
+    evaluate.schedule_name = options.schedule_file;
   }
   if (!evaluate.schedule.empty() && !evaluate.tree.empty()) {
     return input_error("--tree and --schedule contradict each other: a schedule contains its tree");
@@ -185,6 +196,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   evaluate.repeat = options.repeat;
   evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
   evaluate.run = run;
+  evaluate.compile = options.json.has_value();
 
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());

@@ -4,8 +4,8 @@
 
 #include <cctype>
 #include <charconv>
-#include <cmath>
-#include <limits>
+
+#include "runtime/text_number.h"
 
 namespace weft {
 namespace {
@@ -18,18 +18,30 @@ bool is_name(std::string_view text) {
   return true;
 }
 
-std::optional<double> parse_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+struct Number {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+  bool overflows = false;
+};
+
+/// Nothing if the text is no number. Numbers are those of tensor files.
+std::optional<Number> parse_number(const std::string& text, Scalar scalar) {
+  const char* at = text.c_str();
+  const char* const end = at + text.size();
+  Number number;
+  NumberDefect defect = NumberDefect::none;
+  if (scalar == Scalar::f64) {
+    defect = scan_any_real(at, end, number.value);
+  } else {
+    float value = 0;
+    defect = scan_any_real(at, end, value);
+    number.value = value;
+  }
+  if (defect == NumberDefect::malformed || at != end) return std::nullopt;
+  number.overflows = defect == NumberDefect::overflow;
+  return number;
 }
 
 Expected<Tensor> scalar_tensor(double value, Scalar scalar, const Resources& resources, std::string_view name) {
-  if (scalar == Scalar::f32 && std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) {
-    return input_error(fmt::format("the value {} of operand {} overflows f32", value, name));
-  }
   auto tensor = dense_zeros({}, dense_format(0, scalar), resources, name);
   if (!tensor) return tensor;
   if (scalar == Scalar::f64) {
@@ -93,8 +105,12 @@ Expected<Tensor> load_operand(const std::string& spec, const std::optional<Forma
     }
   }
   if (is_generator(spec)) return generate_tensor(spec, format, resources, name);
-  if (const auto number = parse_number(spec)) {
-    return scalar_tensor(*number, format ? format->scalar : Scalar::f64, resources, name);
+  const Scalar scalar = format ? format->scalar : Scalar::f64;
+  if (const auto number = parse_number(spec, scalar)) {
+    if (number->overflows) {
+      return input_error(fmt::format("the value {} of operand {} overflows {}", spec, name, weft::name(scalar)));
+    }
+    return scalar_tensor(number->value, scalar, resources, name);
   }
   ReadOptions options;
   options.format = format;

@@ -66,12 +66,13 @@ std::string report_json(const Report& report, const std::map<std::string, double
                               {"scalar", operand.scalar},
                               {"bytes", operand.bytes}};
   }
-  if (ran) {
-    json["results"] = Json::object();
-    for (const auto& [name, result] : report.results) {
-      json["results"][name] = {{"extents", result.extents}, {"format", result.format}, {"nnz", result.nnz},
-                               {"bytes", result.bytes},     {"sum", result.sum},       {"norm", result.norm}};
-    }
+  json["results"] = Json::object();
+  for (const auto& [name, result] : report.results) {
+    json["results"][name] = {
+        {"extents", result.extents}, {"format", result.format}, {"nnz", result.nnz}, {"bytes", result.bytes}};
+    if (!ran) continue;
+    json["results"][name]["sum"] = result.sum;
+    json["results"][name]["norm"] = result.norm;
   }
   return text(json);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -114,11 +115,12 @@ class Evaluator {
     auto plan = planned(*network);
     if (!plan) return std::unexpected(plan.error());
     if (auto told = tell_plan(*network, *plan); !told) return std::unexpected(told.error());
+    tell_results(*network, *plan);
     if (engine_.options().resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
     const bool compiled_stage = std::ranges::any_of(options_.stages, [](const std::string& stage) {
       return stage == "signature" || stage == "llvm" || stage == "asm" || stage == "object";
     });
-    if (!options_.run && !compiled_stage) {
+    if (!options_.run && !options_.compile && !compiled_stage) {
       if (auto stages = tell_stages(*network, *plan); !stages) return std::unexpected(stages.error());
       return std::move(evaluation_);
     }
@@ -150,6 +152,12 @@ class Evaluator {
     auto network = resolve(*parsed, shapes);
     report().phases.parse = milliseconds_since(start);
     return network;
+  }
+
+  /// A defect of a given schedule is found in its text, so its origin is named.
+  Error named(Error error) const {
+    if (!options_.schedule_name.empty()) error.message = options_.schedule_name + ": " + error.message;
+    return error;
   }
 
   Expected<Plan> planned(Network& network) {
@@ -198,8 +206,9 @@ class Evaluator {
     Expected<Plan> plan = Plan{};
     if (!options_.schedule.empty()) {
       const auto schedule = parse_schedule(options_.schedule, network);
-      if (!schedule) return std::unexpected(schedule.error());
+      if (!schedule) return std::unexpected(named(schedule.error()));
       plan = plan_given(*schedule, network, facts_, plan_options);
+      if (!plan) return std::unexpected(named(plan.error()));
     } else if (options_.unfused) {
       plan = plan_unfused(network, facts_, plan_options);
     } else {
@@ -227,6 +236,19 @@ class Evaluator {
     report().phases.lower = milliseconds_since(start);
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
     return {};
+  }
+
+  /// What is known of the results before a run.
+  void tell_results(const Network& network, const Plan& plan) {
+    for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+      if (scheduled.role != TensorRole::result) continue;
+      ResultReport& result = report().results[scheduled.name];
+      result.extents = network.tensors[scheduled.tensor].extents;
+      result.format = result_format(scheduled.format);
+      result.nnz = 1;
+      for (const std::uint64_t extent : result.extents) result.nnz *= extent;
+      result.bytes = result.nnz * scalar_bytes(scheduled.format.scalar);
+    }
   }
 
   /// Stages that need no machine code.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace weft {
@@ -40,6 +41,19 @@ Expected<void> write_text(const std::string& path, std::string_view text) {
     const std::string reason = std::strerror(errno);
     std::remove(temporary.c_str());
     return resource_error(fmt::format("{}: {}", path, reason));
+  }
+  return {};
+}
+
+Expected<void> writable_place(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    return input_error(fmt::format("cannot write {}: it is a directory", path));
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access(directory.c_str(), W_OK | X_OK) != 0) {
+    return input_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
   }
   return {};
 }

@@ -17,6 +17,9 @@ void clear_progress();
 /// Writes `text` to standard output, or to a temporary name beside `path` that is then renamed.
 Expected<void> write_text(const std::string& path, std::string_view text);
 
+/// Can a file be made at `path`? Asked before the work, so that it is not lost. Input error naming the path.
+Expected<void> writable_place(const std::string& path);
+
 /// "1.2 GB".
 std::string human_bytes(std::uint64_t bytes);
 

@@ -51,18 +51,24 @@ bool same_layout(const Format& have, const Format& wanted) {
                     });
 }
 
+/// Every message says which operand was read; one named like its file is named already.
+Error of_operand(Error error, std::string_view path, std::string_view name) {
+  if (name.empty() || name.starts_with(path) || error.kind == ErrorKind::cancelled) return error;
+  const std::string operand = "operand " + std::string(name);
+  if (error.message.find(operand) == std::string::npos) error.message += " (" + operand + ")";
+  return error;
+}
+
 }  // namespace
 
 std::unexpected<Error> file_error(const FileRequest& request, std::string_view reason) {
-  std::string message = request.path + ": " + std::string(reason);
-  if (!request.name.empty()) message += " (operand " + std::string(request.name) + ")";
-  return input_error(std::move(message));
+  return std::unexpected(of_operand({ErrorKind::input, request.path + ": " + std::string(reason)}, request.path, request.name));
 }
 
 Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
                              std::string_view name, ReadTimes* times) {
   const Expected<Extension> extension = extension_of(path);
-  if (!extension) return std::unexpected(extension.error());
+  if (!extension) return std::unexpected(of_operand(extension.error(), path, name));
   ReadTimes unused;
   const FileRequest request{.path = path,
                             .compression = extension->compression,
@@ -74,7 +80,8 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
   Expected<Tensor> tensor = extension->kind == Kind::tns   ? read_tns(request)
                             : extension->kind == Kind::mtx ? read_mtx(request)
                                                            : read_npy(request);
-  if (!tensor || !options.format || same_layout(tensor->format, *options.format)) return tensor;
+  if (!tensor) return std::unexpected(of_operand(tensor.error(), path, name));
+  if (!options.format || same_layout(tensor->format, *options.format)) return tensor;
   return convert(*tensor, *options.format, resources, name);
 }
 

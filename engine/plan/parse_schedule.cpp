@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/network/names.h"
+#include "engine/network/picture.h"
 #include "engine/plan/schedule_text.h"
 
 namespace weft {
@@ -75,7 +76,7 @@ class Line {
     return value;
   }
   std::unexpected<Error> wrong(const std::string& message) const {
-    return input_error(fmt::format("schedule, line {}: {}\n  {}\n  {:>{}}", number_, message, text_, '^', position_ + 1));
+    return input_error(fmt::format("schedule, line {}: {}\n{}", number_, message, picture(text_, {{position_, position_}})));
   }
 
  private:

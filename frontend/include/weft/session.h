@@ -30,10 +30,12 @@ struct EvaluateOptions {
   std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
   std::string tree;                       ///< replaces the planner's choice, e.g. "((T * C) * B)"
   std::string schedule;                   ///< text of a schedule; replaces the planner
+  std::string schedule_name;              ///< where that text is from, named in errors
   bool unfused = false;                   ///< the best plan that stores every intermediate
   double calls = 1;                       ///< expected runs; amortises layout conversions
   unsigned repeat = 0;                    ///< 0: one run; n: n timed runs after one warm-up
   bool run = true;                        ///< false: plan only
+  bool compile = true;                    ///< false and not run: machine code only for stages that show it
   std::vector<std::string> stages;        ///< stage texts wanted in the report
 };
 
