@@ -1,0 +1,126 @@
+#include "engine/codegen/structure.h"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using namespace weft::loop;
+
+namespace {
+
+Program program_of(const std::string& text) {
+  const Expected<Program> program = parse(text);
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  const Expected<void> verified = verify(*program);
+  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
+  return *program;
+}
+
+Program mttkrp(const std::string& fact) {
+  return program_of(
+      "program mttkrp\n"
+      "  index  i, j, k, r\n"
+      "  input  T : f64 {compressed<32,32>, compressed<32,32>, compressed<32,32>}   access T[i,j,k]\n"
+      "  input  B : f64 {dense, dense}   access B[j,r]\n"
+      "  input  C : f64 {dense, dense}   access C[k,r]\n"
+      "  output A : f64 {dense, dense}   access A[i,r]\n" +
+      fact +
+      "  for i: drive T, insert A\n"
+      "    for j: drive T, locate B\n"
+      "      with x[r] : f64 {dense}\n"
+      "        for k: drive T, locate C\n"
+      "          for r: locate C, insert x @vector\n"
+      "            x += T * C\n"
+      "        for r: locate x, locate B, insert A @vector\n"
+      "          A += x * B\n");
+}
+
+const For& loop_at(const Program& program, std::initializer_list<std::size_t> path) {
+  const Block* block = &program.body;
+  const For* found = nullptr;
+  for (const std::size_t place : path) {
+    const Statement& statement = (*block)[place];
+    if (const auto* with = std::get_if<With>(&statement.node)) {
+      block = &with->body;
+      continue;
+    }
+    found = &std::get<For>(statement.node);
+    block = &found->body;
+  }
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a workspace of small known extent under vector loops lives in registers") {
+  const Program small = mttkrp("  fact extent(r) = 128\n");
+  CHECK(in_registers(small, 4));
+  CHECK_FALSE(in_registers(small, 3));  // an output
+  CHECK_FALSE(in_registers(mttkrp("  fact extent(r) = 129\n"), 4));
+  CHECK_FALSE(in_registers(mttkrp(""), 4));
+  CHECK(known_extent(small, 3) == 128);
+  CHECK_FALSE(known_extent(small, 0).has_value());
+}
+
+TEST_CASE("vector loops, and what makes a marked loop an ordinary one") {
+  const Program program = mttkrp("");
+  CHECK(is_vector_loop(program, loop_at(program, {0, 0, 0, 0, 0})));
+  CHECK_FALSE(is_vector_loop(program, loop_at(program, {0, 0, 0, 0})));
+  CHECK(contains_loop(loop_at(program, {0, 0}).body));
+  CHECK_FALSE(contains_loop(loop_at(program, {0, 0, 0, 0, 0}).body));
+  const auto marked = [](const std::string& input, const std::string& drive, const std::string& output,
+                         const std::string& steps) {
+    const Program vector = program_of("program p\n  index i, r\n  input B : f64 {" + input +
+                                      "} access B[r]\n  output A : f64 {" + output + "\n  for i:" +
+                                      (steps.empty() ? " insert A" : "") + "\n    for r: " + drive + " B" + steps +
+                                      " @vector\n      A += B\n");
+    return is_vector_loop(vector, loop_at(vector, {0, 0}));
+  };
+  CHECK(marked("dense", "locate", "dense} access A[i]", ""));
+  CHECK(marked("dense<strided>", "locate", "dense} access A[i]", ""));
+  CHECK_FALSE(marked("compressed<32,32>", "drive", "dense} access A[i]", ""));
+  // The target's lanes are not neighbours.
+  CHECK_FALSE(marked("dense", "locate", "dense, dense} access A[r,i]", ", insert A, insert A"));
+}
+
+TEST_CASE("targets held across a loop") {
+  const Program program = mttkrp("  fact extent(r) = 32\n");
+  Depths depths(program.accesses.size(), 0);
+  CHECK(holds(program, loop_at(program, {0}), depths).empty());
+  depths[0] = depths[3] = 1;  // T and A under i
+  CHECK(holds(program, loop_at(program, {0, 0}), depths) == std::vector<Hold>{{3, 3}});
+  CHECK_FALSE(may_skip(program, loop_at(program, {0, 0}), depths));
+  const Program wide = mttkrp("");
+  CHECK(holds(wide, loop_at(wide, {0, 0}), depths).empty());
+
+  const Program merged = program_of(
+      "program p\n  index i, j\n"
+      "  input a : f64 {dense, compressed<32,32>} access a[i,j]\n"
+      "  input b : f64 {compressed<32,32>} access b[j]\n"
+      "  output y : f64 {dense} access y[i]\n"
+      "  for i: drive a, insert y\n    for j: drive a, drive b\n      y += a * b\n");
+  CHECK(holds(merged, loop_at(merged, {0, 0}), {1, 0, 1}) == std::vector<Hold>{{2, std::nullopt}});
+  CHECK(may_skip(merged, loop_at(merged, {0, 0}), {1, 0, 1}));
+}
+
+TEST_CASE("runs of a chain") {
+  const Program coo = program_of(
+      "program p\n  index i, j, k\n"
+      "  input T : f64 {nonunique<32,32>, singleton<32>, singleton<32>} access T[i,j,k]\n"
+      "  output s : f64 {} access s[]\n"
+      "  for i: drive T\n    for j: drive T\n      for k: drive T\n        s += T\n");
+  CHECK(is_run_level(coo.storages[0], 0));
+  CHECK(is_run_level(coo.storages[0], 1));
+  CHECK_FALSE(is_run_level(coo.storages[0], 2));
+  CHECK_FALSE(is_run_level(mttkrp("").storages[0], 0));
+}
+
+TEST_CASE("what no code is written for is named") {
+  const Expected<Program> appending = parse(
+      "program p\n  index i\n  input a : f64 {compressed<32,32>} access a[i]\n"
+      "  output y : f64 {compressed<32,32>} access y[i]\n  for i: drive a, append y\n    y += a\n");
+  REQUIRE(appending.has_value());
+  const Expected<void> result = supported(*appending);
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.error().kind == ErrorKind::internal);
+  CHECK(result.error().message == "no code is written yet for a level of kind 's' in y");
+}
