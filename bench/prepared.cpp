@@ -1,5 +1,7 @@
 #include "bench/prepared.h"
 
+#include <algorithm>
+
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 
@@ -18,6 +20,7 @@ Expected<Prepared> prepare(const std::string& expression, const std::map<std::st
   if (!network) return std::unexpected(network.error());
   EngineOptions engine_options;
   engine_options.resources = resources;
+  engine_options.use_cache = false;
   const auto engine = Engine::create(std::move(engine_options));
   if (!engine) return std::unexpected(engine.error());
 
@@ -31,16 +34,22 @@ Expected<Prepared> prepare(const std::string& expression, const std::map<std::st
   });
   PlanOptions options;
   options.calls = 1000;
-  Expected<Plan> plan = Plan{};
-  prepared.phases.plan = time_ms([&] { plan = engine->plan(*network, facts, options); });
-  if (!plan) return std::unexpected(plan.error());
-  auto kernel = engine->compile(*network, *plan, facts);
-  if (!kernel) return std::unexpected(kernel.error());
-  prepared.phases.lower = kernel->phases().lower;
-  prepared.phases.generate = kernel->phases().generate;
-  prepared.phases.emit = kernel->phases().emit;
-  prepared.phases.load = kernel->phases().load;
-  prepared.kernel = std::move(*kernel);
+  for (int time = 0; time < 3; ++time) {
+    Expected<Plan> plan = Plan{};
+    const double plan_ms = time_ms([&] { plan = engine->plan(*network, facts, options); });
+    if (!plan) return std::unexpected(plan.error());
+    auto kernel = engine->compile(*network, *plan, facts);
+    if (!kernel) return std::unexpected(kernel.error());
+    const CompilePhases& compile = kernel->phases();
+    Phases& best = prepared.phases;
+    const auto keep = [time](double& known, double ms) { known = time == 0 ? ms : std::min(known, ms); };
+    keep(best.plan, plan_ms);
+    keep(best.lower, compile.lower);
+    keep(best.generate, compile.generate);
+    keep(best.emit, compile.emit);
+    keep(best.load, compile.load);
+    prepared.kernel = std::move(*kernel);
+  }
   return prepared;
 }
 

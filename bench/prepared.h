@@ -14,7 +14,8 @@ struct Prepared {
   Phases phases;  ///< without convert, which binding adds
 };
 
-/// Plans for many runs (conversions are amortised over 1000) and compiles without a cache on disk.
+/// Plans for many runs (conversions are amortised over 1000) and compiles without caches, three times; the phases are
+/// the fastest of the three.
 Expected<Prepared> prepare(const std::string& expression, const std::map<std::string, Tensor>& operands,
                            const Resources& resources);
 

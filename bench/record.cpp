@@ -60,17 +60,17 @@ Record from_json(const json& object) {
 }  // namespace
 
 std::string table_head() {
-  return fmt::format("{:<38} {:>2} {:>10} {:>5} {:>10} {:>5} {:>6} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>8}\n", "problem",
-                     "t", "weft ms", "+-%", "by hand ms", "+-%", "ratio", "GFLOP/s", "plan", "lower", "gen", "emit", "load",
+  return fmt::format("{:<38} {:>2} {:>10} {:>5} {:>10} {:>5} {:>6} {:>6} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>8}\n", "problem",
+                     "t", "weft ms", "+-%", "by hand ms", "+-%", "ratio", "best", "GFLOP/s", "plan", "lower", "gen", "emit", "load",
                      "convert");
 }
 
 std::string table_row(const Record& record) {
   const double median = record.weft.median();
-  std::string hand = fmt::format("{:>10} {:>5} {:>6}", "-", "-", "-");
+  std::string hand = fmt::format("{:>10} {:>5} {:>6} {:>6}", "-", "-", "-", "-");
   if (record.baseline)
-    hand = fmt::format("{:>10.3f} {:>5.1f} {:>6.2f}", record.baseline->median(), 100 * record.baseline->spread(),
-                       median / record.baseline->median());
+    hand = fmt::format("{:>10.3f} {:>5.1f} {:>6.2f} {:>6.2f}", record.baseline->median(), 100 * record.baseline->spread(),
+                       median / record.baseline->median(), record.weft.quantile(0) / record.baseline->quantile(0));
   const Phases& phases = record.phases;
   return fmt::format("{:<38} {:>2} {:>10.3f} {:>5.1f} {} {:>7.2f} | {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>8.1f}\n",
                      record.name, record.threads, median, 100 * record.weft.spread(), hand, record.flops / median * 1e-6,
