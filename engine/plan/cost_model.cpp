@@ -112,6 +112,7 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     for (const ScheduledAccess& factor : scheduled.factors) {
       statement.factors.push_back(std::make_shared<const AccessModel>(factor, schedule.tensors[factor.tensor],
                                                                       free[factor.tensor], network, operands));
+      statement.writers.push_back(writer_of(schedule, factor.tensor));
     }
     statement.target = std::make_shared<const AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor],
                                                            false, network, operands);
@@ -296,15 +297,25 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];
     Movement moved;
-    for (const auto& factor : statement.factors) {
-      const Movement one = factor->sparse() ? move_sparse(number, *factor, bound, index)
-                                            : move_dense(number, *factor, bound, index);
+    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      // An intermediate is not stored over the loops that its writer and its reader share.
+      if (statement.writers[factor] >= range.first && statement.writers[factor] < number) continue;
+      const AccessModel& access = *statement.factors[factor];
+      const Movement one = access.sparse() ? move_sparse(number, access, bound, index)
+                                           : move_dense(number, access, bound, index);
       moved.bytes += one.bytes;
       moved.ns += one.ns;
     }
-    const Movement written = move_dense(number, *statement.target, bound, index);
-    moved.bytes += 2 * written.bytes;  // read, added to, written back
-    moved.ns += 2 * written.ns;
+    // Nor does it move where a single vector of it is live: that one stays in registers.
+    const bool in_registers = statement.reader < statements_.size() &&
+                              (statement.target->indices() & ~bound) == one_index(index) &&
+                              extent(index) * statement.target->scalar_bytes() <= machine.register_bytes;
+    const bool stored = statement.reader == statements_.size() || statement.reader > range.last;
+    if (stored && !(in_registers && estimate.decision.vector)) {
+      const Movement written = move_dense(number, *statement.target, bound, index);
+      moved.bytes += 2 * written.bytes;  // read, added to, written back
+      moved.ns += 2 * written.ns;
+    }
     estimate.bytes += moved.bytes * estimate.iterations;
     body += moved.ns;
     if ((statement.indices & ~inside) != 0 || !contains(statement.indices, index)) continue;

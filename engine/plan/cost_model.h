@@ -90,7 +90,8 @@ class CostModel {
     IndexSet indices = 0;
     std::vector<std::shared_ptr<const AccessModel>> factors;
     std::shared_ptr<const AccessModel> target;
-    std::size_t reader = 0;  // of the target; statements_.size() for the result
+    std::vector<std::size_t> writers;  // per factor; statements_.size() for operands
+    std::size_t reader = 0;            // of the target; statements_.size() for the result
     double flops = 0;
     bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
   };

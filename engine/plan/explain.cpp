@@ -37,7 +37,7 @@ std::string count_text(double count) {
     count /= 1000;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.3g}{}", count, units[unit]);
+  return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.4g}{}", count, units[unit]);
 }
 
 std::string how_met(const Schedule& schedule, const Intersection& meeting) {

@@ -13,6 +13,7 @@ struct Machine {
   // Reading one element of a line that nobody else wants: latency, partly overlapped.
   double gather[4] = {0.4, 1.0, 3.0, 10.0};
   double line_bytes = 64;
+  double register_bytes = 512;  // eight vectors: what the generator keeps in registers across a loop
 
   double range_step = 0.4;       // a loop over a whole extent
   double drive_step = 0.6;       // a loop over one fiber

@@ -68,12 +68,18 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
 }
 
 Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
-                      const PlanOptions& options, std::string producer) {
+                      const PlanOptions& options, bool must_store) {
   const std::uint64_t limit = usable_memory(options);
   // What does not need an intermediate or a conversion is always there to fall back on.
   const Schedule plain = baseline(network, operands, options);
-  const bool baseline_legal = check(plain, network, operands, options).has_value();
-  if (baseline_legal) {
+  const auto stores = [](const Schedule& schedule) { return schedule.statements.size() > 1; };
+  const bool any_stores = std::any_of(found.candidates.begin(), found.candidates.end(),
+                                      [&](const Candidate& candidate) { return stores(candidate.schedule); });
+  if (must_store && any_stores) {
+    std::erase_if(found.candidates, [&](const Candidate& candidate) { return !stores(candidate.schedule); });
+  }
+  const bool wanted = !must_store || !any_stores || stores(plain);
+  if (wanted && check(plain, network, operands, options)) {
     Candidate fallback{plain, cost(plain, network, operands, options)};
     const auto place = std::upper_bound(found.candidates.begin(), found.candidates.end(), fallback,
                                         [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
@@ -101,7 +107,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   Plan plan;
   plan.schedule = found.candidates.front().schedule;
   plan.cost = found.candidates.front().cost;
-  plan.producer = plan.schedule == plain ? "baseline" : std::move(producer);
+  plan.producer = plan.schedule == plain ? "baseline" : "dp";
   plan.candidates = found.tried + 1;
   const bool unlimited = found.candidates.size() == all;
   plan.optimal = !found.all_layouts || !unlimited ? "false" : found.all_trees ? "all" : "tree";
@@ -134,13 +140,13 @@ Expected<Plan> plan_given(const Schedule& schedule, const Network& network, cons
 
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  return choose(search_schedules(network, operands, options, true), network, operands, options, "dp");
+  return choose(search_schedules(network, operands, options, true), network, operands, options, false);
 }
 
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  return choose(search_schedules(network, operands, options, false), network, operands, options, "dp");
+  return choose(search_schedules(network, operands, options, false), network, operands, options, true);
 }
 
 }  // namespace weft

@@ -62,7 +62,9 @@ struct Cost {
 struct Plan {
   Schedule schedule;
   Cost cost;
-  std::string producer;     ///< dp, baseline, enumerated, user
+  std::string producer;     ///< dp, baseline, user
+  /// Cheapest under the cost model and with intermediates in random access: "all" over all trees, depth-first orders of
+  /// statements, loop orders, fusions and choices of kept and converted operands; "tree" if not all trees were tried.
   std::string optimal;      ///< "tree", "all" or "false"
   std::uint64_t candidates = 0;
   std::optional<Schedule> runner_up;
@@ -80,22 +82,25 @@ Expected<void> check(const Schedule& schedule, const Network& network, const std
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
           const PlanOptions& options);
 
-/// The cheapest legal schedule of the producers (dynamic program over all trees, baseline, enumerator for tiny
-/// networks). Resource error where the memory limit or physical memory leaves none, naming the demand and advising.
+/// The cheapest legal schedule of the producers (dynamic program over all trees, baseline). A function of its arguments
+/// alone, except that physical memory bounds what the limit allows. Resource error where that leaves no schedule, naming
+/// the demand and advising.
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 /// A user's schedule, checked and judged; producer "user".
 Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                           const PlanOptions& options);
 
-/// Unfused n-ary product in stored order: always legal (sparse operands in discordant order are converted).
+/// Unfused, in stored order, sparse operands in discordant order converted: one n-ary product, or one nest per product
+/// of a pinned tree. Legal whenever that tree is; the n-ary product always is.
 Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 /// Every schedule of a tiny network (at most `limit`): all trees, statement orders, loop orders, fusion depths.
 std::vector<Schedule> enumerate_schedules(const Network& network, const std::vector<OperandFacts>& operands,
                                           const PlanOptions& options, std::size_t limit);
 
-/// The best schedule that stores every intermediate between separate nests (no fusion): what unfused libraries do.
+/// The best schedule that stores every intermediate between separate nests (no fusion): what unfused libraries do. A
+/// schedule without any intermediate only where the trees allow no other.
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options);
 

@@ -53,6 +53,14 @@ IndexSet indices_needed_outside(const Assignment& assignment, const ContractionT
   return outside;
 }
 
+// Nodes numbered as the text of the tree names them, so that a schedule equals what is read back from its text.
+std::uint32_t append_post_order(const ContractionTree& tree, std::uint32_t number, ContractionTree& ordered) {
+  ContractionTree::Node node = tree.nodes[number];
+  for (std::uint32_t& child : node.children) child = append_post_order(tree, child, ordered);
+  ordered.nodes.push_back(std::move(node));
+  return static_cast<std::uint32_t>(ordered.nodes.size() - 1);
+}
+
 void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_t limit,
                    std::vector<std::vector<std::uint32_t>>& orders) {
   std::vector<std::uint32_t> inner;
@@ -153,7 +161,7 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
   for (const TensorDeclaration& tensor : network.tensors) taken.insert(tensor.name);
 
   Schedule schedule;
-  schedule.tree = tree;
+  append_post_order(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), schedule.tree);
   // An intermediate is as exact as the most exact of what flows into it, and no less than the result.
   Scalar scalar = result.scalar;
   for (const TensorAccess& factor : term.factors) {

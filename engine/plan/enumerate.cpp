@@ -1,0 +1,79 @@
+#include <algorithm>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/trees.h"
+
+namespace weft {
+namespace {
+
+// Walks loop orders and fusion depths statement by statement.
+class Enumeration {
+ public:
+  Enumeration(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+              std::size_t limit)
+      : network_(network), operands_(operands), options_(options), limit_(limit) {}
+
+  std::vector<Schedule> run() {
+    const Term& term = network_.assignments[0].terms[0];
+    std::vector<std::uint32_t> convertible;
+    for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
+      if (may_be_converted(facts_of(operands_, term.factors[factor].tensor))) convertible.push_back(factor);
+    }
+    for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
+      for (const std::vector<std::uint32_t>& order : statement_orders(tree, limit_)) {
+        for (std::uint64_t converted = 0; converted < std::uint64_t{1} << convertible.size(); ++converted) {
+          Schedule schedule = statements_of(network_, tree, order, operands_, options_);
+          std::vector<bool> free(schedule.tensors.size(), false);
+          for (std::size_t number = 0; number < convertible.size(); ++number) {
+            free[convertible[number]] = (converted >> number & 1) != 0;
+          }
+          const CostModel model(schedule, network_, operands_, options_, free);
+          append(schedule, 0, model, free);
+          if (schedules_.size() == limit_) return std::move(schedules_);
+        }
+      }
+    }
+    return std::move(schedules_);
+  }
+
+ private:
+  void append(Schedule& schedule, std::size_t number, const CostModel& model, const std::vector<bool>& free) {
+    if (schedules_.size() == limit_) return;
+    if (number == schedule.statements.size()) {
+      Schedule completed = complete(schedule, model, free, operands_);
+      if (check(completed, network_, operands_, options_)) schedules_.push_back(std::move(completed));
+      return;
+    }
+    std::vector<IndexId> loops = members(indices_of(schedule.statements[number]));
+    do {
+      std::size_t deepest = 0;
+      if (number > 0) {
+        const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
+        const auto differ = std::mismatch(loops.begin(), loops.end(), before.begin(), before.end());
+        deepest = static_cast<std::size_t>(differ.first - loops.begin());
+      }
+      for (std::size_t fused = 0; fused <= deepest; ++fused) {
+        schedule.statements[number].loops = loops;
+        schedule.statements[number].fused = static_cast<std::uint32_t>(fused);
+        append(schedule, number + 1, model, free);
+      }
+    } while (std::next_permutation(loops.begin(), loops.end()));
+  }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::size_t limit_;
+  std::vector<Schedule> schedules_;
+};
+
+}  // namespace
+
+std::vector<Schedule> enumerate_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                                          const PlanOptions& options, std::size_t limit) {
+  if (!check_plannable(network, operands, options)) return {};
+  return Enumeration(network, operands, options, limit).run();
+}
+
+}  // namespace weft

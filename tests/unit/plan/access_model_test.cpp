@@ -1,0 +1,102 @@
+#include "engine/plan/access_model.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+struct Made {
+  Problem problem;
+  Schedule schedule;
+};
+
+Made one(const std::string& kinds) {
+  Made made{problem("T:ijk:" + kinds + ":1000 -> ", {{'i', 10}, {'j', 20}, {'k', 50}}), {}};
+  const Format format = made.problem.operands[0].format;
+  made.problem.operands[0].statistics =
+      Statistics({10, 20, 50}, format, 1000, {{1, 10}, {2, 20}, {4, 50}, {3, 150}, {5, 400}, {6, 600}, {7, 1000}});
+  made.schedule =
+      statements_of(made.problem.network, flat_tree(1), {0}, made.problem.operands, made.problem.options);
+  return made;
+}
+
+AccessModel model(const Made& made, bool free) {
+  return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0], free, made.problem.network,
+                     made.problem.operands);
+}
+
+}  // namespace
+
+TEST_CASE("a given layout binds prefixes of its levels") {
+  const Made made = one("sss");
+  const AccessModel access = model(made, false);
+  CHECK(access.bound(index_set({0, 2})) == 1);
+  CHECK(access.bound(index_set({1, 2})) == 0);
+  CHECK(access.bound(index_set({0, 1, 2})) == 3);
+  CHECK(access.positions(2) == 150);
+  CHECK(access.density(2) == doctest::Approx(150.0 / 200));
+  const auto steps = access.steps(1, 3);  // k was bound before j
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].direct);
+  CHECK(steps[0].length == 15);
+  CHECK_FALSE(steps[1].direct);
+  CHECK(steps[1].length == doctest::Approx(1000.0 / 150));
+  CHECK(access.is_sparse_at(1));
+  CHECK_FALSE(access.is_sparse_at(0));
+}
+
+TEST_CASE("a dense level has every coordinate and filters nothing") {
+  const AccessModel access = model(one("dss"), false);
+  CHECK(access.positions(1) == 10);
+  CHECK(access.density(1) == 1);
+  CHECK(access.positions(2) == 150);
+  CHECK_FALSE(access.steps(0, 1)[0].sparse);
+  CHECK_FALSE(access.is_sparse_at(1));
+}
+
+TEST_CASE("a free layout binds any set, dense where there is room for it") {
+  const AccessModel access = model(one("sss"), true);
+  const BoundState ki = access.bound(index_set({0, 2}));
+  CHECK(ki == 5);
+  CHECK(access.positions(ki) == 500);  // 10 * 50 is at most 4 * 400: a dense level
+  CHECK(access.density(ki) == 1);
+  const BoundState jk = access.bound(index_set({1, 2}));
+  CHECK(access.positions(jk) == 1000);
+  CHECK(access.density(access.bound(index_set({0, 1, 2}))) == doctest::Approx(0.1));
+  CHECK(access.realized({2, 0, 1}).text() == "dds:2,0,1");
+  const AccessModel thin = model([] {
+    Made made = one("sss");
+    made.problem.operands[0].statistics =
+        Statistics({10, 20, 50}, *parse_format("sss"), 10, {{1, 2}, {2, 2}, {4, 2}, {3, 4}, {5, 4}, {6, 4}, {7, 10}});
+    return made;
+  }(), true);
+  CHECK(thin.positions(1) == 2);  // 10 > 4 * 2
+}
+
+TEST_CASE("both modes of a diagonal are bound together") {
+  const Problem made = problem("T:ii:ss:20 -> ", {{'i', 10}});
+  const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+  for (const bool free : {false, true}) {
+    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, made.network, made.operands);
+    CHECK(access.density(access.bound(1)) == doctest::Approx(0.2));
+    const auto steps = access.steps(access.bound(0), access.bound(1));
+    REQUIRE(steps.size() == 2);
+    CHECK(steps[0].direct);
+    CHECK_FALSE(steps[1].direct);
+  }
+}
+
+TEST_CASE("empty tensors and extents of 0 give no positions and no division by zero") {
+  const Problem made = problem("T:ij:ss:5 -> ", {{'i', 0}, {'j', 3}});
+  const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+  for (const bool free : {false, true}) {
+    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, made.network, made.operands);
+    CHECK(access.positions(access.bound(3)) == 0);
+    CHECK(access.density(access.bound(1)) >= 0);
+    CHECK(access.steps(0, access.bound(3))[0].length == 0);
+  }
+}

@@ -1,0 +1,38 @@
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+TEST_CASE("the baseline follows the stored order and converts what is discordant") {
+  const Problem made = problem("B:kr T:ijk:sss:5000 D:ji:ss:50 -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 8}});
+  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  REQUIRE(schedule.statements.size() == 1);
+  CHECK(schedule.statements[0].loops == std::vector<IndexId>{0, 1, 2, 3});
+  CHECK(schedule.statements[0].vector == IndexId{3});
+  CHECK(schedule.roots == std::vector<RootReduction>{RootReduction::owner});
+  CHECK_FALSE(schedule.tensors[1].converted);
+  CHECK(schedule.tensors[2].converted);
+  CHECK(schedule.tensors[2].format.text() == "ss:1,0");
+  CHECK(check(schedule, made.network, made.operands, made.options).has_value());
+}
+
+TEST_CASE("pinned operands lead the loops and are never converted") {
+  Problem made = problem("T:ijk:sss:5000 D:ji:ss:50 -> ", {{'i', 20}, {'j', 20}, {'k', 20}});
+  made.operands[1].pinned = true;
+  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  CHECK(schedule.statements[0].loops == std::vector<IndexId>{1, 0, 2});
+  CHECK(schedule.tensors[0].converted);
+  CHECK_FALSE(schedule.tensors[1].converted);
+  CHECK(schedule.roots == std::vector<RootReduction>{RootReduction::serial});
+}
+
+TEST_CASE("a pinned tree has one nest per product") {
+  Problem made = problem("A:ij B:jk C:kl -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
+  made.options.tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
+  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  CHECK(schedule.statements.size() == 2);
+  CHECK(schedule.roots.size() == 2);
+  CHECK(check(schedule, made.network, made.operands, made.options).has_value());
+}

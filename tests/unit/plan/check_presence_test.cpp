@@ -1,0 +1,65 @@
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "engine/plan/check.h"
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+// T's third level lies below a sparse or a dense one; B may hold NaN.
+Problem mttkrp(const std::string& kinds, bool finite) {
+  Problem made = problem("T:ijk:" + kinds + ":4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+  made.operands[1].statistics = Statistics({20, 32}, dense_format(2), 640, {}, finite);
+  return made;
+}
+
+std::string text(const std::string& kinds, const std::string& first, const std::string& second) {
+  return "schedule\n tree ((T * C) * B)\n layout T " + kinds +
+         ":0,1,2 f64\n layout C dd:0,1 f64\n layout B dd:0,1 f64\n intermediate x[i,j,r] ddd f64\n"
+         " result R dd:0,1 f64\n x[i,j,r] += T[i,j,k] * C[k,r] loops " +
+         first + "\n R[i,r] += x[i,j,r] * B[j,r] loops " + second + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("beside NaN an intermediate is read only where it was provably written") {
+  const std::string row = text("sss", "i,j,k,r vector r", "i,j,r fused 2 vector r") + " parallel i owner\n";
+  CHECK(defect(mttkrp("sss", true), row).empty());
+  CHECK(defect(mttkrp("sss", false), row).empty());  // a stored (i, j) has at least one k, and r is never filtered
+
+  const std::string slice = text("sss", "i,j,k,r vector r", "i,j,r fused 1 vector r") + " parallel i owner\n";
+  CHECK(defect(mttkrp("sss", true), slice).empty());
+  CHECK(defect(mttkrp("sss", false), slice).find("x is dense and may be read where nothing was accumulated") !=
+        std::string::npos);  // some j are absent
+
+  const std::string dense = text("dds", "i,j,k,r vector r", "i,j,r fused 2 vector r") + " parallel i owner\n";
+  CHECK(defect(mttkrp("dds", true), dense).empty());
+  CHECK(defect(mttkrp("dds", false), dense).find("B holds NaN or Inf") != std::string::npos);  // a row may be empty
+}
+
+TEST_CASE("an intermediate of infinite factors is not finite") {
+  const Problem made = mttkrp("sss", false);
+  Schedule schedule = schedule_of(
+      made, text("sss", "i,j,k,r", "i,j,r fused 2") + " parallel i owner\n");
+  CHECK(is_finite(schedule, 3, made.operands));
+  schedule.statements[0].coefficient = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(is_finite(schedule, 3, made.operands));
+}
+
+TEST_CASE("plan() avoids what check() would refuse") {
+  const Problem made = mttkrp("dds", false);
+  const auto planned = plan(made.network, made.operands, made.options);
+  REQUIRE(planned.has_value());
+  CHECK(check(planned->schedule, made.network, made.operands, made.options).has_value());
+  Problem pinned = made;
+  pinned.options.tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
+  pinned.operands[0].pinned = true;
+  const auto refused = plan(pinned.network, pinned.operands, pinned.options);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::input);
+  CHECK(refused.error().message.find("NaN or Inf") != std::string::npos);
+}

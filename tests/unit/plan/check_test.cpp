@@ -1,0 +1,112 @@
+#include "engine/plan/check.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+const char* const good =
+    "schedule\n"
+    "  tree ((T * C) * B)\n"
+    "  layout T sss:0,1,2 f64\n"
+    "  layout C dd:0,1 f64\n"
+    "  layout B dd:0,1 f64\n"
+    "  intermediate x[i,j,r] ddd:0,1,2 f64\n"
+    "  result R dd:0,1 f64\n"
+    "  x[i,j,r] += T[i,j,k] * C[k,r]   loops i,j,k,r   vector r\n"
+    "  R[i,r] += x[i,j,r] * B[j,r]   loops i,j,r   fused 2   vector r\n"
+    "  parallel i owner\n";
+
+Problem mttkrp() {
+  return problem("T:ijk:sss:4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+}
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string changed = good;
+  const std::size_t at = changed.find(from);
+  REQUIRE(at != std::string::npos);
+  return changed.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("check() refuses every seeded defect") {
+  REQUIRE(defect(mttkrp(), good).empty());
+  const std::pair<std::pair<const char*, const char*>, const char*> cases[] = {
+      {{"layout T sss:0,1,2 f64", "layout T sss:1,0,2 f64"}, "mark it as converted"},
+      {{"layout T sss:0,1,2 f64", "layout T sss:0,1,2 f32"}, "its layout says f32"},
+      {{"layout T sss:0,1,2 f64", "layout T ssd:0,1,2 f64 converted"}, "confuse absent entries with zeros"},
+      {{"layout B dd:0,1 f64", "layout B ds:0,1 f64 converted"}, "confuse absent entries with zeros"},
+      {{"layout T sss:0,1,2 f64", "layout T shs:0,1,2 f64 converted"}, "not those of an operand"},
+      {{"x[i,j,r] ddd:0,1,2 f64", "x[i,j,r] dds:0,1,2 f64"}, "not supported yet"},
+      {{"result R dd:0,1 f64", "result R ds:0,1 f64"}, "not supported yet"},
+      {{"T[i,j,k] * C[k,r]   loops", "T[i,k,j] * C[k,r]   loops"}, "is no factor of the expression"},
+      {{"tree ((T * C) * B)", "tree ((T * B) * C)"}, "order of the tree"},
+      {{"tree ((T * C) * B)", "tree (T * B * C)"}, "order of the tree"},
+      {{"+= T[i,j,k]", "+= 2 * T[i,j,k]"}, "coefficients multiply to 2"},
+      {{"loops i,j,k,r", "loops i,j,k"}, "no loop over r"},
+      {{"loops i,j,r   fused", "loops i,j,k,r   fused"}, "a loop over k"},
+      {{"loops i,j,r   fused", "loops i,j,j,r   fused"}, "two loops over j"},
+      {{"loops i,j,r   fused 2", "loops j,i,r   fused 2"}, "shared loop 1 is j here but i"},
+      {{"fused 2", "fused 4"}, "4 loops cannot be shared"},
+      {{"loops i,j,k,r   vector r", "loops i,j,r,k   vector k"}, "cannot become vector code"},
+      {{"loops i,j,k,r   vector r", "loops i,j,k,r   vector k"}, "only the innermost loop"},
+      {{"parallel i owner", ""}, "no line 'parallel'"},
+      {{"intermediate x[i,j,r]", "intermediate x[i,j,k]"}, "x is not written with its own indices"},
+  };
+  for (const auto& [change, expected] : cases) {
+    const std::string found = defect(mttkrp(), replaced(change.first, change.second));
+    CAPTURE(change.second);
+    CAPTURE(found);
+    CHECK(found.find(expected) != std::string::npos);
+  }
+}
+
+TEST_CASE("a pinned layout is not converted, a requested result format is honoured") {
+  Problem made = mttkrp();
+  const std::string converted = replaced("layout T sss:0,1,2 f64", "layout T dss:0,1,2 f64 converted");
+  CHECK(defect(made, converted).empty());
+  made.operands[0].pinned = true;
+  CHECK(defect(made, converted).find("is pinned") != std::string::npos);
+  CHECK(defect(made, good).empty());
+  made.options.result_formats["R"] = *parse_format("dd:1,0");
+  CHECK(defect(made, good).find("dd:1,0 was requested") != std::string::npos);
+  CHECK(defect(made, replaced("result R dd:0,1 f64", "result R dd:1,0 f64")).empty());
+}
+
+TEST_CASE("owners must own, and strict sums are not reordered") {
+  Problem made = mttkrp();
+  std::string text = good;
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"loops i,j,k,r", "loops j,i,k,r"},
+                                 {"loops i,j,r", "loops j,i,r"},
+                                 {"parallel i", "parallel j"}}) {
+    text.replace(text.find(from), from.size(), to);
+  }
+  CHECK(defect(made, text).find("R has no index j") != std::string::npos);
+  text.replace(text.find("owner"), 5, "private");
+  CHECK(defect(made, text).empty());
+  made.options.strict_fp = true;
+  CHECK(defect(made, text).find("private copies") != std::string::npos);
+  text.replace(text.find("private"), 7, "serial");
+  CHECK(defect(made, text).empty());
+
+  Problem dot = problem("a:i b:i -> ", {{'i', 100}});
+  const std::string sum =
+      "schedule\n tree (a * b)\n layout a d:0 f64\n layout b d:0 f64\n result R f64\n"
+      " R[] += a[i] * b[i] loops i vector i\n parallel i serial\n";
+  CHECK(defect(dot, sum).empty());
+  dot.options.strict_fp = true;
+  CHECK(defect(dot, sum).find("cannot become vector code") != std::string::npos);
+}
+
+TEST_CASE("a statement without loops runs serially, and every nest needs its line") {
+  const Problem made = problem("s:- t:- -> ", {});
+  const std::string text =
+      "schedule\n tree (s * t)\n layout s f64\n layout t f64\n result R f64\n R[] += s[] * t[] loops ()\n parallel () ";
+  CHECK(defect(made, text + "serial\n").empty());
+  CHECK(defect(made, text + "owner\n").find("serially") != std::string::npos);
+}

@@ -1,0 +1,126 @@
+#include "engine/plan/cost_model.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+// A problem, the statements of a tree, and their model with layouts kept.
+struct Made {
+  Problem problem;
+  Schedule schedule;
+  Made(Problem given, const ContractionTree& tree) : problem(std::move(given)) {
+    schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
+  }
+  CostModel model() const {
+    return CostModel(schedule, problem.network, problem.operands, problem.options,
+                     std::vector<bool>(schedule.tensors.size(), false));
+  }
+};
+
+const StatementRange first_only{0, 0};
+
+}  // namespace
+
+TEST_CASE("iterations are extents times densities") {
+  const Made made(problem("A:ij:ss:100 B:jk:ss:200 -> ", {{'i', 20}, {'j', 20}, {'k', 20}}), flat_tree(2));
+  const CostModel model = made.model();
+  CHECK(model.iterations(0, first_only) == 1);
+  CHECK(model.iterations(7, first_only) == doctest::Approx(8000 * (100.0 / 400) * (200.0 / 400)));
+  const LoopEstimate innermost = model.loop(3, 2, first_only);
+  CHECK(innermost.iterations == doctest::Approx(10));
+  CHECK(innermost.flops == doctest::Approx(20));
+  CHECK_FALSE(innermost.decision.vector);
+}
+
+TEST_CASE("a short fiber drives and a long one is looked up, equal ones are merged") {
+  const Made uneven(problem("A:ij:ss:20 B:ij:ss:20000 -> ", {{'i', 10}, {'j', 4000}}), flat_tree(2));
+  const LoopEstimate searched = uneven.model().loop(1, 1, first_only);
+  REQUIRE(searched.decision.parts.size() == 2);
+  CHECK(searched.decision.parts[0].drive);
+  CHECK_FALSE(searched.decision.parts[1].drive);
+  LoopDecision merge;
+  CHECK(uneven.model().loop(1, 1, first_only, &merge).ns > 10 * searched.ns);
+  const LoopEstimate given = uneven.model().loop(1, 1, first_only, &searched.decision);
+  CHECK(given.ns == searched.ns);
+  CHECK(given.steps == searched.steps);
+
+  const Made even(problem("A:ij:ss:400 B:ij:ss:400 C:ij:ss:400 -> ", {{'i', 10}, {'j', 40}}), flat_tree(3));
+  CHECK(even.model().loop(1, 1, first_only).decision.parts.empty());
+}
+
+TEST_CASE("a vector loop over adjacent elements beats a strided one") {
+  const Made made(problem("T:ij:ss:400 B:jr C:rj -> ir", {{'i', 20}, {'j', 2000}, {'r', 64}}), flat_tree(3));
+  const Made smooth(problem("T:ij:ss:400 B:jr C:jr -> ir", {{'i', 20}, {'j', 2000}, {'r', 64}}), flat_tree(3));
+  const LoopEstimate strided = made.model().loop(3, 2, first_only);
+  const LoopEstimate adjacent = smooth.model().loop(3, 2, first_only);
+  CHECK(strided.decision.vector);
+  CHECK(adjacent.decision.vector);
+  CHECK(strided.ns > 2 * adjacent.ns);
+}
+
+TEST_CASE("strict floating point has no vector loop over a sum") {
+  Problem dot = problem("a:i b:i -> ", {{'i', 100}});
+  CHECK(Made(dot, flat_tree(2)).model().loop(0, 0, first_only).decision.vector);
+  dot.options.strict_fp = true;
+  const Made strict(dot, flat_tree(2));
+  CHECK_FALSE(strict.model().loop(0, 0, first_only).decision.vector);
+}
+
+TEST_CASE("larger tables cost more per gathered row") {
+  const auto gather = [](std::uint64_t rows) {
+    const Made made(problem("T:ij:ss:40 B:jr -> ir", {{'i', 2}, {'j', rows}, {'r', 32}}), flat_tree(2));
+    const LoopEstimate loop = made.model().loop(1, 1, first_only);
+    return loop.ns / loop.iterations;
+  };
+  CHECK(gather(100) < gather(2000));
+  CHECK(gather(2000) < gather(100'000));
+  CHECK(gather(100'000) < gather(1'000'000));
+}
+
+TEST_CASE("sharing loops shrinks an intermediate") {
+  const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
+  const Made made(problem("T:ijk:sss:9000 B:jr C:kr -> ir", {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 32}}), tree);
+  const CostModel model = made.model();
+  CHECK(model.crossing(0, {0, 0}, 1) > model.crossing(1, {0, 0}, 1));
+  CHECK(model.crossing(1, {0, 0}, 1) > model.crossing(3, {0, 0}, 1));
+  CHECK(model.crossing(3, {0, 1}, 1) == 0);  // not cut
+}
+
+TEST_CASE("an intermediate beyond the memory limit is out of the question") {
+  const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
+  Made made(problem("T:ijk:sss:9000 B:jr C:kr -> ir", {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 32}}), tree);
+  made.problem.options.memory_limit = 100 * 100 * 32 * 8 - 1;
+  CHECK(std::isinf(made.model().crossing(0, {0, 0}, 1)));
+  CHECK(std::isfinite(made.model().crossing(3, {0, 0}, 1)));
+}
+
+TEST_CASE("root loops: owner, private copies, serial") {
+  const Made made(problem("T:ij:ss:100000 x:j -> i", {{'i', 1000}, {'j', 1000}}), flat_tree(2));
+  const CostModel model = made.model();
+  CHECK(model.may_own(0, first_only));
+  CHECK_FALSE(model.may_own(1, first_only));
+  CHECK(model.root(0, first_only, 1000, 1e7).reduction == RootReduction::owner);
+  CHECK(model.root(0, first_only, 1000, 1e7).ns < 2e6);
+  CHECK(model.root(1, first_only, 1000, 1e7).reduction == RootReduction::private_copies);
+  CHECK(model.root(0, first_only, 1000, 1000).reduction == RootReduction::serial);  // too little to share
+  CHECK(model.root(0, first_only, 2, 1e7).ns > 4e6);                                // two coordinates, two threads
+  const RootReduction serial = RootReduction::serial;
+  CHECK(model.root(0, first_only, 1000, 1e7, &serial).ns > 1e7);
+  Made strict = made;
+  strict.problem.options.strict_fp = true;
+  CHECK(strict.model().root(1, first_only, 1000, 1e7).reduction == RootReduction::serial);
+}
+
+TEST_CASE("what every statement of a nest reads filters its shared loops") {
+  const ContractionTree tree = *parse_tree("((A * B) * D)", {"A", "B", "D"});
+  const Made made(problem("A:ij:ss:100 B:ij:ss:100 D:i:s:2 -> i", {{'i', 20}, {'j', 20}}), tree);
+  const CostModel model = made.model();
+  CHECK(model.loop(0, 0, {0, 1}).iterations == doctest::Approx(model.loop(0, 0, {0, 0}).iterations * 0.1));
+}

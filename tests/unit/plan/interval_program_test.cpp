@@ -1,0 +1,142 @@
+#include "engine/plan/interval_program.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "engine/plan/search.h"
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+// Two or three factors over at most four indices of extents 0 … 60, sparse and dense, layouts pinned or free.
+Problem random_problem(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
+  const std::string letters = "ijkl";
+  std::map<char, std::uint64_t> extents;
+  const std::uint64_t choices[] = {0, 1, 2, 7, 20, 60, 60, 60};
+  const unsigned indices = 2 + below(2);
+  for (unsigned index = 0; index < indices; ++index) extents[letters[index]] = choices[below(8)];
+  std::string text;
+  std::string used;
+  const unsigned factors = 2 + below(2);
+  std::vector<std::uint64_t> pinned;
+  for (unsigned factor = 0; factor < factors; ++factor) {
+    std::string modes;
+    for (unsigned index = 0; index < indices; ++index) {
+      if (below(3) > 0) modes += letters[index];
+    }
+    if (below(2) == 0 && modes.size() > 1) std::swap(modes.front(), modes.back());
+    if (below(8) == 0 && !modes.empty()) modes += modes.front();
+    used += modes;
+    text += std::string(1, static_cast<char>('A' + factor)) + ":" + (modes.empty() ? "-" : modes);
+    if (below(3) > 0 && !modes.empty()) {
+      text += ":" + std::string(modes.size(), 's') + ":" + std::to_string(1 + below(2000));
+    }
+    text += " ";
+  }
+  std::string result;
+  for (unsigned index = 0; index < indices; ++index) {
+    if (used.find(letters[index]) != std::string::npos && below(2) == 0) result += letters[index];
+  }
+  Problem made = problem(text + "-> " + result, extents);
+  for (OperandFacts& operand : made.operands) operand.pinned = below(2) == 0;
+  made.options.calls = below(2) == 0 ? 1 : 1000;
+  made.options.strict_fp = below(6) == 0;
+  return made;
+}
+
+}  // namespace
+
+// Where it is exact: every tree, every depth-first order of statements, every choice of kept and converted operands
+// (each converted to the order of its loops), intermediates random access, no memory limit, finite operands.
+TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") {
+  std::size_t compared = 0;
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_problem(seed);
+    CAPTURE(print(made.network));
+    constexpr std::size_t limit = 3000;
+    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+    REQUIRE_FALSE(all.empty());
+    if (all.size() == limit) continue;
+    double cheapest = std::numeric_limits<double>::infinity();
+    const Schedule* best = nullptr;
+    for (const Schedule& schedule : all) {
+      const double ns = cost(schedule, made.network, made.operands, made.options).ns;
+      if (ns < cheapest) {
+        cheapest = ns;
+        best = &schedule;
+      }
+    }
+    const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+    REQUIRE_FALSE(found.candidates.empty());
+    CHECK(found.all_trees);
+    CAPTURE(print(found.candidates.front().schedule, made.network));
+    CAPTURE(print(*best, made.network));
+    CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
+    const Schedule plain = baseline(made.network, made.operands, made.options);
+    const auto planned = plan(made.network, made.operands, made.options);
+    REQUIRE(planned.has_value());
+    CHECK(planned->cost.ns <= cost(plain, made.network, made.operands, made.options).ns);
+    ++compared;
+  }
+  CHECK(compared >= 200);
+}
+
+TEST_CASE("what the program predicts is what cost() says of the schedule") {
+  const Problem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
+  const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
+  Schedule schedule = statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
+  const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(5, false));
+  const auto nests = IntervalProgram(model).solve();
+  REQUIRE(nests.has_value());
+  CHECK(nests->exact);
+  CHECK(nests->loops[0] == std::vector<IndexId>{0, 1, 2, 3});
+  CHECK(nests->loops[1] == std::vector<IndexId>{0, 1, 3});
+  CHECK(nests->fused == std::vector<std::uint32_t>{0, 2});
+  const auto planned = plan(made.network, made.operands, made.options);
+  REQUIRE(planned.has_value());
+  CHECK(planned->schedule.tree == tree);
+  CHECK(planned->cost.ns == doctest::Approx(nests->ns).epsilon(1e-12));
+}
+
+TEST_CASE("unfused nests share no loop") {
+  const Problem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
+  const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
+  const Schedule schedule =
+      statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
+  const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(5, false));
+  const auto fused = IntervalProgram(model).solve();
+  const auto unfused = IntervalProgram(model, false).solve();
+  REQUIRE(unfused.has_value());
+  CHECK(unfused->fused == std::vector<std::uint32_t>{0, 0});
+  CHECK(unfused->ns > fused->ns);
+}
+
+TEST_CASE("twenty indices in one statement stay within a bounded effort") {
+  std::string text;
+  std::map<char, std::uint64_t> extents;
+  for (unsigned index = 0; index < 20; ++index) extents[static_cast<char>('a' + index)] = 30;
+  for (unsigned factor = 0; factor < 10; ++factor) {
+    const char first = static_cast<char>('a' + 2 * factor);
+    const char third = static_cast<char>('a' + (2 * factor + 2) % 20);
+    text += std::string("T") + std::to_string(factor) + ":" + first + static_cast<char>(first + 1) + third + ":sss:900 ";
+  }
+  const Problem made = problem(text + "-> a", extents);
+  const ContractionTree tree = flat_tree(10);
+  const Schedule schedule = statements_of(made.network, tree, {10}, made.operands, made.options);
+  const CostModel model(schedule, made.network, made.operands, made.options,
+                        std::vector<bool>(schedule.tensors.size(), false));
+  IntervalProgram program(model);
+  const auto nests = program.solve();
+  REQUIRE(nests.has_value());
+  CHECK_FALSE(nests->exact);
+  CHECK(program.work() < 100'000);
+}

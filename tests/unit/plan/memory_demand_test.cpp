@@ -1,0 +1,66 @@
+#include "engine/plan/memory_demand.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+std::uint64_t bytes_of(const MemoryPlan& memory, const std::string& name) {
+  for (const MemoryDemand& demand : memory.demands) {
+    if (demand.name == name) return demand.bytes;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("operands, result, workspaces and intermediates are counted") {
+  const Problem made = problem("T:ijk:sss:4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+  const std::string head =
+      "schedule\n tree ((T * C) * B)\n layout T sss f64\n layout C dd f64\n layout B dd f64\n"
+      " intermediate x[i,j,r] ddd f64\n result R dd f64\n x[i,j,r] += T[i,j,k] * C[k,r] loops i,j,k,r\n"
+      " R[i,r] += x[i,j,r] * B[j,r] loops i,j,r";
+  const Schedule fused = schedule_of(made, head + " fused 2\n parallel i owner\n");
+  const MemoryPlan memory = memory_plan(fused, made.network, made.operands, made.options);
+  CHECK(bytes_of(memory, "operand T") == 64000);
+  CHECK(bytes_of(memory, "result R") == 20 * 32 * 8);
+  CHECK(bytes_of(memory, "workspace x") == 8 * 32 * 8);
+  CHECK(memory.peak_bytes == 64000 + 2 * 20 * 32 * 8 + 20 * 32 * 8 + 8 * 32 * 8);
+  const Schedule apart = schedule_of(made, head + "\n parallel i owner\n parallel i owner\n");
+  CHECK(bytes_of(memory_plan(apart, made.network, made.operands, made.options), "intermediate x") == 20 * 20 * 32 * 8);
+}
+
+TEST_CASE("private copies give way to the limit") {
+  Problem made = problem("T:ij:ss:400 -> j", {{'i', 20}, {'j', 1000}});
+  const Schedule schedule = schedule_of(made,
+                                        "schedule\n tree T\n layout T ss f64\n result R d f64\n"
+                                        " R[j] += T[i,j] loops i,j\n parallel i private\n");
+  CHECK(bytes_of(memory_plan(schedule, made.network, made.operands, made.options), "private copies") == 8 * 8000);
+  made.options.memory_limit = 6400 + 8000 + 3 * 8000 + 100;
+  const MemoryPlan limited = memory_plan(schedule, made.network, made.operands, made.options);
+  CHECK(bytes_of(limited, "private copies") == 3 * 8000);
+  CHECK(limited.peak_bytes <= made.options.memory_limit);
+}
+
+TEST_CASE("conversions charge their arrays and the sort") {
+  const Problem made = problem("D:ji:ss:50 T:ijk:sss:500 -> ", {{'i', 20}, {'j', 20}, {'k', 20}});
+  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  const MemoryPlan memory = memory_plan(schedule, made.network, made.operands, made.options);
+  CHECK(bytes_of(memory, "conversion D") >= 50 * (8 + 4));
+  CHECK(bytes_of(memory, "sorting conversions") == 50 * 2 * (8 + 8));
+}
+
+TEST_CASE("sizes beyond 64 bits saturate instead of wrapping") {
+  const std::uint64_t large = std::uint64_t{1} << 40;
+  const Problem made = problem("a:i b:j -> ij", {{'i', large}, {'j', large}});
+  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  CHECK(memory_plan(schedule, made.network, made.operands, made.options).peak_bytes >= std::uint64_t{1} << 63);
+  CHECK(usable_memory(made.options) > 0);
+  PlanOptions limited;
+  limited.memory_limit = 1000;
+  CHECK(usable_memory(limited) == 1000);
+}

@@ -1,0 +1,31 @@
+// Networks and operand facts for the tests of the planner, from one line of text.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace weft::plan_test {
+
+struct Problem {
+  Network network;
+  std::vector<OperandFacts> operands;
+  PlanOptions options;
+};
+
+/// problem("T:ijk:sss:1000 B:jr C:kr -> ir", {{'i', 10}, …}): operands as name:indices[:kinds[:entries]], dense
+/// without kinds; the result is called R. A name that stands twice is one tensor.
+Problem problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
+
+/// The schedule of a text, which must parse.
+Schedule schedule_of(const Problem& problem, const std::string& text);
+
+/// check() of a schedule text: empty if legal, else the message.
+std::string defect(const Problem& problem, const std::string& text);
+
+}  // namespace weft::plan_test

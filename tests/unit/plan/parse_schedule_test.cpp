@@ -1,0 +1,102 @@
+#include <doctest/doctest.h>
+
+#include "engine/plan/schedule.h"
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+const char* const text =
+    "schedule\n"
+    "  tree (T * D)\n"
+    "  layout T ss:0,1 f64\n"
+    "  layout D ss:0,1 f64\n"
+    "  result R d:0 f64\n"
+    "  R[i] += 2 * T[i,j] * D[i,j]   loops i,j\n"
+    "    meet j: drive T@1.1, gallop D@1.2\n"
+    "  parallel i owner\n";
+
+Problem made() {
+  Problem problem = plan_test::problem("T:ij:ss:100 D:ij:ss:100 -> i", {{'i', 30}, {'j', 30}});
+  problem.network.assignments[0].terms[0].coefficient = 2;
+  return problem;
+}
+
+std::string message(const std::string& changed) {
+  const auto schedule = parse_schedule(changed, made().network);
+  return schedule ? "" : schedule.error().message;
+}
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string changed = text;
+  const std::size_t at = changed.find(from);
+  REQUIRE(at != std::string::npos);
+  return changed.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("what was printed is read back") {
+  const Schedule schedule = schedule_of(made(), text);
+  CHECK(print(schedule, made().network) == text);
+  REQUIRE(schedule.statements.size() == 1);
+  CHECK(schedule.statements[0].coefficient == 2);
+  REQUIRE(schedule.statements[0].intersections.size() == 1);
+  CHECK(schedule.statements[0].intersections[0].parts[1].gallop);
+  CHECK(defect(made(), text).empty());
+}
+
+TEST_CASE("comments, blank lines and missing line ends are accepted") {
+  std::string loose = "# mine\n\n" + replaced("  tree", "# or another\n\ttree");
+  loose.pop_back();
+  CHECK(schedule_of(made(), loose) == schedule_of(made(), text));
+}
+
+TEST_CASE("every malformed line is refused with its number") {
+  const std::pair<const char*, const char*> cases[][2] = {
+      {{"schedule\n", "plan\n"}, {"line 1", "first line"}},
+      {{"tree (T * D)", "tree (T * E)"}, {"line 2", "E"}},
+      {{"tree (T * D)", "trees (T * D)"}, {"line 2", "expected"}},
+      {{"layout T ss:0,1 f64", "layout X ss:0,1 f64"}, {"line 3", "no tensor is named 'X'"}},
+      {{"layout T ss:0,1 f64", "layout R ss:0,1 f64"}, {"line 3", "is a result"}},
+      {{"layout T ss:0,1 f64", "layout T sss f64"}, {"line 3", "3 levels for 2 modes"}},
+      {{"layout T ss:0,1 f64", "layout T ss:0,0 f64"}, {"line 3", "twice"}},
+      {{"layout T ss:0,1 f64", "layout T ss:0,1 f16"}, {"line 3", "f16"}},
+      {{"layout T ss:0,1 f64", "layout T ss:0,1 f64 bits 32/32"}, {"line 3", "every level"}},
+      {{"layout T ss:0,1 f64", "layout T ss:0,1 f64 bits 32/16,32/32"}, {"line 3", "32 or 64"}},
+      {{"layout T ss:0,1 f64", "layout T ss:0,1 f64 twice"}, {"line 3", "unexpected"}},
+      {{"result R d:0 f64", "result T ss:0,1 f64"}, {"line 5", "an operand"}},
+      {{"result R d:0 f64", "intermediate T[i] d f64"}, {"line 5", "already"}},
+      {{"T[i,j] *", "T[i,q] *"}, {"line 6", "no index is named 'q'"}},
+      {{"T[i,j] *", "T[i] *"}, {"line 6", "1 indices"}},
+      {{"T[i,j] *", "U[i,j] *"}, {"line 6", "'U' has no line"}},
+      {{"R[i] +=", "R[i] ="}, {"line 6", "'+='"}},
+      {{"loops i,j", "loops i,"}, {"line 6", "index is missing"}},
+      {{"   loops i,j", ""}, {"line 6", "'loops'"}},
+      {{"loops i,j", "loops i,j fused x"}, {"line 6", "number of loops"}},
+      {{"meet j", "meet q"}, {"line 7", "'q'"}},
+      {{"gallop D@1.2", "jump D@1.2"}, {"line 7", "drive, search or gallop"}},
+      {{"gallop D@1.2", "gallop D@0.2"}, {"line 7", "counted from 1"}},
+      {{"parallel i", "parallel j"}, {"line 8", "'i'"}},
+      {{"owner", "mine"}, {"line 8", "owner, private or serial"}},
+      {{"parallel i owner\n", "parallel i owner\n  parallel i owner\n"}, {"line 9", "more lines"}},
+  };
+  for (const auto& [change, expected] : cases) {
+    const std::string found = message(replaced(change.first, change.second));
+    CAPTURE(change.second);
+    CAPTURE(found);
+    CHECK(found.find(expected.first) != std::string::npos);
+    CHECK(found.find(expected.second) != std::string::npos);
+  }
+  CHECK(message("").find("empty") != std::string::npos);
+  CHECK(message("schedule\n").find("tree") != std::string::npos);
+  CHECK(message("schedule\ntree (T * D)\n").find("no statement") != std::string::npos);
+}
+
+TEST_CASE("names that look like keywords or numbers stay names") {
+  const Problem odd = problem("inf:ij loops:ij -> i", {{'i', 3}, {'j', 3}});
+  const Schedule schedule = baseline(odd.network, odd.operands, odd.options);
+  CHECK(schedule_of(odd, print(schedule, odd.network)) == schedule);
+}

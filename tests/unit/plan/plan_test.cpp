@@ -1,0 +1,166 @@
+#include "engine/plan/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "engine/plan/statements.h"
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+Plan planned(const Problem& made) {
+  auto found = plan(made.network, made.operands, made.options);
+  const std::string message = found ? "" : found.error().message;
+  INFO(message);
+  REQUIRE(found.has_value());
+  CHECK(check(found->schedule, made.network, made.operands, made.options).has_value());
+  CHECK(schedule_of(made, print(found->schedule, made.network)) == found->schedule);
+  return *found;
+}
+
+std::string loops(const Plan& plan, const Problem& made, std::size_t statement) {
+  std::string text;
+  for (const IndexId index : plan.schedule.statements[statement].loops) text += made.network.indices[index].name;
+  return text;
+}
+
+const std::map<char, std::uint64_t> cube{{'i', 500}, {'j', 500}, {'k', 500}, {'r', 32}};
+
+}  // namespace
+
+TEST_CASE("MTTKRP of the root mode is factored and fused over i and j") {
+  const Problem made = problem("T:ijk:sss:3000000 B:jr C:kr -> ir", cube);
+  const Plan found = planned(made);
+  CHECK(print(found.schedule.tree, {"T", "B", "C"}) == "((T * C) * B)");
+  REQUIRE(found.schedule.statements.size() == 2);
+  CHECK(loops(found, made, 0) == "ijkr");
+  CHECK(loops(found, made, 1) == "ijr");
+  CHECK(found.schedule.statements[1].fused == 2);
+  CHECK(found.schedule.statements[0].vector == IndexId{3});
+  CHECK(found.schedule.roots == std::vector<RootReduction>{RootReduction::owner});
+  CHECK(found.producer == "dp");
+  CHECK(found.optimal == "all");
+  CHECK(found.runner_up.has_value());
+}
+
+TEST_CASE("MTTKRP of the inner modes keeps the stored order, with private copies") {
+  for (const char* text : {"T:ijk:sss:3000000 B:ir C:kr -> jr", "T:ijk:sss:3000000 B:ir C:jr -> kr"}) {
+    const Problem made = problem(text, cube);
+    const Plan found = planned(made);
+    CHECK(loops(found, made, 0).substr(0, 2) == "ij");
+    CHECK(found.schedule.roots == std::vector<RootReduction>{RootReduction::private_copies});
+    for (const ScheduledTensor& tensor : found.schedule.tensors) CHECK_FALSE(tensor.converted);
+  }
+}
+
+TEST_CASE("matrix times vector and matrix times matrix run along the rows") {
+  const Problem spmv = problem("M:ij:ds:400000 x:j -> i", {{'i', 20000}, {'j', 20000}});
+  CHECK(loops(planned(spmv), spmv, 0) == "ij");
+  CHECK_FALSE(planned(spmv).schedule.statements[0].vector.has_value());
+  const Problem spmm = problem("M:ij:ds:400000 X:jr -> ir", {{'i', 20000}, {'j', 20000}, {'r', 32}});
+  const Plan found = planned(spmm);
+  CHECK(loops(found, spmm, 0) == "ijr");
+  CHECK(found.schedule.statements[0].vector == IndexId{2});
+  CHECK(found.schedule.roots == std::vector<RootReduction>{RootReduction::owner});
+}
+
+TEST_CASE("four sparse tensors become one product in a selective order, on tables where that pays") {
+  Problem made = problem("A:ipq:sss:17280 B:jpr:sss:17280 C:kqr:sss:17280 D:jkr:sss:17280 -> ijk",
+                         {{'i', 120}, {'j', 120}, {'k', 120}, {'p', 120}, {'q', 120}, {'r', 120}});
+  made.options.calls = 1000;
+  const Plan found = planned(made);
+  CHECK(print(found.schedule.tree, {"A", "B", "C", "D"}) == "(A * B * C * D)");
+  const std::string order = loops(found, made, 0);
+  CAPTURE(order);
+  // The dense part, two of j, k and r with p or q, comes first; i, which one factor has, last.
+  CHECK(order.back() == 'i');
+  CHECK((order[0] == 'j' || order[0] == 'k' || order[0] == 'r'));
+  std::size_t converted = 0;
+  for (const ScheduledTensor& tensor : found.schedule.tensors) {
+    if (!tensor.converted) continue;
+    ++converted;
+    CHECK(tensor.format.levels[0].kind == LevelKind::dense);
+  }
+  CHECK(converted >= 3);
+  CHECK(found.cost.ns * 20 < cost(baseline(made.network, made.operands, made.options), made.network, made.operands,
+                                  made.options).ns);
+}
+
+TEST_CASE("plans do not change when they are made again") {
+  const Problem made = problem("A:ij:ss:900 B:jk:ss:900 C:ki:ss:900 -> ", {{'i', 60}, {'j', 60}, {'k', 60}});
+  const Plan once = planned(made);
+  const Plan twice = planned(made);
+  CHECK(once.schedule == twice.schedule);
+  CHECK(once.cost == twice.cost);
+  CHECK(once.why == twice.why);
+}
+
+TEST_CASE("a user's schedule is judged and keeps its price") {
+  const Problem made = problem("T:ijk:sss:3000000 B:jr C:kr -> ir", cube);
+  const Plan found = planned(made);
+  const auto given = plan_given(schedule_of(made, print(found.schedule, made.network)), made.network, made.operands,
+                                made.options);
+  REQUIRE(given.has_value());
+  CHECK(given->producer == "user");
+  CHECK(given->cost == found.cost);
+  Schedule bad = found.schedule;
+  bad.statements[0].loops.pop_back();
+  CHECK(plan_given(bad, made.network, made.operands, made.options).error().kind == ErrorKind::input);
+}
+
+TEST_CASE("unfused plans store what fused ones do not") {
+  const Problem made = problem("T:ijk:sss:3000000 B:jr C:kr -> ir", cube);
+  const auto unfused = plan_unfused(made.network, made.operands, made.options);
+  REQUIRE(unfused.has_value());
+  REQUIRE(unfused->schedule.statements.size() == 2);
+  CHECK(unfused->schedule.statements[1].fused == 0);
+  CHECK(unfused->cost.ns > planned(made).cost.ns);
+  const Problem single = problem("M:ij:ds:400 x:j -> i", {{'i', 20}, {'j', 20}});
+  CHECK(plan_unfused(single.network, single.operands, single.options)->schedule.statements.size() == 1);
+}
+
+TEST_CASE("the memory limit changes the plan before it refuses it") {
+  Problem made = problem("T:ij:ss:40000 -> j", {{'i', 2000}, {'j', 200000}});
+  const Plan free = planned(made);
+  const std::uint64_t operand = made.operands[0].bytes;
+  const std::uint64_t result = 200000 * 8;
+  made.options.memory_limit = operand + result + 1000;
+  const Plan tight = planned(made);
+  CHECK(tight.cost.peak_bytes <= made.options.memory_limit);
+  CHECK(std::count(tight.schedule.roots.begin(), tight.schedule.roots.end(), RootReduction::private_copies) == 0);
+  CHECK(tight.cost.ns >= free.cost.ns);
+  made.options.memory_limit = operand + result - 1;
+  const auto refused = plan(made.network, made.operands, made.options);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::resource);
+  CHECK(refused.error().message.find("result R 1600000 bytes") != std::string::npos);
+  CHECK(refused.error().message.find("sparse format") != std::string::npos);
+}
+
+TEST_CASE("a result larger than the machine is refused with its size") {
+  const std::uint64_t large = std::uint64_t{1} << 33;
+  const Problem made = problem("a:i:s:10 b:j:s:10 -> ij", {{'i', large}, {'j', large}});
+  const auto refused = plan(made.network, made.operands, made.options);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::resource);
+}
+
+TEST_CASE("edges: scalars, extents 0 and 1, diagonals, empty tensors, one factor") {
+  for (const char* text : {"s:- -> ", "s:- T:ij:ss:5 -> ij", "T:zi:ss:5 x:i -> z", "T:iz:ss:5 -> i", "T:ii:ss:7 -> i",
+                           "T:iio:sss:7 x:o -> ", "x:o y:o -> o", "T:ij:uq:9 x:j -> i", "T:ij:ss:0 x:j -> i",
+                           "A:ij -> ji", "T:ij:ss:9 T:ji:ss:9 -> "}) {
+    CAPTURE(text);
+    planned(problem(text, {{'i', 12}, {'j', 12}, {'o', 1}, {'z', 0}}));
+  }
+}
+
+TEST_CASE("a pinned tensor in discordant order is planned with late levels") {
+  Problem made = problem("A:ij:ss:900 B:ji:ss:900 C:ij:ss:900 -> ", {{'i', 60}, {'j', 60}});
+  for (OperandFacts& operand : made.operands) operand.pinned = true;
+  const Plan found = planned(made);
+  for (const ScheduledTensor& tensor : found.schedule.tensors) CHECK_FALSE(tensor.converted);
+}

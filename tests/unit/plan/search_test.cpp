@@ -1,0 +1,40 @@
+#include "engine/plan/search.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+TEST_CASE("candidates are legal, sorted and reproducible") {
+  const Problem made = problem("A:ipq:sss:500 B:jpr:sss:500 C:kqr:sss:500 -> ijk",
+                               {{'i', 30}, {'j', 30}, {'k', 30}, {'p', 30}, {'q', 30}, {'r', 30}});
+  const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+  REQUIRE(found.candidates.size() > 2);
+  for (std::size_t number = 0; number < found.candidates.size(); ++number) {
+    const Candidate& candidate = found.candidates[number];
+    CHECK(check(candidate.schedule, made.network, made.operands, made.options).has_value());
+    CHECK(candidate.cost == cost(candidate.schedule, made.network, made.operands, made.options));
+    if (number > 0) CHECK(found.candidates[number - 1].cost.ns <= candidate.cost.ns);
+  }
+  const SearchResult again = search_schedules(made.network, made.operands, made.options, true);
+  CHECK(again.candidates.front().schedule == found.candidates.front().schedule);
+  CHECK(again.tried == found.tried);
+}
+
+TEST_CASE("conversions come with the calls that pay for them") {
+  Problem made = problem("T:ijk:sss:200000 B:ir C:jr -> kr", {{'i', 50}, {'j', 300}, {'k', 3000}, {'r', 32}});
+  const auto converts = [&] {
+    const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+    for (const ScheduledTensor& tensor : found.candidates.front().schedule.tensors) {
+      if (tensor.converted) return true;
+    }
+    return false;
+  };
+  made.options.calls = 1;
+  CHECK_FALSE(converts());
+  made.operands[0].pinned = true;
+  made.options.calls = 1e6;
+  CHECK_FALSE(converts());
+}

@@ -1,0 +1,105 @@
+#include "engine/plan/statements.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+TEST_CASE("index sets list their members ascending") {
+  CHECK(members(index_set({5, 1, 3, 1})) == std::vector<IndexId>{1, 3, 5});
+  CHECK(members(0).empty());
+  CHECK(contains(one_index(63), 63));
+}
+
+TEST_CASE("an intermediate keeps what its outside needs") {
+  const Problem made = problem("x:ij B:jkm y:kl D:l -> i", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}, {'m', 6}});
+  const ContractionTree tree = *parse_tree("((x * B) * (y * D))", {"x", "B", "y", "D"});
+  const auto orders = statement_orders(tree, 10);
+  REQUIRE(orders.size() == 2);
+  const Schedule schedule = statements_of(made.network, tree, orders[0], made.operands, made.options);
+  REQUIRE(schedule.statements.size() == 3);
+  REQUIRE(schedule.tensors.size() == 7);
+  CHECK(schedule.tensors[4].modes == std::vector<IndexId>{0, 2});  // i and k: j and m are summed
+  CHECK(schedule.tensors[5].modes == std::vector<IndexId>{2});
+  CHECK(schedule.tensors[4].name == "z");  // x and y are taken
+  CHECK(schedule.tensors[5].name == "w");
+  CHECK(writer_of(schedule, 4) == 0);
+  CHECK(reader_of(schedule, 4) == 2);
+  CHECK(writer_of(schedule, 0) == 3);
+  CHECK(reader_of(schedule, 6) == 3);
+  CHECK(indices_of(schedule.statements[1]) == index_set({2, 3}));
+}
+
+TEST_CASE("subtrees stay in one piece in every order of statements") {
+  const ContractionTree tree = *parse_tree("((A * B) * (C * D) * (E * (F * G)))", {"A", "B", "C", "D", "E", "F", "G"});
+  const auto orders = statement_orders(tree, 100);
+  CHECK(orders.size() == 6);
+  for (const auto& order : orders) {
+    CHECK(order.size() == 5);
+    CHECK(order.back() + 1 == tree.nodes.size());
+  }
+  CHECK(statement_orders(tree, 4).size() == 4);
+  CHECK(statement_orders(*parse_tree("A", {"A"}), 4) == std::vector<std::vector<std::uint32_t>>{{0}});
+}
+
+TEST_CASE("shared loops are those of the whole run of statements") {
+  Schedule schedule;
+  schedule.statements.resize(3);
+  schedule.statements[0].loops = {0, 1, 2};
+  schedule.statements[1].fused = 2;
+  schedule.statements[2].fused = 1;
+  CHECK(shared_loops(schedule, 0, 0) == 3);
+  CHECK(shared_loops(schedule, 0, 1) == 2);
+  CHECK(shared_loops(schedule, 0, 2) == 1);
+}
+
+TEST_CASE("equal layouts of an operand become one tensor, different ones stay two") {
+  const Problem made = problem("K:uv:ss:9 K:vw:ss:9 -> uw", {{'u', 4}, {'v', 4}, {'w', 4}});
+  Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
+  REQUIRE(schedule.tensors.size() == 3);
+  const Schedule merged = merge_layouts(schedule);
+  REQUIRE(merged.tensors.size() == 2);
+  CHECK(merged.statements[0].factors[1].tensor == 0);
+  CHECK(merged.statements[0].target.tensor == 1);
+  schedule.tensors[1].format = *parse_format("ss:1,0");
+  CHECK(merge_layouts(schedule).tensors.size() == 3);
+}
+
+TEST_CASE("what cannot be planned yet is named") {
+  Problem made = problem("A:ij:ss:5 -> ij", {{'i', 4}, {'j', 4}});
+  const auto message = [&] {
+    const auto done = check_plannable(made.network, made.operands, made.options);
+    return done ? "" : done.error().message;
+  };
+  CHECK(std::string(message()).empty());
+  made.options.result_formats["R"] = *parse_format("ds");
+  CHECK(std::string(message()).find("sparse format ds") != std::string::npos);
+  made.options.result_formats["R"] = *parse_format("d");
+  CHECK(std::string(message()).find("2 modes") != std::string::npos);
+  made.options.result_formats.clear();
+  made.network.assignments.push_back(made.network.assignments[0]);
+  CHECK(check_plannable(made.network, made.operands, made.options).error().kind == ErrorKind::unsupported);
+  made.network.assignments.pop_back();
+  made.network.assignments[0].terms.push_back(made.network.assignments[0].terms[0]);
+  CHECK(check_plannable(made.network, made.operands, made.options).error().kind == ErrorKind::unsupported);
+  made.network.assignments[0].terms.pop_back();
+  made.operands.clear();
+  CHECK(std::string(message()).find("operand A is missing") != std::string::npos);
+}
+
+TEST_CASE("intermediates are as exact as what flows into them") {
+  Problem made = problem("A:ij B:jk C:kl -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
+  for (OperandFacts& operand : made.operands) operand.format.scalar = Scalar::f32;
+  for (TensorDeclaration& tensor : made.network.tensors) tensor.scalar = Scalar::f32;
+  const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
+  const auto scalar = [&] {
+    return statements_of(made.network, tree, statement_orders(tree, 1)[0], made.operands, made.options)
+        .tensors[3]
+        .format.scalar;
+  };
+  CHECK(scalar() == Scalar::f32);
+  made.operands[2].format.scalar = Scalar::f64;
+  CHECK(scalar() == Scalar::f64);
+}
