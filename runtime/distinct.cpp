@@ -1,6 +1,7 @@
 #include "runtime/distinct.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <limits>
@@ -141,7 +142,6 @@ constexpr std::uint64_t bitmap_limit = std::uint64_t{1} << 24;
 /// One set of levels being counted in a pass over the positions of `last`.
 struct Counter {
   ModeSet levels = 0;
-  bool with_last = false;
   bool exact = false;
   Buffer bits;         ///< exact: one bit per coordinate tuple, shared by all threads
   std::size_t sketch;  ///< else: which sketch of a slot
@@ -158,6 +158,51 @@ void set_bit(std::span<std::uint64_t> bits, std::uint64_t index) {
   if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_relaxed);
 }
 
+constexpr std::size_t tile = 1024;
+using Column = std::array<std::uint64_t, tile>;
+
+/// Coordinates, and their hashes, of all levels for a tile of positions.
+struct Tile {
+  std::vector<Column> coordinates;
+  std::vector<Column> hashes;
+  std::size_t length = 0;
+
+  explicit Tile(std::size_t levels) : coordinates(levels), hashes(levels) {}
+
+  void fill(Walk& walk, std::uint64_t begin, std::size_t positions) {
+    const std::size_t last = coordinates.size() - 1;
+    length = positions;
+    for (std::size_t n = 0; n < length; ++n) {
+      const bool moved = walk.move_to(begin + n) || n == 0;
+      for (std::size_t l = 0; l < last; ++l) {
+        coordinates[l][n] = moved ? walk.coordinate(l) : coordinates[l][n - 1];
+        hashes[l][n] = moved ? hashed(l, coordinates[l][n]) : hashes[l][n - 1];
+      }
+      coordinates[last][n] = walk.coordinate(last);
+    }
+    for (std::size_t n = 0; n < length; ++n) hashes[last][n] = hashed(last, coordinates[last][n]);
+  }
+
+  void add_to(Counter& counter, const Tensor& cut, std::vector<Sketch>& sketches) const {
+    Column combined{};
+    for (std::size_t l = 0; l < coordinates.size(); ++l) {
+      if (!(counter.levels >> l & 1)) continue;
+      const std::uint64_t extent = cut.extent_of_level(l);
+      if (counter.exact)
+        for (std::size_t n = 0; n < length; ++n) combined[n] = combined[n] * extent + coordinates[l][n];
+      else
+        for (std::size_t n = 0; n < length; ++n) combined[n] += hashes[l][n];
+    }
+    if (counter.exact) {
+      auto bits = counter.bits.as<std::uint64_t>();
+      for (std::size_t n = 0; n < length; ++n) set_bit(bits, combined[n]);
+    } else {  // sums of hashes are mixed again: on grids they are far from independent
+      Sketch& sketch = sketches[counter.sketch];
+      for (std::size_t n = 0; n < length; ++n) sketch.add(mixed(combined[n]));
+    }
+  }
+};
+
 void count_pass(const Tensor& tensor, std::size_t last, std::vector<Counter>& counters, const Threads& threads,
                 std::map<ModeSet, DistinctCount>& results) {
   const Tensor cut = cut_below(tensor, last);
@@ -167,41 +212,13 @@ void count_pass(const Tensor& tensor, std::size_t last, std::vector<Counter>& co
   std::vector<std::vector<Sketch>> by_slot(threads.count());
   const Blocks blocks(cut.positions(last), threads);
   threads.for_each(static_cast<std::size_t>(blocks.number), [&](std::size_t block, unsigned slot) {
-    std::vector<Sketch>& mine = by_slot[slot];
-    mine.resize(sketches);
+    by_slot[slot].resize(sketches);
     Walk walk(cut);
-    struct Above {
-      std::uint64_t hash = 0;
-      std::uint64_t index = 0;
-    };
-    std::vector<Above> above(counters.size());
-    std::vector<Above> levels(last);
-    auto look_above = [&] {
-      for (std::size_t l = 0; l < last; ++l) levels[l] = {hashed(l, walk.coordinate(l)), walk.coordinate(l)};
-      for (std::size_t n = 0; n < counters.size(); ++n) {
-        above[n] = {};
-        for (std::size_t l = 0; l < last; ++l) {
-          if (!(counters[n].levels >> l & 1)) continue;
-          above[n].index = above[n].index * cut.extent_of_level(l) + levels[l].index;
-          above[n].hash += levels[l].hash;
-        }
-      }
-    };
-    const std::uint64_t last_extent = cut.extent_of_level(last);
-    bool first = true;
-    for (std::uint64_t p = blocks.begin(block); p < blocks.end(block); ++p) {
-      if (walk.move_to(p) || first) look_above();
-      first = false;
-      const std::uint64_t c = walk.coordinate(last);
-      const std::uint64_t hash = hashed(last, c);
-      for (std::size_t n = 0; n < counters.size(); ++n) {
-        Counter& counter = counters[n];
-        if (counter.exact)
-          set_bit(counter.bits.as<std::uint64_t>(),
-                  counter.with_last ? above[n].index * last_extent + c : above[n].index);
-        else  // sums of hashes are mixed again: on grids they are far from independent
-          mine[counter.sketch].add(mixed(above[n].hash + (counter.with_last ? hash : 0)));
-      }
+    Tile positions(last + 1);
+    const std::uint64_t end = blocks.end(block);
+    for (std::uint64_t begin = blocks.begin(block); begin < end; begin += tile) {
+      positions.fill(walk, begin, static_cast<std::size_t>(std::min<std::uint64_t>(tile, end - begin)));
+      for (Counter& counter : counters) positions.add_to(counter, cut, by_slot[slot]);
     }
   });
   for (Counter& counter : counters) {
@@ -228,7 +245,7 @@ std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std
     // Positions of a dense level may be empty; those of the next sparse level below are not.
     auto last = static_cast<std::size_t>(std::bit_width(levels)) - 1;
     while (tensor.format.levels[last].kind == LevelKind::dense) ++last;
-    Counter counter{.levels = levels, .with_last = (levels >> last & 1) != 0, .exact = false, .bits = {}, .sketch = 0};
+    Counter counter{.levels = levels, .exact = false, .bits = {}, .sketch = 0};
     std::uint64_t product = 1;
     for (std::size_t l = 0; l <= last; ++l)
       if (levels >> l & 1) product = saturating_product(product, tensor.extent_of_level(l));
