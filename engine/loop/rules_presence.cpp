@@ -92,8 +92,6 @@ class Presence {
         if (written.indices[other] == written.indices[level] && read.indices[other] != read.indices[level])
           return false;
     }
-    for (AccessId other : writer.accumulate->factors)
-      if (storage_of(other).role == Role::workspace && !is_present(writer, other)) return false;
 
     const std::vector<CommonFilter> met = filters(reader, read, 0, reader.path.enclosing.size(), with);
     const auto is_met = [&](const CommonFilter& filter) {
@@ -142,7 +140,8 @@ class Presence {
     const Step& step = each.path.bound[access][level].step;
     if (step.use != Use::drive && step.use != Use::locate) return false;
     const Storage& storage = storage_of(access);
-    // A dense workspace that is a factor here is known to be present: reaches() asked for it.
+    // A dense workspace that is a factor here leaves out nothing, or zeros do for it: check() asks for each such read,
+    // and is_harmless() follows it to wherever this target is read.
     const bool factor = std::ranges::find(each.accumulate->factors, access) != each.accumulate->factors.end();
     if (storage.role == Role::workspace && factor && level >= dense_from(program_.accesses[access].storage))
       return false;
