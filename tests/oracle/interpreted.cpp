@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/loop/interpret.h"
-
 namespace weft::test {
 namespace {
 
@@ -21,8 +19,9 @@ std::vector<std::uint64_t> by_mode(const std::vector<std::uint64_t>& by_level, c
 
 }  // namespace
 
-Expected<CoordinateMap> interpreted(const Schedule& schedule, const Network& network,
-                                    const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands) {
+Expected<CoordinateMap> evaluated(const Schedule& schedule, const Network& network,
+                                  const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands,
+                                  const ProgramRunner& run) {
   // By tensor of the schedule, in storage order.
   std::vector<loop::Entries> stored(schedule.tensors.size());
   for (std::size_t number = 0; number < stored.size(); ++number) {
@@ -42,7 +41,7 @@ Expected<CoordinateMap> interpreted(const Schedule& schedule, const Network& net
       if (nest.program.storages[storage].role != loop::Role::input) continue;
       values.inputs[nest.program.storages[storage].name] = stored[nest.tensors[storage]];
     }
-    const auto outputs = loop::interpret(nest.program, values);
+    const auto outputs = run(nest.program, values);
     if (!outputs) return std::unexpected(outputs.error());
     for (std::size_t storage = 0; storage < nest.tensors.size(); ++storage) {
       if (nest.program.storages[storage].role != loop::Role::output) continue;
@@ -56,6 +55,11 @@ Expected<CoordinateMap> interpreted(const Schedule& schedule, const Network& net
     by_modes[by_mode(coordinates, result->format)] = value;
   }
   return by_modes;
+}
+
+Expected<CoordinateMap> interpreted(const Schedule& schedule, const Network& network,
+                                    const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands) {
+  return evaluated(schedule, network, nests, operands, loop::interpret);
 }
 
 bool equal_values(const CoordinateMap& left, const CoordinateMap& right) {

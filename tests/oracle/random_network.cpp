@@ -43,6 +43,7 @@ class Drawing {
     draw_extents();
     const std::size_t factors = 1 + dice_.below(limits_.factors);
     for (std::size_t number = 0; number < factors; ++number) draw_factor();
+    if (dice_.percent(85)) plant_products();
     draw_result();
     draw_coefficient();
     random_.expression = expression();
@@ -152,6 +153,23 @@ class Drawing {
       operand.entries.emplace_back(std::move(coordinates), dice_.percent(30) ? -magnitude : magnitude);
     }
     if (dice_.percent(10)) operand.entries.front().second = 0;  // an explicit zero
+  }
+
+  /// Makes sure that some products exist: sparse factors drawn independently rarely meet.
+  void plant_products() {
+    if (std::ranges::any_of(extents_, [](const auto& extent) { return extent.second == 0; })) return;
+    for (std::uint64_t product = 1 + dice_.below(6); product > 0; --product) {
+      std::map<std::string, std::uint64_t> at;
+      for (const auto& [index, extent] : extents_) at[index] = dice_.below(extent);
+      for (const RandomFactor& factor : random_.factors) {
+        RandomOperand& operand = random_.operands[factor.operand];
+        std::vector<std::uint64_t> coordinates;
+        for (const std::string& index : factor.indices) coordinates.push_back(at[index]);
+        const bool is_there = std::ranges::any_of(
+            operand.entries, [&](const auto& entry) { return entry.first == coordinates; });
+        if (!is_there) operand.entries.emplace_back(std::move(coordinates), dice_.percent(50) ? 1 : -2);
+      }
+    }
   }
 
   void draw_result() {

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "engine/engine.h"
 #include "oracle/built_network.h"
 #include "runs.h"
@@ -11,6 +13,12 @@ namespace {
 
 constexpr unsigned seconds_per_network = 60;
 
+/// One arena each: starting threads for every network would take longer than running it.
+const Threads& threads_of(unsigned count) {
+  static const std::array<Threads, 3> arenas = {Threads(1), Threads(2), Threads(3)};
+  return arenas.at(count - 1);
+}
+
 /// What is wrong with what a schedule means; empty if nothing is.
 std::string defect(const Schedule& schedule, const BuiltNetwork& built, const CoordinateMap& expected) {
   const auto result = interpreted(schedule, built);
@@ -18,21 +26,40 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Co
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
 }
 
-/// Planned, compiled and run twice (the second run finds what the first left behind).
-std::string defect_of_run(const Engine& engine, const BuiltNetwork& built, const CoordinateMap& expected) {
-  const auto plan = engine.plan(built.network, built.facts, {});
-  if (!plan) return plan.error().message;
-  const auto kernel = engine.compile(built.network, *plan, built.facts);
-  if (!kernel) return kernel.error().message;
-  auto binding = kernel->bind(built.tensors, engine.options().resources, engine.options().deterministic);
-  if (!binding) return binding.error().message;
-  for (int run = 0; run < 2; ++run) {
-    if (const auto ran = binding->run(); !ran) return ran.error().message;
-    const auto results = binding->results();
-    const auto result = entries_of(results.at("R"), engine.options().resources);
-    const std::string problem = result ? differences(*result, expected) : result.error().message;
-    if (!problem.empty()) {
-      std::string text = problem + "\nin\n" + print(plan->schedule, built.network);
+/// Large enough that the engine cuts the root loop for its threads however small the tensors are.
+constexpr double worth_threads_ns = 1e9;
+
+/// The plan with every root loop parallel: owned rows where the target has the index, private copies elsewhere.
+Plan cut_for_threads(Plan plan) {
+  for (RootReduction& root : plan.schedule.roots) root = RootReduction::private_copies;
+  plan.cost.ns = worth_threads_ns;
+  return plan;
+}
+
+struct Way {
+  unsigned threads = 1;
+  bool deterministic = false;
+};
+
+/// Compiled, then bound and run twice in every way (the second run finds what the first left behind).
+std::string defect_of_runs(const Engine& engine, const Plan& plan, const std::vector<Way>& ways,
+                           const BuiltNetwork& built, const CoordinateMap& expected) {
+  const auto kernel = engine.compile(built.network, plan, built.facts);
+  if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
+  for (const Way& way : ways) {
+    Resources resources = engine.options().resources;
+    resources.threads = threads_of(way.threads);
+    auto binding = kernel->bind(built.tensors, resources, way.deterministic);
+    if (!binding) return binding.error().message;
+    for (int run = 0; run < 2; ++run) {
+      if (const auto ran = binding->run(); !ran) return ran.error().message;
+      const auto results = binding->results();
+      const auto result = entries_of(results.at("R"), resources);
+      const std::string problem = result ? differences(*result, expected) : result.error().message;
+      if (problem.empty()) continue;
+      std::string text = problem + (run == 0 ? "" : " in the second run") + " on " + std::to_string(way.threads) +
+                         (way.deterministic ? " threads, deterministic" : " threads") + "\nin\n" +
+                         print(plan.schedule, built.network);
       for (const CompiledNest& nest : kernel->nests()) text += print(nest.nest.program);
       return text;
     }
@@ -40,10 +67,9 @@ std::string defect_of_run(const Engine& engine, const BuiltNetwork& built, const
   return {};
 }
 
-Engine engine_with(unsigned threads, bool deterministic, bool checked, bool strict_fp) {
+Engine engine_with(bool checked, bool strict_fp) {
   EngineOptions options;
-  options.resources.threads = Threads(threads);
-  options.deterministic = deterministic;
+  options.resources.threads = threads_of(1);
   options.checked = checked;
   options.strict_fp = strict_fp;
   auto engine = Engine::create(options);
@@ -95,15 +121,43 @@ TEST_CASE("every schedule of a tiny network means the same") {
 }
 
 TEST_CASE("random networks, compiled and run") {
-  const std::vector<Engine> engines = {engine_with(1, false, false, false), engine_with(2, false, false, false),
-                                       engine_with(2, true, true, false), engine_with(1, false, false, true)};
-  std::size_t number = 0;
-  for_each_network(runs(is_sanitized() ? 300 : 2000), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
-    // Every network on one and on two threads; now and then checked and strict kernels.
-    const std::size_t special = number++ % 8;
-    CHECK(defect_of_run(engines[0], built, expected) == "");
-    CHECK(defect_of_run(engines[1], built, expected) == "");
-    if (special == 3) CHECK(defect_of_run(engines[2], built, expected) == "");
-    if (special == 7) CHECK(defect_of_run(engines[3], built, expected) == "");
+  const Engine usual = engine_with(false, false), checked = engine_with(true, false), strict = engine_with(false, true);
+  std::uint64_t number = 0;
+  for_each_network(runs(is_sanitized() ? 250 : 2000), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
+    const auto plan = usual.plan(built.network, built.facts, {});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};
+    CHECK(defect_of_runs(usual, cut_for_threads(*plan), ways, built, expected) == "");
+    // In turns: the plan as it is, checked; strictly as printed; the product in one piece.
+    const std::uint64_t turn = number++ % 8;
+    if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, expected) == "");
+    if (turn == 3) {
+      PlanOptions options;
+      options.strict_fp = true;
+      const auto strict_plan = strict.plan(built.network, built.facts, options);
+      REQUIRE_MESSAGE(strict_plan, strict_plan.error().message);
+      CHECK(defect_of_runs(strict, *strict_plan, {{2, false}}, built, expected) == "");
+    }
+    if (turn == 5) {
+      Plan flat = *plan;
+      flat.schedule = baseline(built.network, built.facts, {});
+      CHECK(defect_of_runs(usual, cut_for_threads(flat), {{2, false}}, built, expected) == "");
+    }
   });
+}
+
+TEST_CASE("schedules of tiny networks, compiled and run") {
+  const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .index_space = 81};
+  const Engine engine = engine_with(false, false);
+  std::size_t number = 0, compiled = 0;
+  for_each_network(runs(is_sanitized() ? 5 : 60), tiny, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
+    for (const Schedule& schedule : enumerate_schedules(built.network, built.facts, {}, 400)) {
+      if (number++ % 23 != 0) continue;
+      Plan plan;
+      plan.schedule = schedule;
+      CHECK(defect_of_runs(engine, cut_for_threads(plan), {{1, false}, {2, false}}, built, expected) == "");
+      ++compiled;
+    }
+  });
+  CHECK(compiled > 0);
 }
