@@ -18,8 +18,8 @@ struct ReadOptions {
 
 /// Where reading spent its time, milliseconds of wall clock.
 struct ReadTimes {
-  double decompress = 0;
-  double parse = 0;
+  double decompress = 0;  ///< fetching and decompressing bytes; with several threads others parse at that time
+  double parse = 0;       ///< from opening the file to all coordinates in memory, `decompress` included
   double build = 0;
   std::uint64_t text_bytes = 0;  ///< after decompression
 };
@@ -31,7 +31,10 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
 
 /// Writes to a temporary name in the same directory and renames; on error or cancellation nothing is left under the
 /// final name and the temporary is removed. `.tns` and `.mtx`: stored entries sorted by coordinate in mode order (zeros
-/// left out when the last level is dense), 17 significant digits (9 for f32); order-0 `.tns`: one line.
+/// left out when the last level is dense), 17 significant digits (9 for f32); order-0 `.tns`: one line. Extents that the
+/// entries of a `.tns` do not show stand in a first line "# shape: 3 4 5", which read_tensor understands and others skip.
+/// `.mtx`: a vector becomes a matrix of one column. `.npy`: dense, C order, made dense in memory if it is not.
+/// Errors: input for paths that cannot be written, resource for a full disk.
 Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
                             std::string_view name);
 
