@@ -185,8 +185,10 @@ void Emitter::check(llvm::Value* holds, Origin origin, llvm::Value* value) {
   ir_.SetInsertPoint(fine);
 }
 
-void Emitter::finish() {
-  ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::done)));
+void Emitter::finish() { finish(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::done))); }
+
+void Emitter::finish(llvm::Value* result) {
+  ir_.CreateRet(result);
   llvm::DominatorTree dominators(function_);
   llvm::PromoteMemToReg(slots_, dominators);
 }

@@ -37,7 +37,7 @@ class Emitter {
   using Body = llvm::function_ref<void()>;
   using Condition = llvm::function_ref<llvm::Value*()>;
 
-  /// Starts writing at the entry of an empty function returning KernelStatus.
+  /// Starts writing at the entry of an empty function. Only one that returns KernelStatus may poll and check.
   Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options);
 
   llvm::IRBuilder<>& ir() { return ir_; }
@@ -75,8 +75,10 @@ class Emitter {
   /// Checked mode: unless `holds`, the kernel returns failed_check with the origin and `value`.
   void check(llvm::Value* holds, Origin origin, llvm::Value* value);
 
-  /// Returns `done` and promotes the slots to registers.
+  llvm::Module& module() { return *function_.getParent(); }
+  /// Returns KernelStatus::done, or `result`, and promotes the slots to registers.
   void finish();
+  void finish(llvm::Value* result);
 
  private:
   llvm::BasicBlock* block(const char* name);

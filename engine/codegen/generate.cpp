@@ -4,9 +4,6 @@
 #include <cstddef>
 #include <ranges>
 
-#include <llvm/IR/Verifier.h>
-#include <llvm/TargetParser/Triple.h>
-
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
 #include "runtime/abi.h"
@@ -74,12 +71,16 @@ llvm::Function* Generator::declare_body() {
                              llvm::GlobalValue::InternalLinkage, "weft_loops", module_);
   for (unsigned n = 0; n < words.words.size(); ++n) {
     const Word& each = words.words[n];
+    body->getArg(n)->setName(name_of(each, program_));
     if (!is_pointer(each.kind)) continue;
     body->addParamAttr(n, llvm::Attribute::NoAlias);
     body->addParamAttr(n, llvm::Attribute::NoCapture);
     if (each.kind != Word::Kind::scratch && program_.storages[each.storage].role == loop::Role::input)
       body->addParamAttr(n, llvm::Attribute::ReadOnly);
   }
+  body->getArg(static_cast<unsigned>(types.size() - 3))->setName("begin");
+  body->getArg(static_cast<unsigned>(types.size() - 2))->setName("end");
+  body->getArg(static_cast<unsigned>(types.size() - 1))->setName("worker");
   return body;
 }
 
@@ -98,15 +99,17 @@ void Generator::declare_entry(llvm::Function* body) {
   std::vector<llvm::Value*> arguments;
   llvm::Value* scratch = nullptr;
   if (!words.scratch.empty())
-    scratch = ir.CreateLoad(pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), worker, offsetof(Worker, scratch)));
+    scratch = ir.CreateAlignedLoad(
+        pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), worker, offsetof(Worker, scratch)), llvm::Align(8));
   for (std::size_t n = 0; n < words.words.size(); ++n) {
     const Word::Kind kind = words.words[n].kind;
     llvm::Value* place = ir.CreateConstInBoundsGEP1_64(word, entry->getArg(0), n);
     llvm::Type* type = body->getFunctionType()->getParamType(static_cast<unsigned>(n));
     if (kind == Word::Kind::scratch)
-      arguments.push_back(ir.CreateInBoundsGEP(ir.getInt8Ty(), scratch, ir.CreateLoad(word, place)));
+      arguments.push_back(
+          ir.CreateInBoundsGEP(ir.getInt8Ty(), scratch, ir.CreateAlignedLoad(word, place, llvm::Align(8))));
     else
-      arguments.push_back(ir.CreateLoad(type, place));
+      arguments.push_back(ir.CreateAlignedLoad(type, place, llvm::Align(8)));
   }
   for (unsigned n = 1; n < 4; ++n) arguments.push_back(entry->getArg(n));
   llvm::CallInst* call = ir.CreateCall(body, arguments);

@@ -1,5 +1,7 @@
 #include "engine/codegen/level.h"
 
+#include <llvm/IR/Module.h>
+
 #include "engine/codegen/structure.h"
 
 namespace weft {
@@ -58,6 +60,25 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
                     emit.set(count, ir.CreateSelect(smaller, rest, half));
                   });
   return emit.get(low);
+}
+
+llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                                  llvm::Value* coordinate) {
+  if (emit.checked()) return lower_bound(emit, storage, level, range, coordinate);  // its checks return the status
+  llvm::Module& module = emit.module();
+  const std::string name = "weft_lower_bound_" + std::to_string(storage.level(level).crd_bits);
+  llvm::Function* function = module.getFunction(name);
+  if (!function) {
+    llvm::Type* word = emit.word();
+    function = llvm::Function::Create(
+        llvm::FunctionType::get(word, {emit.ir().getPtrTy(), word, word, word}, false),
+        llvm::GlobalValue::InternalLinkage, name, module);
+    Emitter body(*function, nullptr, {});
+    StorageCode any = storage;
+    any.levels[level].crd = function->getArg(0);
+    body.finish(lower_bound(body, any, level, {function->getArg(1), function->getArg(2)}, function->getArg(3)));
+  }
+  return emit.ir().CreateCall(function, {storage.levels[level].crd, range.begin, range.end, coordinate});
 }
 
 llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,

@@ -51,6 +51,10 @@ llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint3
 llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                          llvm::Value* coordinate);
 
+/// The same by a function of its own: smaller code where speed does not matter.
+llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                                  llvm::Value* coordinate);
+
 /// The same by doubling steps from range.begin: cheap where the answer is near.
 llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                     llvm::Value* coordinate);

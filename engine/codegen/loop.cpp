@@ -89,8 +89,8 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
       const Cursor& cursor = scope.cursors[step.access];
       Range range = positions_below(*emit_, storage, cursor);
       if (cut) {
-        llvm::Value* first = lower_bound(*emit_, storage, cursor.bound, range, begin_);
-        range = {first, lower_bound(*emit_, storage, cursor.bound, {first, range.end}, end_)};
+        llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
+        range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
       }
       drivers.push_back({step.access, range, emit_->slot(range.begin)});
     }

@@ -20,6 +20,8 @@ void coefficients_of(const loop::Block& block, std::vector<std::uint32_t>& numbe
                statement.node);
 }
 
+}  // namespace
+
 std::string name_of(const Word& word, const loop::Program& program) {
   const auto level = [&] { return program.storages[word.storage].name + "." + std::to_string(word.level); };
   switch (word.kind) {
@@ -40,8 +42,6 @@ std::string name_of(const Word& word, const loop::Program& program) {
   }
   return "";
 }
-
-}  // namespace
 
 Signature signature(const loop::Program& program) {
   Signature result;

@@ -42,6 +42,8 @@ struct Signature {
 };
 
 Signature signature(const loop::Program& program);
+/// "crd T.1", "extent r": what the word means.
+std::string name_of(const Word& word, const loop::Program& program);
 std::string print(const Signature& signature, const loop::Program& program);
 
 }  // namespace weft
