@@ -40,17 +40,17 @@ step() { printf '[%3d s] %s\n' "$SECONDS" "$*"; }
 build() {
   local directory=$1 log=$1/build.log
   shift
-  if ! cmake --build "$directory" --parallel "$(nproc)" --target "$@" 2>&1 | tee "$log" |
-      awk -v started="$SECONDS" -v folder="$directory" '
-        match($0, /^\[[0-9]+\/[0-9]+\]/) {
-          split(substr($0, 2, RLENGTH - 2), part, "/")
-          quarter = int(4 * part[1] / part[2])
-          if (part[2] > 20 && quarter > shown) {
-            shown = quarter
-            printf "        %s: %d of %d\n", folder, part[1], part[2]
-            fflush()
-          }
-        }'
+  # Not awk: some buffer what they read, and the lines would come too late to be progress.
+  if ! cmake --build "$directory" --parallel "$(nproc)" --target "$@" 2>&1 | tee "$log" | {
+    local line quarter shown=0
+    while IFS= read -r line; do
+      [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+      quarter=$((4 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      [ "$quarter" -gt "$shown" ] && [ "${BASH_REMATCH[2]}" -gt 20 ] || continue
+      shown=$quarter
+      step "$directory: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+    done
+  }
   then
     grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\)' "$log" | tail -n 60 >&2
     echo "building $directory failed; the whole log is $log" >&2
