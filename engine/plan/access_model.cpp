@@ -8,16 +8,13 @@
 namespace weft {
 namespace {
 
-// A dense level costs room for every combination of coordinates, and visits the empty ones where it drives; it turns
-// every search into a lookup. Up to four combinations per stored one that is a bargain once the tensor is converted.
-constexpr double dense_room = 4;
 constexpr double most_dense_positions = 1u << 28;
 
 }  // namespace
 
-AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, const Network& network,
-                         const std::vector<OperandFacts>& operands)
-    : format_(tensor.format), mode_index_(access.indices), free_(free), converted_(tensor.converted) {
+AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
+                         const Network& network, const std::vector<OperandFacts>& operands)
+    : format_(tensor.format), mode_index_(access.indices), free_(free), room_(room), converted_(tensor.converted) {
   intermediate_ = tensor.role == TensorRole::intermediate;
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
@@ -77,7 +74,7 @@ double AccessModel::free_positions(BoundState modes) const {
   const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
   const double room = product_of_extents(modes);
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
-  known = !last && room <= most_dense_positions && room <= dense_room * distinct ? room : distinct;
+  known = !last && room <= most_dense_positions && room <= room_ * distinct ? room : distinct;
   return known;
 }
 

@@ -21,9 +21,11 @@ struct LevelStep {
 
 class AccessModel {
  public:
-  /// A layout is free if the operand may be converted to whatever order the loops take. At most 12 modes may be free.
-  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, const Network& network,
-              const std::vector<OperandFacts>& operands);
+  /// A layout is free if the operand may be converted to whatever order the loops take; its leading levels are dense
+  /// where the product of their extents is at most `room` times their distinct coordinates. At most 12 modes may be
+  /// free.
+  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
+              const Network& network, const std::vector<OperandFacts>& operands);
 
   BoundState bound(IndexSet indices) const;
   /// Positions reached: distinct coordinates of the bound modes; extents multiply for dense levels.
@@ -72,6 +74,7 @@ class AccessModel {
   IndexSet indices_ = 0;
   bool sparse_ = false;
   bool free_ = false;
+  double room_ = 1;
   bool converted_ = false;
   bool intermediate_ = false;
   double bytes_ = 0;

@@ -103,7 +103,7 @@ double conversion_ns(const OperandFacts& operand) {
 }
 
 CostModel::CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                     const PlanOptions& options, const std::vector<bool>& free)
+                     const PlanOptions& options, const std::vector<bool>& free, double room)
     : network_(network), options_(options) {
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
   for (const ScheduledStatement& scheduled : schedule.statements) {
@@ -111,11 +111,11 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     statement.indices = indices_of(scheduled);
     for (const ScheduledAccess& factor : scheduled.factors) {
       statement.factors.push_back(std::make_shared<const AccessModel>(factor, schedule.tensors[factor.tensor],
-                                                                      free[factor.tensor], network, operands));
+                                                                      free[factor.tensor], room, network, operands));
       statement.writers.push_back(writer_of(schedule, factor.tensor));
     }
     statement.target = std::make_shared<const AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor],
-                                                           false, network, operands);
+                                                           false, room, network, operands);
     statement.reader = reader_of(schedule, scheduled.target.tensor);
     statement.flops = static_cast<double>(scheduled.factors.size());
     if (std::abs(scheduled.coefficient) != 1) statement.flops += 1;

@@ -14,6 +14,10 @@
 
 namespace weft {
 
+/// A dense level costs room for every combination of coordinates, and visits the empty ones where it drives; it turns
+/// every search into a lookup. Both choices are priced: dense where it is nearly free, and dense where it is affordable.
+inline constexpr double dense_rooms[] = {4, 16};
+
 /// Statements `first` to `last` (both included) share a loop.
 struct StatementRange {
   std::size_t first = 0;
@@ -45,9 +49,10 @@ struct RootEstimate {
 class CostModel {
  public:
   /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
-  /// layout follows the loops. Keeps references to network and options.
+  /// layout follows the loops, `room` how many combinations of coordinates a dense level of those may have per stored
+  /// one. Keeps references to network and options.
   CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-            const PlanOptions& options, const std::vector<bool>& free);
+            const PlanOptions& options, const std::vector<bool>& free, double room = dense_rooms[0]);
 
   std::size_t statements() const { return statements_.size(); }
   IndexSet indices(std::size_t statement) const { return statements_[statement].indices; }

@@ -28,9 +28,12 @@ class Enumeration {
           for (std::size_t number = 0; number < convertible.size(); ++number) {
             free[convertible[number]] = (converted >> number & 1) != 0;
           }
-          const CostModel model(schedule, network_, operands_, options_, free);
-          append(schedule, 0, model, free);
-          if (schedules_.size() == limit_) return std::move(schedules_);
+          for (const double room : dense_rooms) {
+            const CostModel model(schedule, network_, operands_, options_, free, room);
+            append(schedule, 0, model, free);
+            if (schedules_.size() == limit_) return std::move(schedules_);
+            if (converted == 0) break;
+          }
         }
       }
     }

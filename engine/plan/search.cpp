@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint64_t most_work = 250'000;     // loops priced: some tens of milliseconds
 constexpr std::size_t most_orders = 8;           // of the statements of one tree
 constexpr std::size_t refined_trees = 4;         // have all their layouts tried
-constexpr std::size_t most_free_sets = 64;       // 2^6: up to six convertible occurrences are tried in every combination
+constexpr std::size_t most_free_sets = 64;       // up to six convertible occurrences are tried in every combination,
+constexpr std::size_t most_room_sets = 8;        // up to three with every choice of dense levels
 constexpr std::size_t most_free_modes = 12;
 constexpr std::size_t kept_candidates = 64;
 
@@ -45,7 +46,7 @@ class Search {
       ranked.emplace_back(ns, number);
     }
     std::sort(ranked.begin(), ranked.end());
-    if (ranked.size() > refined_trees && convertible_.size() > 1) result_.all_layouts = false;
+    if (ranked.size() > refined_trees && !convertible_.empty()) result_.all_layouts = false;
     for (std::size_t number = 0; number < std::min(refined_trees, ranked.size()); ++number) {
       refine(choice.trees[ranked[number].second]);
     }
@@ -60,31 +61,39 @@ class Search {
   // All choices of free layouts where they are few, else one change at a time as long as it helps.
   void refine(const ContractionTree& tree) {
     const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
-    if (sets <= most_free_sets) {
-      for (std::uint64_t free = 1; free + 1 < sets; ++free) {
-        if (work_ > 2 * most_work) {
-          result_.all_layouts = false;
-          return;
-        }
-        if (pays(free)) solve(tree, free);
-      }
-      return;
-    }
-    result_.all_layouts = false;
-    std::uint64_t free = 0;
+    std::uint64_t best_free = 0;
     double best = std::numeric_limits<double>::infinity();
-    for (bool better = true; better && work_ <= 2 * most_work;) {
-      better = false;
-      for (std::size_t factor = 0; factor < convertible_.size(); ++factor) {
-        const std::uint64_t changed = free ^ std::uint64_t{1} << factor;
-        if (!pays(changed)) continue;
-        const double ns = solve(tree, changed);
-        if (ns >= best) continue;
-        best = ns;
-        free = changed;
-        better = true;
+    const auto attempt = [&](std::uint64_t free, double room) {
+      if (work_ > 2 * most_work) {
+        result_.all_layouts = false;
+        return false;
+      }
+      if (!pays(free)) return false;
+      const double ns = solve(tree, free, room);
+      if (ns >= best) return false;
+      best = ns;
+      best_free = free;
+      return true;
+    };
+    if (sets <= most_free_sets) {
+      for (std::uint64_t free = 1; free < sets; ++free) {
+        for (const double room : dense_rooms) {
+          if (room == dense_rooms[0] || sets <= most_room_sets) attempt(free, room);
+        }
+      }
+    } else {
+      for (bool better = true; better;) {
+        better = false;
+        const std::uint64_t from = best_free;
+        for (std::size_t factor = 0; factor < convertible_.size(); ++factor) {
+          better = attempt(from ^ std::uint64_t{1} << factor, dense_rooms[0]) || better;
+        }
       }
     }
+    if (sets <= most_room_sets) return;
+    result_.all_layouts = false;
+    attempt(best_free, dense_rooms[1]);
+    attempt(sets - 1, dense_rooms[1]);
   }
 
   // A choice of conversions that costs more than the whole of the best schedule cannot pay.
@@ -99,24 +108,25 @@ class Search {
     return ns < best_ns_;
   }
 
-  double solve(const ContractionTree& tree, std::uint64_t free_factors) {
+  double solve(const ContractionTree& tree, std::uint64_t free_factors, double room = dense_rooms[0]) {
     const std::vector<std::vector<std::uint32_t>> orders = statement_orders(tree, most_orders + 1);
     if (orders.size() > most_orders) result_.all_layouts = false;
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t order = 0; order < std::min(orders.size(), most_orders); ++order) {
-      best = std::min(best, solve(tree, orders[order], free_factors));
+      best = std::min(best, solve(tree, orders[order], free_factors, room));
     }
     return best;
   }
 
-  double solve(const ContractionTree& tree, const std::vector<std::uint32_t>& order, std::uint64_t free_factors) {
+  double solve(const ContractionTree& tree, const std::vector<std::uint32_t>& order, std::uint64_t free_factors,
+               double room) {
     ++result_.tried;
     Schedule schedule = statements_of(network_, tree, order, operands_, options_);
     std::vector<bool> free(schedule.tensors.size(), false);
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
       free[convertible_[number]] = (free_factors >> number & 1) != 0;
     }
-    const CostModel model(schedule, network_, operands_, options_, free);
+    const CostModel model(schedule, network_, operands_, options_, free, room);
     IntervalProgram program(model, fused_);
     const auto nests = program.solve();
     work_ += program.work();

@@ -25,7 +25,7 @@ Made one(const std::string& kinds) {
 }
 
 AccessModel model(const Made& made, bool free) {
-  return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0], free, made.problem.network,
+  return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0], free, 4, made.problem.network,
                      made.problem.operands);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("both modes of a diagonal are bound together") {
   const Problem made = problem("T:ii:ss:20 -> ", {{'i', 10}});
   const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
   for (const bool free : {false, true}) {
-    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, made.network, made.operands);
+    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, 4, made.network, made.operands);
     CHECK(access.density(access.bound(1)) == doctest::Approx(0.2));
     const auto steps = access.steps(access.bound(0), access.bound(1));
     REQUIRE(steps.size() == 2);
@@ -94,7 +94,7 @@ TEST_CASE("empty tensors and extents of 0 give no positions and no division by z
   const Problem made = problem("T:ij:ss:5 -> ", {{'i', 0}, {'j', 3}});
   const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
   for (const bool free : {false, true}) {
-    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, made.network, made.operands);
+    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, 4, made.network, made.operands);
     CHECK(access.positions(access.bound(3)) == 0);
     CHECK(access.density(access.bound(1)) >= 0);
     CHECK(access.steps(0, access.bound(3))[0].length == 0);
