@@ -159,7 +159,7 @@ Expected<void> verify(const Program& program);
 
 /// Alpha-renamed: indices i0, i1, … in order of first loop, storages and accesses by order of first step; facts
 /// sorted; name "kernel". Equal programs up to names have equal canonical forms. Also returns, for every storage,
-/// index and coefficient word of the canonical form, which one of the original it is.
+/// index and coefficient word of the canonical form, which one of the original it is. The Program must satisfy verify.
 struct Canonical {
   Program program;
   std::vector<StorageId> storages;
