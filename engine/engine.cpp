@@ -9,6 +9,7 @@
 #include "engine/cache/disk_cache.h"
 #include "engine/cache/memory_cache.h"
 #include "engine/kernel_state.h"
+#include "engine/plan/check.h"
 
 namespace weft {
 namespace {
@@ -128,11 +129,10 @@ Expected<Plan> Engine::plan(const Network& network, const std::vector<OperandFac
 Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands) const {
   std::vector<bool> finite;
-  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
-    const auto found = std::ranges::find_if(operands, [&](const OperandFacts& facts) {
-      return scheduled.role == TensorRole::operand && facts.tensor == scheduled.tensor;
-    });
-    finite.push_back(found != operands.end() && found->statistics.finite());
+  for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor) {
+    // An intermediate that one nest leaves to the next is as finite there as within one nest.
+    finite.push_back(plan.schedule.tensors[tensor].role != TensorRole::result &&
+                     is_finite(plan.schedule, tensor, operands));
   }
   return weft::lower(plan.schedule, network, finite);
 }

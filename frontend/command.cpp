@@ -63,8 +63,15 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.footer(operand_help);
 }
 
-/// A bare --json must not take the next argument as its path: only --json=PATH names one.
-std::vector<std::string> explicit_json(int argc, const char* const* argv) {
+/// "->" begins an expression and "-2" a value, whatever CLI11 takes them for.
+bool is_mistaken_for_option(std::string_view argument) {
+  return argument.size() > 1 && argument[0] == '-' &&
+         (argument[1] == '>' || argument[1] == '.' || (argument[1] >= '0' && argument[1] <= '9'));
+}
+
+/// A bare --json must not take the next argument as its path: only --json=PATH names one. A blank before what is no
+/// option tells CLI11 so; expressions and values may have it.
+std::vector<std::string> explicit_arguments(int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   bool literal = false;
   for (int argument = argc - 1; argument > 0; --argument) {
@@ -73,6 +80,7 @@ std::vector<std::string> explicit_json(int argc, const char* const* argv) {
   for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
     literal = literal || *argument == "--";
     if (!literal && *argument == "--json") *argument = "--json=-";
+    if (is_mistaken_for_option(*argument)) argument->insert(0, 1, ' ');
   }
   return arguments;
 }
@@ -92,7 +100,7 @@ std::optional<std::string> requested_json(int argc, const char* const* argv) {
 /// CLI11 wants to report by itself; what it says becomes an error like every other.
 Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* argv) {
   try {
-    app.parse(explicit_json(argc, argv));
+    app.parse(explicit_arguments(argc, argv));
   } catch (const CLI::Success& done) {
     return std::optional<int>(app.exit(done));
   } catch (const CLI::ParseError& error) {
@@ -176,6 +184,9 @@ int command(int argc, const char* const* argv) {
     return exit_status(ErrorKind::input);
   }
   options.subcommand = app.get_subcommands().front()->get_name();
+  for (std::string& argument : options.arguments) {
+    if (argument.starts_with(' ') && is_mistaken_for_option(std::string_view(argument).substr(1))) argument.erase(0, 1);
+  }
   const auto done = dispatch(options);
   return done ? 0 : report_error(done.error(), options);
 }

@@ -21,9 +21,7 @@ Expected<void> info(const CommandOptions& options) {
   if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
   if (options.quiet) return {};
   const Statistics& known = statistics(*tensor, resources->threads);
-  double density = static_cast<double>(tensor->nnz());
-  for (const std::uint64_t extent : tensor->extents) density /= static_cast<double>(extent);
-  std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", file, tensor->summary(), density,
+  std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", file, tensor->summary(), density(*tensor),
                                  known.finite() ? "all values finite" : "holds NaN or Inf");
   for (std::size_t level = 0; level < tensor->order(); ++level) {
     const std::uint32_t mode = tensor->format.mode_order[level];

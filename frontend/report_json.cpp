@@ -81,6 +81,15 @@ std::string error_json(const Error& error) {
   return text({{"error", {{"kind", kind_name(error.kind)}, {"message", error.message}}}});
 }
 
+double density(const Tensor& tensor) {
+  double density = static_cast<double>(tensor.nnz());
+  for (const std::uint64_t extent : tensor.extents) {
+    if (extent == 0) return 0;
+    density /= static_cast<double>(extent);
+  }
+  return density;
+}
+
 std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads) {
   const Statistics& known = statistics(tensor, threads);
   Json json;
@@ -88,9 +97,7 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
   json["file"] = file;
   json["extents"] = tensor.extents;
   json["nnz"] = tensor.nnz();
-  double density = static_cast<double>(tensor.nnz());
-  for (const std::uint64_t extent : tensor.extents) density /= static_cast<double>(extent);
-  json["density"] = density;
+  json["density"] = density(tensor);
   json["format"] = tensor.format.text();
   json["scalar"] = name(tensor.format.scalar);
   json["bytes"] = tensor.bytes();

@@ -12,6 +12,9 @@ namespace weft {
 std::string report_json(const Report& report, const std::map<std::string, double>& read_ms, bool ran);
 std::string error_json(const Error& error);
 
+/// Stored entries per coordinate; 0 where there is no coordinate.
+double density(const Tensor& tensor);
+
 /// What `weft info` tells of one tensor.
 std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads);
 

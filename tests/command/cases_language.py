@@ -51,9 +51,9 @@ def cases_einsum(_):
             ("ijk,jr,kr->ir", "ijk,jr,kr->ir", "TBC"), (" ijk, jr ,kr -> ir ", "ijk,jr,kr->ir", "TBC"), ("Zjk,jR,kR->RZ", "Zjk,jR,kR->RZ", "TBC"),
             ("ijk->kji", "ijk->kji", "T"), ("ijk", "ijk->ijk", "T"), ("kji", "kji->ijk", "T"), ("bAc", "bAc->Abc", "T"), ("ij,jk", "ij,jk->ik", "DD"),
             ("ii", "ii->", "D"), ("ii->i", "ii->i", "D"), ("ij->", "ij->", "D"), ("ab,bC", "ab,bC->Ca", "DD"), ("ij,ij->ij", "ij,ij->ij", "DD"),
-            ("i,ij", "i,ij->j", "vD"), ("ij->i", "ij->i", "D")):
+            ("i,ij", "i,ij->j", "vD"), ("ij->i", "ij->i", "D"), ("->", "->", "s"), (",->", ",->", "ss"), (",i", ",i->i", "sv")):
         def one(weft, text=text, explicit=explicit, operands=operands):
-            tensors = {"T": T, "B": B, "C": C, "D": D, "v": dense((3,), [1, 2, 3])}
+            tensors = {"T": T, "B": B, "C": C, "D": D, "v": dense((3,), [1, 2, 3]), "s": dense((), [4])}
             given = []
             for number, name in enumerate(operands):
                 write = sparse_operand if name == "T" else dense_operand
@@ -61,6 +61,13 @@ def cases_einsum(_):
             found = result_of(weft, text, *given, name="out")
             require_result(found, evaluate(explicit, *[tensors[name] for name in operands]))
         yield text, one
+
+
+def case_negative_scalars_are_no_options(weft):
+    require_equal(result_of(weft, ",->", "-2", "-.5", name="out"), {(): 1.0}, "product")
+    require_equal(result_of(weft, "->", "-1e3", name="out"), {(): -1000.0}, "value")
+    run = weft("run", "->", "-3", "--json")
+    require_equal(run.json["expression"], "->", "expression")
 
 
 def case_einsum_names(weft):

@@ -187,8 +187,9 @@ def cases_info_of(_):
     def empty(weft):
         weft.write("x.tns", "")
         for shape in ("3x4", "0x4"):
-            require_equal(weft("info", f"x.tns:{shape}", "--json").json["nnz"], 0, "nnz")
-            weft("info", f"x.tns:{shape}")
+            report = weft("info", f"x.tns:{shape}", "--json").json
+            require_equal((report["nnz"], report["density"]), (0, 0), "nnz and density")
+            require("nan" not in weft("info", f"x.tns:{shape}").out, "figures of an empty tensor are numbers")
     yield "empty", empty
 
 

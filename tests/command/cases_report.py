@@ -2,6 +2,10 @@
 
 import json
 import math
+import os
+import pty
+import select
+import subprocess
 
 from harness import require, require_equal, require_in
 from tensors import evaluate, npy, sparse, uniform
@@ -171,6 +175,20 @@ def case_verbose(weft):
     require(any(line.startswith("load") for line in run.err.splitlines()), f"a line about load in {run.err!r}")
     require(sum(line.startswith("run") for line in run.err.splitlines()) >= 3, f"a line per run in {run.err!r}")
     require("\033" not in run.err + run.out, "no colour outside a terminal")
+
+
+def case_progress_only_on_a_terminal_and_only_when_it_lasts(weft):
+    ours, theirs = pty.openpty()
+    environment, _ = weft.environment(None)
+    for arguments, silent in ((["run", EXPRESSION, *OPERANDS], False), (["run", EXPRESSION, *OPERANDS, "--quiet"], True)):
+        done = subprocess.run([weft.command, *arguments], cwd=weft.directory, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False)
+        require_equal(done.returncode, 0, "exit status")
+        require(b"\033" not in done.stdout, "no control characters on standard output")
+        shown = os.read(ours, 4096) if select.select([ours], [], [], 0.1)[0] else b""
+        require(b"%" not in shown, f"no progress of what ends at once: {shown!r}")
+        require(not silent or shown == b"", f"quiet is quiet: {shown!r}")
+    os.close(ours)
+    os.close(theirs)
 
 
 def case_json_and_verbose(weft):
