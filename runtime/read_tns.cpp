@@ -106,7 +106,8 @@ Expected<Tensor> read_tns(const FileRequest& request) {
     return reader.error_at(first_line, fmt::format("entries of order {} ({} fields), but the format has {} levels",
                                                    rules.order, rules.order + 1, request.options.format->order()));
   }
-  if (rules.order > largest_order) {
+  // A line of words, which is no tensor at all, is left to the parser to refuse.
+  if (rules.order > largest_order && (!header->entry || is_digit(header->entry->front()))) {
     return unsupported(fmt::format("{}:{}: entries of order {}; weft handles orders up to {}", request.path, first_line,
                                    rules.order, largest_order));
   }

@@ -195,6 +195,7 @@ TEST_CASE("tns: every malformed line is told with its number and reason") {
   std::string wide = "1";
   for (int mode = 0; mode < 33; ++mode) wide += " 1";
   CHECK(read_failure(directory.write("bad.tns", wide)).kind == ErrorKind::unsupported);
+  check_input_error(directory.write("bad.tns", "words" + wide), 1, "'words1' in mode 0 is not a coordinate");
 }
 
 TEST_CASE("tns: files that cannot be read at all") {
