@@ -15,12 +15,14 @@ constexpr double most_dense_positions = 1u << 28;
 AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
                          const Network& network, const std::vector<OperandFacts>& operands)
     : format_(tensor.format), mode_index_(access.indices), free_(free), room_(room), converted_(tensor.converted) {
-  intermediate_ = tensor.role == TensorRole::intermediate;
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
   for (const Index& index : network.indices) extent_of_index_.push_back(static_cast<double>(index.extent));
   for (const IndexId index : access.indices) mode_extent_.push_back(extent_of_index_[index]);
   for (const std::uint32_t mode : format_.mode_order) level_index_.push_back(access.indices[mode]);
+  contiguous_ = tensor.role == TensorRole::intermediate ? indices_
+                : level_index_.empty()                  ? 0
+                                                        : one_index(level_index_.back());
   sparse_ = tensor.role == TensorRole::operand && has_sparse_level(format_);
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
   if (sparse_) statistics_ = &facts->statistics;
@@ -96,23 +98,7 @@ double AccessModel::density(BoundState state) const {
 
 std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
   std::vector<LevelStep> found;
-  const auto ratio = [&](BoundState below, BoundState above) {
-    const double parents = positions(above);
-    return parents > 0 ? positions(below) / parents : 0;
-  };
-  if (!free_) {
-    for (BoundState level = from; level < to; ++level) {
-      const bool sparse = sparse_ && is_sparse(format_.levels[level].kind);
-      found.push_back({ratio(level + 1, level), sparse, level == from});
-    }
-    return found;
-  }
-  BoundState state = from;
-  for (BoundState added = to & ~from; added != 0; added &= added - 1) {
-    const BoundState next = state | (added & (~added + 1));
-    found.push_back({ratio(next, state), !dense_in_free(next), state == from});
-    state = next;
-  }
+  for_each_step(from, to, [&](const LevelStep& step) { found.push_back(step); });
   return found;
 }
 

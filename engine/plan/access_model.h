@@ -34,6 +34,9 @@ class AccessModel {
   double density(BoundState state) const;
   /// The levels bound between two states, in the order in which they are bound; the first one may drive.
   std::vector<LevelStep> steps(BoundState from, BoundState to) const;
+  /// The same without storing them, for the innermost loop of the planner.
+  template <class Visit>
+  void for_each_step(BoundState from, BoundState to, const Visit& visit) const;
 
   /// Whether the deepest bound level is sparse, so that the fibers below its positions are not empty.
   bool is_sparse_at(BoundState state) const;
@@ -44,12 +47,9 @@ class AccessModel {
   double bytes() const { return bytes_; }
   double entries() const { return positions_by_level_.back(); }
   double scalar_bytes() const { return scalar_bytes_; }
-  /// Whether neighbours in the index are adjacent in memory. The layout of an intermediate follows its loops, so that
-  /// any of its indices will do.
-  bool contiguous_in(IndexId index) const {
-    if (intermediate_) return contains(indices_, index);
-    return !level_index_.empty() && level_index_.back() == index;
-  }
+  /// The index whose neighbours are adjacent in memory. The layout of an intermediate follows its loops, so that any of
+  /// its indices will do.
+  IndexSet contiguous() const { return contiguous_; }
   double extent(IndexId index) const { return extent_of_index_[index]; }
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;
@@ -58,6 +58,7 @@ class AccessModel {
   Format realized(const std::vector<IndexId>& loops) const;
 
  private:
+  double ratio(BoundState below, BoundState above) const;
   double free_positions(BoundState modes) const;
   bool dense_in_free(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
@@ -76,9 +77,30 @@ class AccessModel {
   bool free_ = false;
   double room_ = 1;
   bool converted_ = false;
-  bool intermediate_ = false;
+  IndexSet contiguous_ = 0;
   double bytes_ = 0;
   double scalar_bytes_ = 8;
 };
+
+inline double AccessModel::ratio(BoundState below, BoundState above) const {
+  const double parents = positions(above);
+  return parents > 0 ? positions(below) / parents : 0;
+}
+
+template <class Visit>
+void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
+  if (!free_) {
+    for (BoundState level = from; level < to; ++level) {
+      visit(LevelStep{ratio(level + 1, level), sparse_ && format_.levels[level].kind != LevelKind::dense, level == from});
+    }
+    return;
+  }
+  BoundState state = from;
+  for (BoundState added = to & ~from; added != 0; added &= added - 1) {
+    const BoundState next = state | (added & (~added + 1));
+    visit(LevelStep{ratio(next, state), !dense_in_free(next), state == from});
+    state = next;
+  }
+}
 
 }  // namespace weft

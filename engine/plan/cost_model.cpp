@@ -112,6 +112,7 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     for (const ScheduledAccess& factor : scheduled.factors) {
       statement.factors.push_back(std::make_shared<const AccessModel>(factor, schedule.tensors[factor.tensor],
                                                                       free[factor.tensor], room, network, operands));
+      if (statement.factors.back()->sparse()) statement.filtered |= index_set(factor.indices);
       statement.writers.push_back(writer_of(schedule, factor.tensor));
     }
     statement.target = std::make_shared<const AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor],
@@ -150,20 +151,18 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   return count;
 }
 
-// Combinations of `more` that the sparse factors of one statement let through below `bound`.
+// Distinct combinations of `more` that one statement visits below `bound`: those that its sparse factors let through
+// when nothing else is bound, and no more than it has iterations there.
 double CostModel::touched(std::size_t statement, IndexSet bound, IndexSet more) const {
   double count = combinations(more);
+  double below = combinations(statements_[statement].indices & ~bound);
   for (const auto& factor : statements_[statement].factors) {
     if (!factor->sparse()) continue;
     const double before = factor->density(factor->bound(bound));
     count *= before > 0 ? factor->density(factor->bound(bound | more)) / before : 0;
+    below *= before > 0 ? factor->density(factor->bound(statements_[statement].indices)) / before : 0;
   }
-  return count;
-}
-
-bool CostModel::filtered(std::size_t statement, IndexId index) const {
-  return std::any_of(statements_[statement].factors.begin(), statements_[statement].factors.end(),
-                     [&](const auto& factor) { return factor->sparse() && contains(factor->indices(), index); });
+  return std::min(count, below);
 }
 
 // A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
@@ -175,30 +174,20 @@ CostModel::Movement CostModel::move_dense(std::size_t statement, const AccessMod
   const IndexSet inner = access.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
   const double unit = access.scalar_bytes();
-  const auto contiguous = [&](IndexSet set) {
-    return std::any_of(extents_.begin(), extents_.end(), [&, number = IndexId{0}](double) mutable {
-      const IndexId candidate = number++;
-      return contains(set, candidate) && access.contiguous_in(candidate);
-    });
-  };
+  const IndexSet filtered = statements_[statement].filtered;
   // Columns of a row-major array drag whole lines along.
-  const double spread = contiguous(inner) || access.indices() == 0 ? unit : machine.line_bytes;
+  const double spread = (inner & access.contiguous()) != 0 ? unit : machine.line_bytes;
   const std::size_t from = cache_level(std::min(access.bytes(), combinations(inner) * spread));
   if (rest == 0) {
-    const bool streamed = access.contiguous_in(index) && !filtered(statement, index);
+    const bool streamed = contains(access.contiguous() & ~filtered, index);
     if (streamed) return {unit, unit / machine.stream[from]};
     return {machine.line_bytes, machine.gather[from]};
   }
   const double elements = touched(statement, bound | one_index(index), rest);
-  const bool whole_lines = contiguous(rest);
   double bytes = elements * unit;
-  bool dense_rows = false;
-  for (const IndexId candidate : members(rest)) {
-    dense_rows = dense_rows || (access.contiguous_in(candidate) && !filtered(statement, candidate));
-  }
-  if (!dense_rows) {
+  if ((rest & access.contiguous() & ~filtered) == 0) {
     bytes = elements * machine.line_bytes;
-    if (whole_lines) bytes = std::min(bytes, combinations(rest) * unit);
+    if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
   }
   if (cache_level(bytes) >= from) return {};
   return {bytes, bytes / machine.stream[from]};
@@ -234,9 +223,10 @@ bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange rang
   if (options_.strict_fp && statement.sums(index)) return false;
   for (const auto& factor : statement.factors) {
     if (!factor->sparse()) continue;
-    for (const LevelStep& step : factor->steps(factor->bound(bound), factor->bound(inside))) {
-      if (step.sparse) return false;
-    }
+    bool sparse = false;
+    factor->for_each_step(factor->bound(bound), factor->bound(inside),
+                          [&](const LevelStep& step) { sparse = sparse || step.sparse; });
+    if (sparse) return false;
   }
   return true;
 }
@@ -259,10 +249,9 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
       const BoundState before = access.bound(bound);
       const BoundState after = access.bound(inside);
       if (before == after) continue;
-      const std::vector<LevelStep> steps = access.steps(before, after);
       const double all = access.density(before) > 0 ? access.density(after) / access.density(before) : 0;
       double direct = 1;
-      for (const LevelStep& step : steps) {
+      access.for_each_step(before, after, [&](const LevelStep& step) {
         if (!step.sparse) {
           tables += 1;
         } else if (step.direct) {
@@ -272,7 +261,7 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
         } else {
           late_ns += search_ns(step.length);
         }
-      }
+      });
       met *= direct;
       late_density *= direct > 0 ? all / direct : 0;
     }

@@ -97,6 +97,7 @@ class CostModel {
     std::shared_ptr<const AccessModel> target;
     std::vector<std::size_t> writers;  // per factor; statements_.size() for operands
     std::size_t reader = 0;            // of the target; statements_.size() for the result
+    IndexSet filtered = 0;  // indices of sparse factors
     double flops = 0;
     bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
   };
@@ -108,7 +109,6 @@ class CostModel {
   double extent(IndexId index) const { return extents_[index]; }
   double combinations(IndexSet indices) const;
   double touched(std::size_t statement, IndexSet bound, IndexSet more) const;
-  bool filtered(std::size_t statement, IndexId index) const;
   Movement move_dense(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
