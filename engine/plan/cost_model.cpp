@@ -104,7 +104,7 @@ double conversion_ns(const OperandFacts& operand) {
 
 CostModel::CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                      const PlanOptions& options, const std::vector<bool>& free, double room)
-    : network_(network), options_(options) {
+    : options_(options) {
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
   for (const ScheduledStatement& scheduled : schedule.statements) {
     Statement statement;

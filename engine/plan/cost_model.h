@@ -50,7 +50,8 @@ class CostModel {
  public:
   /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
   /// layout follows the loops, `room` how many combinations of coordinates a dense level of those may have per stored
-  /// one. Keeps references to network and options.
+  /// one. Keeps a reference to the options and to
+  /// the statistics of the operands.
   CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
             const PlanOptions& options, const std::vector<bool>& free, double room = dense_rooms[0]);
 
@@ -114,7 +115,6 @@ class CostModel {
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
   bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
 
-  const Network& network_;
   const PlanOptions& options_;
   std::vector<double> extents_;
   std::vector<Statement> statements_;

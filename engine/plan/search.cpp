@@ -12,9 +12,9 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t most_work = 250'000;     // loops priced: some tens of milliseconds
+constexpr std::uint64_t most_work = 150'000;     // loops priced: some tens of milliseconds
 constexpr std::size_t most_orders = 8;           // of the statements of one tree
-constexpr std::size_t refined_trees = 4;         // have all their layouts tried
+constexpr std::size_t refined_trees = 4;         // have all their layouts tried, unless there is only one to choose
 constexpr std::size_t most_free_sets = 64;       // up to six convertible occurrences are tried in every combination,
 constexpr std::size_t most_room_sets = 8;        // up to three with every choice of dense levels
 constexpr std::size_t most_free_modes = 12;
@@ -46,8 +46,9 @@ class Search {
       ranked.emplace_back(ns, number);
     }
     std::sort(ranked.begin(), ranked.end());
-    if (ranked.size() > refined_trees && !convertible_.empty()) result_.all_layouts = false;
-    for (std::size_t number = 0; number < std::min(refined_trees, ranked.size()); ++number) {
+    const std::size_t refined = convertible_.size() < 2 ? ranked.size() : std::min(refined_trees, ranked.size());
+    if (refined < ranked.size()) result_.all_layouts = false;
+    for (std::size_t number = 0; number < refined; ++number) {
       refine(choice.trees[ranked[number].second]);
     }
     std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
@@ -60,6 +61,7 @@ class Search {
  private:
   // All choices of free layouts where they are few, else one change at a time as long as it helps.
   void refine(const ContractionTree& tree) {
+    if (convertible_.empty()) return;
     const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
     std::uint64_t best_free = 0;
     double best = std::numeric_limits<double>::infinity();
