@@ -1,6 +1,7 @@
 #include "oracle/built_network.h"
 
 #include "oracle/interpreted.h"
+#include "oracle/substituted.h"
 
 namespace weft::test {
 
@@ -31,6 +32,8 @@ Expected<BuiltNetwork> built(const RandomNetwork& random, const Resources& resou
 Expected<CoordinateMap> interpreted(const Schedule& schedule, const BuiltNetwork& built) {
   const auto nests = lower(schedule, built.network, std::vector<bool>(schedule.tensors.size(), true));
   if (!nests) return std::unexpected(nests.error());
+  const std::string difference = difference_from_network(schedule, built.network, *nests);
+  if (!difference.empty()) return internal_error("the programs do not compute the network: " + difference);
   return interpreted(schedule, built.network, *nests, built.entries);
 }
 

@@ -20,7 +20,7 @@ struct BuiltNetwork {
 /// Parses, resolves and builds; every tensor passes verify().
 Expected<BuiltNetwork> built(const RandomNetwork& random, const Resources& resources);
 
-/// Lowered and interpreted; all operands are finite.
+/// Lowered, compared with the network factor by factor, and interpreted; all operands are finite.
 Expected<CoordinateMap> interpreted(const Schedule& schedule, const BuiltNetwork& built);
 
 /// The stored entries of a tensor by coordinates in mode order.

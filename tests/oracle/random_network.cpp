@@ -58,6 +58,8 @@ class Drawing {
     for (std::size_t number = 0; number < count; ++number) {
       const std::uint64_t what = dice_.below(100);
       std::uint64_t extent = what < 2 ? 0 : what < 12 ? 1 : 2 + dice_.below(limits_.extent - 1);
+      // Longer than several vectors of any machine, and than what is unrolled.
+      if (limits_.long_extent > limits_.extent && what >= 97) extent = limits_.extent + 1 + dice_.below(limits_.long_extent - limits_.extent);
       if (extent > 1 && space * extent > limits_.index_space) extent = 1;
       space *= std::max<std::uint64_t>(extent, 1);
       extents_[names[number]] = extent;

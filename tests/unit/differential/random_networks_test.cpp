@@ -107,7 +107,7 @@ TEST_CASE("what the planner's and the baseline's schedules mean is what the netw
 }
 
 TEST_CASE("every schedule of a tiny network means the same") {
-  const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .index_space = 81};
+  const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .long_extent = 3, .index_space = 81};
   std::size_t schedules = 0;
   for_each_network(runs(is_sanitized() ? 10 : 60), tiny,
                    [&](const BuiltNetwork& built, const CoordinateMap& expected) {
@@ -147,7 +147,7 @@ TEST_CASE("random networks, compiled and run") {
 }
 
 TEST_CASE("schedules of tiny networks, compiled and run") {
-  const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .index_space = 81};
+  const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .long_extent = 3, .index_space = 81};
   const Engine engine = engine_with(false, false);
   std::size_t number = 0, compiled = 0;
   for_each_network(runs(is_sanitized() ? 5 : 60), tiny, [&](const BuiltNetwork& built, const CoordinateMap& expected) {

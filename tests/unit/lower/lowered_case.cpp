@@ -7,6 +7,7 @@
 #include <random>
 
 #include "oracle/interpreted.h"
+#include "oracle/substituted.h"
 
 namespace weft::test {
 namespace {
@@ -100,6 +101,8 @@ std::string defect(const Case& given) {
     if (*again != nest.program) return fmt::format("read back differently:\n{}", print(nest.program));
   }
   const Network network = network_of(given);
+  const std::string difference = difference_from_network(*schedule_of(given), network, *nests);
+  if (!difference.empty()) return difference;
   std::mt19937_64 random(7);
   for (const double density : {0.0, 0.2, 0.5, 1.0}) {
     std::vector<CoordinateMap> operands;
