@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "tests/files/loop_case.h"
 
 using namespace weft;
@@ -74,4 +76,25 @@ TEST_CASE("what the caller leaves out is named") {
   const auto found = interpret(program, {{{"i", 2}}, {{"b", {{{1}, 3}}}}, {0.5}});
   REQUIRE(found.has_value());
   CHECK(found->at("s") == Entries{{{}, 1.5}});
+}
+
+TEST_CASE("a workspace that nothing contributed to is absent, not zero") {
+  // The verifier refuses this program, since code for a dense workspace could not do so; the meaning is clear.
+  const Program program = parse(R"(program absent
+  input  M : f64 {dense, compressed<32,32>}   access M[i,j]
+  input  e : f64 {dense}                      access e[i]
+  output y : f64 {dense}                      access y[i]
+  for i: drive M, locate e, insert y
+    with x[] : f64 {}
+      for j: drive M
+        x += M
+      y += x * e
+)")
+                              .value();
+  CHECK(!verify(program));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto found =
+      interpret(program, {{{"i", 2}, {"j", 2}}, {{"M", {{{1, 0}, 3}}}, {"e", {{{0}, nan}, {{1}, 2}}}}, {}});
+  REQUIRE(found.has_value());
+  CHECK(found->at("y") == Entries{{{1}, 6}});
 }
