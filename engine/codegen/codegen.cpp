@@ -8,6 +8,7 @@
 
 #include "engine/codegen/emit_object.h"
 #include "engine/codegen/generate.h"
+#include "engine/codegen/target.h"
 
 namespace weft {
 
@@ -23,7 +24,9 @@ std::string text_of(const llvm::Module& module) {
 Expected<std::unique_ptr<llvm::Module>> generate_verified(const loop::Program& program, const Target& target,
                                                           const CodeOptions& options, llvm::LLVMContext& context) {
   if (Expected<void> possible = supported(program); !possible) return std::unexpected(possible.error());
-  std::unique_ptr<llvm::Module> module = generate(program, target, options, context);
+  const unsigned bits = vector_bits(target);
+  if (bits == 0) return unsupported("no code generator for the machine '" + target.text() + "'");
+  std::unique_ptr<llvm::Module> module = generate(program, target, bits, options, context);
   std::string complaint;
   llvm::raw_string_ostream stream(complaint);
   if (llvm::verifyModule(*module, &stream))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ranges>
 
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
@@ -323,11 +322,10 @@ void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
     emit_->set(held.front(), added);
 }
 
-std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, const CodeOptions& options,
-                                       llvm::LLVMContext& context) {
+std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, unsigned bits,
+                                       const CodeOptions& options, llvm::LLVMContext& context) {
   auto module = std::make_unique<llvm::Module>("weft", context);
   module->setTargetTriple(target.triple);
-  const unsigned bits = vector_bits(target);
   Generator(program, options, bits, *module).run();
   for (llvm::Function& function : *module) {
     if (function.isDeclaration()) continue;
@@ -338,16 +336,6 @@ std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Targe
     function.addFnAttr("min-legal-vector-width", std::to_string(bits));
   }
   return module;
-}
-
-unsigned vector_bits(const Target& target) {
-  const auto has = [&](std::string_view feature) {
-    for (const auto part : std::views::split(target.features, ','))
-      if (std::string_view(part.begin(), part.end()) == feature) return true;
-    return false;
-  };
-  if (has("+avx512f") && has("+avx512vl") && has("+avx512dq")) return 512;
-  return has("+avx2") ? 256 : 128;
 }
 
 }  // namespace weft

@@ -131,11 +131,9 @@ class Generator {
   llvm::Value* end_ = nullptr;
 };
 
-/// Writes the module: `weft_kernel` and the loops it calls. Attributes are for the target.
-std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, const CodeOptions& options,
-                                       llvm::LLVMContext& context);
-
-/// Bits of the widest vectors to use on the target.
-unsigned vector_bits(const Target& target);
+/// Writes the module: `weft_kernel` and the loops it calls. Attributes are for the target, whose widest vectors have
+/// `bits`.
+std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, unsigned bits,
+                                       const CodeOptions& options, llvm::LLVMContext& context);
 
 }  // namespace weft

@@ -99,20 +99,32 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
 }
 
-/// The block always runs a loop in strips, which looks at the cancellation flag often enough for the loop around it.
+/// The block always runs a loop in strips, which looks at the cancellation flag often enough for the loops around it.
 bool Generator::always_strips(const loop::Block& statements) const {
   return std::ranges::any_of(statements, [&](const loop::Statement& statement) {
     if (const auto* live = std::get_if<loop::With>(&statement.node)) return always_strips(live->body);
     const auto* each = std::get_if<loop::For>(&statement.node);
-    if (!each || has_running_loop(each->body)) return false;
+    if (!each) return false;
     if (is_vector_loop(program_, *each)) return !is_unrolled(program_, each->index);
-    // A short loop may run without strips, and steps that bind outer indices filter the whole loop.
-    const bool lasts = known_extent(program_, each->index).value_or(short_loop + 1) > short_loop;
-    return lasts && std::ranges::all_of(each->steps, [&](const loop::Step& step) {
-      const std::vector<loop::IndexId>& indices = program_.accesses[step.access].indices;
-      return indices.back() == each->index &&
-             std::ranges::count(each->steps, step.access, &loop::Step::access) == 1;
-    });
+    // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
+    std::size_t drivers = 0;
+    bool child_of_sparse = false;
+    for (const loop::Step& step : each->steps) {
+      const loop::Access& access = program_.accesses[step.access];
+      const auto place = std::ranges::find(access.indices, each->index);
+      if (std::ranges::count(access.indices, each->index) != 1 ||
+          std::ranges::count(each->steps, step.access, &loop::Step::access) != 1)
+        return false;
+      const auto level = static_cast<std::size_t>(place - access.indices.begin());
+      const std::vector<Level>& levels = program_.storages[access.storage].levels;
+      if (!is_sparse(levels[level].kind)) continue;
+      if (step.use != loop::Use::drive) return false;
+      ++drivers;
+      child_of_sparse = level > 0 && is_sparse(levels[level - 1].kind);
+    }
+    if (has_running_loop(each->body))  // below a stored position there is always another
+      return drivers == 1 && child_of_sparse && always_strips(each->body);
+    return known_extent(program_, each->index).value_or(short_loop + 1) > short_loop;
   });
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <thread>
 
+#include "engine/codegen/target.h"
 #include "tests/unit/codegen/jit_run.h"
 
 using namespace weft;
@@ -60,7 +61,7 @@ TEST_CASE("a constant row is added up in registers, by vectors as wide as the ma
     REQUIRE_MESSAGE(text.has_value(), text.error().message);
     return *text;
   };
-  if (host_target().features.find("+avx512dq") != std::string::npos) {
+  if (vector_bits(host_target()) == 512) {
     CHECK(count(fused(512, {}), "call contract <8 x double> @llvm.fmuladd.v8f64") == 4);
     const Expected<std::string> assembly = assembly_text(spmm, test::host_with_bits(512), {});
     REQUIRE(assembly.has_value());
@@ -84,11 +85,19 @@ TEST_CASE("compile reports its times and the target is part of the text") {
 }
 
 TEST_CASE("an unknown machine is an error") {
-  Target target = host_target();
-  target.triple = "pdp11-unknown-none";
-  const auto object = compile(program_of(spmm_text), target, {});
-  REQUIRE_FALSE(object.has_value());
-  CHECK(object.error().kind == ErrorKind::unsupported);
+  Target triple = host_target();
+  triple.triple = "pdp11-unknown-none";
+  Target processor = host_target();
+  processor.cpu = "abacus";
+  Target old = host_target();
+  old.cpu = "i486";
+  for (const Target& target : {triple, processor, old}) {
+    CAPTURE(target.text());
+    const auto object = compile(program_of(spmm_text), target, {});
+    REQUIRE_FALSE(object.has_value());
+    CHECK(object.error().kind == ErrorKind::unsupported);
+    CHECK(object.error().message.find(target.text()) != std::string::npos);
+  }
 }
 
 TEST_CASE("strict sums run in loop order and without fused operations") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <sstream>
 
 namespace weft::test {
 
@@ -88,17 +87,8 @@ StoredArrays store_strided(const loop::Storage& storage, const std::vector<std::
 
 Target host_with_bits(unsigned bits) {
   Target target = host_target();
-  std::string features;
-  std::istringstream parts(target.features);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const bool wide = part.starts_with("+avx512") || part.starts_with("+avx10");
-    const bool middle = part.starts_with("+avx") || part == "+fma" || part == "+f16c" || part.starts_with("+vaes") ||
-                        part.starts_with("+vpclmul");
-    if ((bits < 512 && wide) || (bits < 256 && middle)) part[0] = '-';
-    features += (features.empty() ? "" : ",") + part;
-  }
-  target.features = features;
-  if (bits < 512) target.cpu = "x86-64";
+  if (bits < 512) target.cpu = bits < 256 ? "x86-64" : "x86-64-v3";
+  if (bits < 512) target.features.clear();
   return target;
 }
 
