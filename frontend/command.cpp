@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 
 #include "engine/codegen/codegen.h"
 #include "frontend/report_json.h"
+#include "frontend/terminal.h"
 
 namespace weft {
 namespace {
@@ -19,6 +21,15 @@ An OPERAND is NAME=SPEC, or just SPEC in order with einsum. A SPEC is
 Expressions: 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' or einsum 'ijk,jr,kr->ir'; parentheses pin the contraction tree.
 Exit status: 0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted.)";
 
+/// An option that is given has a value: an empty one is a script's mistake, not the default.
+std::string not_empty(const std::string& text) { return text.empty() ? "the value is empty" : ""; }
+
+std::string positive(const std::string& text) {
+  double value = 0;
+  const bool is_number = CLI::detail::lexical_cast(text, value);
+  return is_number && std::isfinite(value) && value > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
+}
+
 void add_output_options(CLI::App& app, CommandOptions& options) {
   app.add_option("--json", options.json_text, "machine-readable report instead of the summary; --json=PATH writes a file")
       ->type_name("[=PATH]");
@@ -30,7 +41,9 @@ void add_resource_options(CLI::App& app, CommandOptions& options) {
   app.add_option("--threads", options.threads, "number of threads (default: all cores)")
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N");
-  app.add_option("--memory-limit", options.memory_limit, "over everything allocated, for example 4G")->type_name("SIZE");
+  app.add_option("--memory-limit", options.memory_limit, "over everything allocated, for example 4G")
+      ->check(not_empty)
+      ->type_name("SIZE");
 }
 
 void add_evaluation(CLI::App& app, CommandOptions& options) {
@@ -43,17 +56,18 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
-  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'");
-  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it");
+  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'")->check(not_empty);
+  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty);
   app.add_option("--calls", options.calls, "how often this is expected to run; amortises layout conversions")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->type_name("N");
   app.add_option("--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")
       ->type_name("STAGE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--no-cache", options.no_cache, "compile anew and store nothing");
-  app.add_option("--cache-dir", options.cache_directory, "of compiled kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)");
+  app.add_option("--cache-dir", options.cache_directory, "of compiled kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)")
+      ->check(not_empty);
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
   app.add_flag("--checked", options.checked, "kernels check every access (slow)");
@@ -112,11 +126,9 @@ Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* a
 int report_error(const Error& error, const CommandOptions& options) {
   fmt::print(stderr, "error: {}\n", error.message);
   if (options.json) {
-    if (options.json->empty()) {
-      std::fputs(error_json(error).c_str(), stdout);
-    } else if (std::FILE* file = std::fopen(options.json->c_str(), "w")) {
-      std::fputs(error_json(error).c_str(), file);
-      std::fclose(file);
+    // Where the report cannot go, standard error has said the first error already.
+    if (const auto written = write_text(*options.json, error_json(error)); !written) {
+      fmt::print(stderr, "error: {}\n", written.error().message);
     }
   }
   return exit_status(error.kind);
@@ -173,7 +185,7 @@ int command(int argc, const char* const* argv) {
   add_output_options(*between, options);
   CLI::App* stored = app.add_subcommand("cache", "the kernels stored on disk: status, clear or path");
   stored->add_option("ACTION", options.arguments, "status, clear or path")->required()->expected(1);
-  stored->add_option("--cache-dir", options.cache_directory, "directory of the cache");
+  stored->add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty);
   add_output_options(*stored, options);
 
   const auto parsed = parse(app, argc, argv);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/output_file.h"
+
 namespace weft {
 
 Progress terminal_progress(bool quiet) {
@@ -32,24 +34,20 @@ Expected<void> write_text(const std::string& path, std::string_view text) {
     }
     return {};
   }
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) return input_error(fmt::format("{}: {}", path, std::strerror(errno)));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return resource_error(fmt::format("{}: {}", path, reason));
-  }
-  return {};
+  auto file = OutputFile::create(path, Compression::none);
+  if (!file) return std::unexpected(file.error());
+  if (auto written = file->write(text); !written) return written;
+  return file->finish();
 }
 
 Expected<void> writable_place(const std::string& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+  const bool exists = stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) {
     return input_error(fmt::format("cannot write {}: it is a directory", path));
   }
+  // A pipe or a device is opened when there is something to write.
+  if (exists && !S_ISREG(status.st_mode)) return {};
   const std::size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (access(directory.c_str(), W_OK | X_OK) != 0) {

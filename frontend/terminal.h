@@ -14,7 +14,7 @@ Progress terminal_progress(bool quiet);
 /// Removes the progress line, if one stands.
 void clear_progress();
 
-/// Writes `text` to standard output, or to a temporary name beside `path` that is then renamed.
+/// Writes `text` to standard output, or to `path`, which has its final name only when it is whole.
 Expected<void> write_text(const std::string& path, std::string_view text);
 
 /// Can a file be made at `path`? Asked before the work, so that it is not lost. Input error naming the path.

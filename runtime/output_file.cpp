@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -16,7 +17,8 @@ namespace weft {
 
 struct OutputFile::State {
   std::string path;
-  std::string temporary;
+  std::string final_path;  // of the renamed file
+  std::string temporary;   // empty: written in place
   int descriptor = -1;
   ZSTD_CCtx* zstandard = nullptr;
   std::string compressed;
@@ -65,11 +67,21 @@ OutputFile::~OutputFile() = default;
 Expected<OutputFile> OutputFile::create(const std::string& path, Compression compression) {
   auto state = std::make_unique<State>();
   state->path = path;
+  state->final_path = path;
   struct stat status {};
   // Told now and not after the work, when the rename would fail.
-  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return state->failure(EISDIR);
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) return state->failure(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    // A pipe or a device is written to: a renamed file would replace it.
+    state->descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (state->descriptor < 0) return state->failure(errno);
+  } else if (char* const target = exists ? ::realpath(path.c_str(), nullptr) : nullptr) {
+    state->final_path = target;  // through a symbolic link, which stays
+    std::free(target);
+  }
   for (int attempt = 0; state->descriptor < 0; ++attempt) {
-    std::string temporary = path.substr(0, path.rfind('/') + 1) + ".weft-" + std::to_string(::getpid()) + "-" +
+    std::string temporary = state->final_path.substr(0, state->final_path.rfind('/') + 1) + ".weft-" + std::to_string(::getpid()) + "-" +
                             std::to_string(attempt) + ".tmp";
     state->descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (state->descriptor >= 0) {
@@ -97,7 +109,8 @@ Expected<void> OutputFile::finish() {
   }
   // Some file systems report a full disk only here.
   if (::close(std::exchange(state_->descriptor, -1)) != 0) return state_->failure(errno);
-  if (std::rename(state_->temporary.c_str(), state_->path.c_str()) != 0) return state_->failure(errno);
+  if (state_->temporary.empty()) return {};
+  if (std::rename(state_->temporary.c_str(), state_->final_path.c_str()) != 0) return state_->failure(errno);
   state_->temporary.clear();
   return {};
 }

@@ -11,7 +11,8 @@
 namespace weft {
 
 /// Bytes written to a temporary name in the directory of `path`. Unless finish() succeeds, destruction removes the
-/// temporary and leaves what `path` held before untouched. Belongs to one thread at a time.
+/// temporary and leaves what `path` held before untouched. Through a symbolic link; a pipe or a device is written in
+/// place. Belongs to one thread at a time.
 class OutputFile {
  public:
   /// zstandard: what is written is compressed, as one frame. gzip: the caller writes finished gzip members

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import stat
 import subprocess
 
 from evaluation import dense_operand, sparse_operand
@@ -89,6 +90,24 @@ def case_result_over_its_own_operand(weft):
     weft.write("m.tns", tns(M))
     weft("run", "A(j,i) = M(i,j)", "M=m.tns", "--out", "A=m.tns")
     require_equal(read_tns(weft.text("m.tns")), {(j, i): value for (i, j), value in M.entries.items()}, "entries")
+
+
+def case_links_pipes_and_devices_stay_what_they_are(weft):
+    weft.write("real.tns", "old")
+    os.symlink("real.tns", weft.path("link.tns"))
+    readers = {}
+    for name in ("pipe.tns", "tree", "report"):
+        os.mkfifo(weft.path(name))
+        readers[name] = os.open(weft.path(name), os.O_RDONLY | os.O_NONBLOCK)
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", "A=link.tns", "--out", "A=pipe.tns", "--json=report", "--emit", "tree=tree")
+    found = {name: os.read(reader, 65536).decode() for name, reader in readers.items()}
+    require_equal(read_tns(found["pipe.tns"]), M.entries, "entries through the pipe")
+    require_equal(json.loads(found["report"])["tree"], found["tree"].strip(), "report and stage through pipes")
+    for name, reader in readers.items():
+        os.close(reader)
+        require(stat.S_ISFIFO(os.lstat(weft.path(name)).st_mode), f"{name} stays a pipe")
+    require(os.path.islink(weft.path("link.tns")), "a link stays a link")
+    require_equal(read_tns(weft.text("real.tns")), M.entries, "entries behind the link")
 
 
 def case_unwritable_directory(weft):

@@ -223,7 +223,9 @@ def case_no_command(weft):
 def cases_wrong_use(_):
     for arguments in (["bogus"], ["--bogus"], ["run"], ["plan"], ["info"], ["convert", "x.tns"], ["cache"], ["cache", "bogus"], ["run", EXPRESSION, *OPERANDS, "--bogus"],
                       ["run", EXPRESSION, *OPERANDS, "--threads", "0"], ["run", EXPRESSION, *OPERANDS, "--threads", "two"],
-                      ["run", EXPRESSION, *OPERANDS, "--repeat", "-1"], ["run", EXPRESSION, *OPERANDS, "--calls", "0"],
+                      ["run", EXPRESSION, *OPERANDS, "--repeat", "-1"], ["run", EXPRESSION, *OPERANDS, "--calls", "0"], ["run", EXPRESSION, *OPERANDS, "--calls", "nan"],
+                      ["run", EXPRESSION, *OPERANDS, "--calls", "inf"], ["run", EXPRESSION, *OPERANDS, "--calls", "many"], ["run", EXPRESSION, *OPERANDS, "--tree", ""],
+                      ["run", EXPRESSION, *OPERANDS, "--schedule", ""], ["run", EXPRESSION, *OPERANDS, "--memory-limit", ""], ["run", EXPRESSION, *OPERANDS, "--json="],
                       ["run", EXPRESSION, *OPERANDS, "--memory-limit", "lots"], ["run", EXPRESSION, *OPERANDS, "--memory-limit", "-1"],
                       ["run", EXPRESSION, *OPERANDS, "--out", "A"], ["run", EXPRESSION, *OPERANDS, "--out", "Z=z.tns"], ["run", EXPRESSION, *OPERANDS, "--out", "A=a.xyz"],
                       ["run", EXPRESSION, *OPERANDS, "--out", "B=b.npy"], ["run", EXPRESSION, *OPERANDS, "--out", "A=absent/a.npy"],

@@ -108,7 +108,7 @@ class Weft:
             raise Failure(f"exit status {run.status}, wanted {status}: {run.err[-600:]!r}")
         if status in (2, 3, 4, 5) and arguments:
             require(run.err.startswith("error: "), f"standard error begins with 'error: ': {run.err[:200]!r}")
-            if "--json" not in arguments:
+            if not {"--json", "--json="} & set(arguments):
                 require_equal(run.out, "", "standard output of a failing command")
         left = [name for name in os.listdir(self.directory) if ".tmp" in name]
         require_equal(left, [], "temporary files left over")
