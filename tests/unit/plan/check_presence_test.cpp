@@ -41,6 +41,17 @@ TEST_CASE("beside NaN an intermediate is read only where it was provably written
   CHECK(defect(mttkrp("dds", false), dense).find("B holds NaN or Inf") != std::string::npos);  // a row may be empty
 }
 
+TEST_CASE("two factors that meet in a sum may have nothing in common") {
+  Problem made = problem("T:ijk:sss:4000 D:ik:ss:50 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+  const std::string sum =
+      "schedule\n tree ((T * C * D) * B)\n layout T sss f64\n layout C dd f64\n layout D ss f64\n layout B dd f64\n"
+      " intermediate x[i,j,r] ddd f64\n result R dd f64\n x[i,j,r] += T[i,j,k] * C[k,r] * D[i,k] loops i,j,k,r\n"
+      " R[i,r] += x[i,j,r] * B[j,r] loops i,j,r fused 2\n parallel i owner\n";
+  CHECK(defect(made, sum).empty());
+  made.operands[2].statistics = Statistics({20, 32}, dense_format(2), 640, {}, false);
+  CHECK(defect(made, sum).find("x is dense") != std::string::npos);
+}
+
 TEST_CASE("an intermediate of infinite factors is not finite") {
   const Problem made = mttkrp("sss", false);
   Schedule schedule = schedule_of(
