@@ -146,8 +146,14 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   for (const auto& [access, lanes] : sum.rows) {
     const StorageCode& storage = storage_of(access);
     const std::vector<Slot>& held = scope.held[storage.id];
-    factors.push_back(convert_lanes(held.empty() ? load_piece(storage, piece, lanes) : emit_->get(held[number]),
-                                    sum.type));
+    llvm::Value* row = nullptr;
+    if (held.empty())
+      row = load_piece(storage, piece, lanes);
+    else if (is_number(lanes.stride, 0))  // one scalar in a register: every lane has it
+      row = ir.CreateVectorSplat(piece.lanes, emit_->get(held.front()));
+    else
+      row = emit_->get(held[number]);
+    factors.push_back(convert_lanes(row, sum.type));
   }
   llvm::Value* product = nullptr;
   for (std::size_t n = 0; n + 1 < factors.size(); ++n) product = multiply(product, factors[n]);
