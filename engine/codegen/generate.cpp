@@ -16,6 +16,18 @@ bool is_pointer(Word::Kind kind) {
          kind == Word::Kind::scratch;
 }
 
+bool prefetches(const loop::Block& statements) {
+  return std::ranges::any_of(statements, [](const loop::Statement& statement) {
+    return std::visit(loop::Overloaded{[](const loop::For& each) {
+                                         return each.marks.prefetch > 0 || prefetches(each.body);
+                                       },
+                                       [](const loop::Bind& late) { return prefetches(late.body); },
+                                       [](const loop::With& live) { return prefetches(live.body); },
+                                       [](const loop::Accumulate&) { return false; }},
+                      statement.node);
+  });
+}
+
 }  // namespace
 
 Depths Scope::depths() const {
@@ -162,10 +174,10 @@ void Generator::receive(llvm::Function& body) {
   for (const loop::Access& access : program_.accesses)
     for (std::size_t level = 0; level < access.indices.size(); ++level)
       storages_[access.storage].levels[level].extent = extents_[access.indices[level]];
-  if (options_.checked) count_positions();
+  if (options_.checked || prefetches(program_.body)) count_positions();
 }
 
-/// Checked mode: the frame has no array sizes, but the stored positions tell them from the root down.
+/// The frame has no array sizes, but the stored positions tell them from the root down.
 void Generator::count_positions() {
   for (StorageCode& storage : storages_) {
     llvm::Value* count = emit_->constant(1);

@@ -148,6 +148,25 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
     then({level + 1, emit.add(first, coordinate), nullptr});
     return;
   }
+  if (!finger && !runs) {
+    // Coordinates are unique: bisect for the last one not above, so that a fiber of one entry costs one comparison.
+    emit.if_then(below(emit, range.begin, range.end), [&] {
+      llvm::IRBuilder<>& ir = emit.ir();
+      const Slot low = emit.slot(range.begin);
+      const Slot count = emit.slot(emit.sub(range.end, range.begin));
+      emit.while_loop([&] { return ir.CreateICmpUGT(emit.get(count), emit.constant(1)); },
+                      [&] {
+                        llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
+                        llvm::Value* middle = emit.add(emit.get(low), half);
+                        llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, middle));
+                        emit.set(low, ir.CreateSelect(ir.CreateICmpULE(stored, coordinate), middle, emit.get(low)));
+                        emit.set(count, emit.sub(emit.get(count), half));
+                      });
+      llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, emit.get(low)));
+      emit.if_then(ir.CreateICmpEQ(found, coordinate), [&] { then({level + 1, emit.get(low), nullptr}); });
+    });
+    return;
+  }
   llvm::Value* position = finger ? gallop(emit, storage, level, range, coordinate)
                                  : lower_bound(emit, storage, level, range, coordinate);
   if (finger) emit.set(*finger, position);

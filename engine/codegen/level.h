@@ -16,7 +16,7 @@ struct LevelCode {
   llvm::Value* crd = nullptr;
   llvm::Value* stride = nullptr;
   llvm::Value* extent = nullptr;
-  llvm::Value* positions = nullptr;  ///< how many positions the level has; checked mode only
+  llvm::Value* positions = nullptr;  ///< how many the level has; in checked mode and for prefetching
   bool full = false;                 ///< every coordinate is stored in every fiber
 };
 

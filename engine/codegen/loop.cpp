@@ -60,11 +60,16 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     return step.algorithm == loop::Algorithm::standard || step.algorithm == loop::Algorithm::merge;
   };
   if (driving.size() > 1) {
-    auto looked_up = std::ranges::stable_partition(driving, merged).begin();
-    if (looked_up == driving.begin()) ++looked_up;
+    std::vector<loop::Step> merging;
+    std::vector<loop::Step> looked_up;
+    for (const loop::Step& step : driving) (merged(step) ? merging : looked_up).push_back(step);
+    if (merging.empty()) {  // one has to lead
+      merging.push_back(looked_up.front());
+      looked_up.erase(looked_up.begin());
+    }
+    driving = merging;
     // The level a lookup binds has to be bound before the later levels of the same access.
-    rest.insert(rest.begin(), looked_up, driving.end());
-    driving.erase(looked_up, driving.end());
+    rest.insert(rest.begin(), looked_up.begin(), looked_up.end());
   }
 
   std::vector<Finger> fingers;
@@ -341,8 +346,10 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
                          std::span<const loop::Step> rest, const Scope& scope) {
   llvm::IRBuilder<>& ir = emit_->ir();
   const StorageCode& storage = storage_of(driver.access);
+  // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else.
+  llvm::Value* all = storage.levels[scope.cursors[driver.access].bound].positions;
   llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(each.marks.prefetch)),
-                                      emit_->sub(driver.range.end, emit_->constant(1)));
+                                      emit_->sub(all ? all : driver.range.end, emit_->constant(1)));
   llvm::Value* coordinate =
       emit_->widen(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, ahead));
   for (const loop::Step& step : rest) {
