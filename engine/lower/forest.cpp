@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -86,10 +87,10 @@ class ForestBuilder {
       id = known->second;
     } else {
       id = static_cast<loop::AccessId>(lowered_.program.accesses.size());
-      lowered_.program.accesses.push_back({is_workspace ? nest_.storages[access.storage].storage.name
-                                                        : access_name(access.storage),
-                                           access.storage,
-                                           {}});
+      lowered_.program.accesses.push_back(
+          {is_workspace ? nest_.storages[access.storage].storage.name : access_name(access.storage),
+           access.storage,
+           {}});
       if (is_workspace) workspace_access_[access.storage] = id;
     }
     cursors_.push_back({&access, id, statement, factor, is_target});
@@ -154,9 +155,8 @@ class ForestBuilder {
     loop::Block result;
     for (std::size_t begin = range.begin; begin < range.end;) {
       StatementRange group{begin, group_end(begin, depth)};
-      const auto opened = std::ranges::find_if(lives, [&](const WorkspaceLife& life) {
-        return group.begin <= life.first && life.first < group.end;
-      });
+      const auto opened = std::ranges::find_if(
+          lives, [&](const WorkspaceLife& life) { return group.begin <= life.first && life.first < group.end; });
       if (opened == lives.end()) {
         result.push_back(statement(group, depth, bound));
         begin = group.end;
@@ -251,14 +251,19 @@ class ForestBuilder {
       }
     }
     // A finger moves along with a driver; without one there is nothing to be carried along.
-    const bool is_driven = std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
+    const bool is_driven =
+        std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
     for (LevelStep& each : steps) {
       if (!is_driven && each.step.algorithm == loop::Algorithm::gallop) {
         each.step.algorithm = loop::Algorithm::standard;
       }
     }
-    std::ranges::stable_sort(steps, {}, [](const LevelStep& each) { return each.step.use; });
-    return steps;
+    std::vector<LevelStep> ordered;
+    for (const loop::Use use : {loop::Use::drive, loop::Use::locate, loop::Use::insert}) {
+      std::ranges::copy_if(steps, std::back_inserter(ordered),
+                           [use](const LevelStep& each) { return each.step.use == use; });
+    }
+    return ordered;
   }
 
   static bool is_bound(const std::vector<IndexId>& loops, std::size_t depth, IndexId index) {
@@ -324,7 +329,8 @@ class ForestBuilder {
   /// For the dense inputs whose rows a sparse loop gathers: by the bytes they are gathered from.
   std::uint32_t prefetch_distance(const std::vector<LevelStep>& steps) const {
     std::uint64_t most = 0;
-    const bool is_driven = std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
+    const bool is_driven =
+        std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
     for (const LevelStep& each : steps) {
       const loop::Storage& storage = nest_.storages[each.cursor->access->storage].storage;
       const bool is_dense_input =

@@ -127,8 +127,7 @@ class NestReader {
     return NestAccess{storages_.at(tensor), std::move(indices)};
   }
 
-  Expected<NestAccess> stored(std::uint32_t tensor, std::vector<IndexId> by_level, std::size_t number,
-                              bool is_target) {
+  Expected<NestAccess> stored(std::uint32_t tensor, std::vector<IndexId> by_level, std::size_t number, bool is_target) {
     const ScheduledTensor& scheduled = schedule_.tensors[tensor];
     if (is_target && !scheduled.format.all_dense()) {
       return unsupported(fmt::format("{} in format {}: sparse results are not supported yet", scheduled.name,
@@ -191,8 +190,8 @@ Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& netwo
     for (std::size_t number = begin; number < end; ++number) {
       for (const IndexId index : schedule.statements[number].loops) {
         if (index >= network.indices.size()) {
-          return internal_error(fmt::format("lower: statement {} loops over index {} of {}", number, index,
-                                            network.indices.size()));
+          return internal_error(
+              fmt::format("lower: statement {} loops over index {} of {}", number, index, network.indices.size()));
         }
       }
     }

@@ -12,9 +12,9 @@ namespace weft::test {
 
 struct BuiltNetwork {
   Network network;
-  std::map<std::string, Tensor> tensors;    ///< operands by name
-  std::vector<OperandFacts> facts;          ///< in the order of Network::tensors
-  std::vector<CoordinateMap> entries;       ///< by tensor of the network, in mode order; empty for the result
+  std::map<std::string, Tensor> tensors;  ///< operands by name
+  std::vector<OperandFacts> facts;        ///< in the order of Network::tensors
+  std::vector<CoordinateMap> entries;     ///< by tensor of the network, in mode order; empty for the result
 };
 
 /// Parses, resolves and builds; every tensor passes verify().

@@ -10,17 +10,18 @@ using Coordinates = std::vector<std::uint64_t>;
 
 /// One factor in the order of the join: its entries by the coordinates of the indices that are known before it.
 struct JoinedFactor {
-  std::vector<std::size_t> known;      ///< numbers of indices
+  std::vector<std::size_t> known;  ///< numbers of indices
   std::vector<std::size_t> new_ones;
   std::map<Coordinates, std::vector<std::pair<Coordinates, double>>> entries;  ///< known to (new, value)
 };
 
 class Join {
  public:
-  Join(const std::vector<std::string>& result, std::vector<OracleFactor> factors, double coefficient)
+  Join(const std::vector<std::string>& result, const std::vector<OracleFactor>& factors, double coefficient)
       : coefficient_(coefficient) {
-    std::ranges::stable_sort(factors, {}, [](const OracleFactor& factor) { return factor.entries->size(); });
-    for (const OracleFactor& factor : factors) add(factor);
+    std::multimap<std::size_t, const OracleFactor*> by_size;
+    for (const OracleFactor& factor : factors) by_size.emplace(factor.entries->size(), &factor);
+    for (const auto& sized : by_size) add(*sized.second);
     for (const std::string& name : result) result_.push_back(number_of(name));
     values_.resize(names_.size());
   }

@@ -13,8 +13,8 @@
 namespace weft::test {
 
 /// Runs one program: the interpreter, or native code.
-using ProgramRunner = std::function<Expected<std::map<std::string, loop::Entries>>(const loop::Program&,
-                                                                                   const loop::Interpretation&)>;
+using ProgramRunner =
+    std::function<Expected<std::map<std::string, loop::Entries>>(const loop::Program&, const loop::Interpretation&)>;
 
 /// The network's result by coordinates in mode order; entries that the runner leaves out are left out. `operands` by
 /// tensor of the network, in mode order, duplicates summed.

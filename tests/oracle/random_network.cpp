@@ -59,7 +59,8 @@ class Drawing {
       const std::uint64_t what = dice_.below(100);
       std::uint64_t extent = what < 2 ? 0 : what < 12 ? 1 : 2 + dice_.below(limits_.extent - 1);
       // Longer than several vectors of any machine, and than what is unrolled.
-      if (limits_.long_extent > limits_.extent && what >= 97) extent = limits_.extent + 1 + dice_.below(limits_.long_extent - limits_.extent);
+      if (limits_.long_extent > limits_.extent && what >= 97)
+        extent = limits_.extent + 1 + dice_.below(limits_.long_extent - limits_.extent);
       if (extent > 1 && space * extent > limits_.index_space) extent = 1;
       space *= std::max<std::uint64_t>(extent, 1);
       extents_[names[number]] = extent;
@@ -167,8 +168,8 @@ class Drawing {
         RandomOperand& operand = random_.operands[factor.operand];
         std::vector<std::uint64_t> coordinates;
         for (const std::string& index : factor.indices) coordinates.push_back(at[index]);
-        const bool is_there = std::ranges::any_of(
-            operand.entries, [&](const auto& entry) { return entry.first == coordinates; });
+        const bool is_there =
+            std::ranges::any_of(operand.entries, [&](const auto& entry) { return entry.first == coordinates; });
         if (!is_there) operand.entries.emplace_back(std::move(coordinates), dice_.percent(50) ? 1 : -2);
       }
     }
@@ -239,7 +240,8 @@ RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits) { r
 std::string reproduction(const RandomNetwork& random) {
   std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);
   for (const RandomOperand& operand : random.operands) {
-    text += fmt::format(" {}={}.tns{}{}", operand.name, operand.name, operand.extents.empty() ? "" : ":", shape(operand));
+    text +=
+        fmt::format(" {}={}.tns{}{}", operand.name, operand.name, operand.extents.empty() ? "" : ":", shape(operand));
   }
   for (const RandomOperand& operand : random.operands) {
     text += fmt::format(" --format {}:{}:{}", operand.name, operand.format.text(), name(operand.format.scalar));

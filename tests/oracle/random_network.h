@@ -18,7 +18,8 @@ struct RandomOperand {
   std::vector<std::uint64_t> extents;  ///< by mode
   Format format;
   bool pinned = false;
-  std::vector<std::pair<std::vector<std::uint64_t>, double>> entries;  ///< unsorted, duplicates possible; small integers
+  std::vector<std::pair<std::vector<std::uint64_t>, double>>
+      entries;  ///< unsorted, duplicates possible; small integers
 };
 
 struct RandomFactor {
@@ -41,7 +42,7 @@ struct RandomLimits {
   std::size_t order = 5;
   std::size_t indices = 8;
   std::uint64_t extent = 6;
-  std::uint64_t long_extent = 150;        ///< of one index in thirty
+  std::uint64_t long_extent = 150;    ///< of one index in thirty
   std::uint64_t index_space = 20000;  ///< product of all extents
 };
 

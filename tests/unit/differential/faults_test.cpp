@@ -100,12 +100,9 @@ bool exchange_factor(LoweredNest& nest) {
 }
 
 const std::map<std::string, bool (*)(LoweredNest&)> faults = {
-    {"the sign of a product is turned", turn_sign},
-    {"a factor is left out", leave_out_factor},
-    {"a late step is left out", leave_out_late_step},
-    {"a workspace is not emptied", skip_reset},
-    {"an extent is one too small", shorten_extent_fact},
-    {"a coefficient is changed", change_coefficient},
+    {"the sign of a product is turned", turn_sign},      {"a factor is left out", leave_out_factor},
+    {"a late step is left out", leave_out_late_step},    {"a workspace is not emptied", skip_reset},
+    {"an extent is one too small", shorten_extent_fact}, {"a coefficient is changed", change_coefficient},
     {"a factor stands in for another", exchange_factor},
 };
 

@@ -109,13 +109,12 @@ TEST_CASE("what the planner's and the baseline's schedules mean is what the netw
 TEST_CASE("every schedule of a tiny network means the same") {
   const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .long_extent = 3, .index_space = 81};
   std::size_t schedules = 0;
-  for_each_network(runs(is_sanitized() ? 10 : 60), tiny,
-                   [&](const BuiltNetwork& built, const CoordinateMap& expected) {
-                     for (const Schedule& schedule : enumerate_schedules(built.network, built.facts, {}, 400)) {
-                       CHECK(defect(schedule, built, expected) == "");
-                       ++schedules;
-                     }
-                   });
+  for_each_network(runs(is_sanitized() ? 10 : 60), tiny, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
+    for (const Schedule& schedule : enumerate_schedules(built.network, built.facts, {}, 400)) {
+      CHECK(defect(schedule, built, expected) == "");
+      ++schedules;
+    }
+  });
   CHECK(schedules > 0);
   MESSAGE(schedules << " schedules");
 }
@@ -123,27 +122,28 @@ TEST_CASE("every schedule of a tiny network means the same") {
 TEST_CASE("random networks, compiled and run") {
   const Engine usual = engine_with(false, false), checked = engine_with(true, false), strict = engine_with(false, true);
   std::uint64_t number = 0;
-  for_each_network(runs(is_sanitized() ? 250 : 2000), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
-    const auto plan = usual.plan(built.network, built.facts, {});
-    REQUIRE_MESSAGE(plan, plan.error().message);
-    const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};
-    CHECK(defect_of_runs(usual, cut_for_threads(*plan), ways, built, expected) == "");
-    // In turns: the plan as it is, checked; strictly as printed; the product in one piece.
-    const std::uint64_t turn = number++ % 8;
-    if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, expected) == "");
-    if (turn == 3) {
-      PlanOptions options;
-      options.strict_fp = true;
-      const auto strict_plan = strict.plan(built.network, built.facts, options);
-      REQUIRE_MESSAGE(strict_plan, strict_plan.error().message);
-      CHECK(defect_of_runs(strict, *strict_plan, {{2, false}}, built, expected) == "");
-    }
-    if (turn == 5) {
-      Plan flat = *plan;
-      flat.schedule = baseline(built.network, built.facts, {});
-      CHECK(defect_of_runs(usual, cut_for_threads(flat), {{2, false}}, built, expected) == "");
-    }
-  });
+  for_each_network(
+      runs(is_sanitized() ? 250 : 2000), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
+        const auto plan = usual.plan(built.network, built.facts, {});
+        REQUIRE_MESSAGE(plan, plan.error().message);
+        const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};
+        CHECK(defect_of_runs(usual, cut_for_threads(*plan), ways, built, expected) == "");
+        // In turns: the plan as it is, checked; strictly as printed; the product in one piece.
+        const std::uint64_t turn = number++ % 8;
+        if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, expected) == "");
+        if (turn == 3) {
+          PlanOptions options;
+          options.strict_fp = true;
+          const auto strict_plan = strict.plan(built.network, built.facts, options);
+          REQUIRE_MESSAGE(strict_plan, strict_plan.error().message);
+          CHECK(defect_of_runs(strict, *strict_plan, {{2, false}}, built, expected) == "");
+        }
+        if (turn == 5) {
+          Plan flat = *plan;
+          flat.schedule = baseline(built.network, built.facts, {});
+          CHECK(defect_of_runs(usual, cut_for_threads(flat), {{2, false}}, built, expected) == "");
+        }
+      });
 }
 
 TEST_CASE("schedules of tiny networks, compiled and run") {

@@ -84,9 +84,9 @@ void check_reproducible(const Problem& problem) {
 }  // namespace
 
 TEST_CASE("private copies: reproducible for a number of threads, with deterministic for all numbers") {
-  const Problem problem("A(j,r) = T(i,j,k) * B(i,r) * C(k,r)", {{"T", "sparse(60x30x40,nnz=9000,seed=3)"},
-                                                                {"B", "uniform(60x16,seed=4)"},
-                                                                {"C", "uniform(40x16,seed=5)"}});
+  const Problem problem(
+      "A(j,r) = T(i,j,k) * B(i,r) * C(k,r)",
+      {{"T", "sparse(60x30x40,nnz=9000,seed=3)"}, {"B", "uniform(60x16,seed=4)"}, {"C", "uniform(40x16,seed=5)"}});
   check_reproducible(problem);
   // The sums do depend on their order: two threads add up in another order than one.
   CHECK(problem.results(1, false).front() != problem.results(2, false).front());
@@ -99,8 +99,8 @@ TEST_CASE("one number from many: a scalar result") {
 }
 
 TEST_CASE("owned rows are the same for every number of threads") {
-  const Problem problem("A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", {{"T", "sparse(60x30x40,nnz=9000,seed=3)"},
-                                                                {"B", "uniform(30x16,seed=4)"},
-                                                                {"C", "uniform(40x16,seed=5)"}});
+  const Problem problem(
+      "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
+      {{"T", "sparse(60x30x40,nnz=9000,seed=3)"}, {"B", "uniform(30x16,seed=4)"}, {"C", "uniform(40x16,seed=5)"}});
   check_reproducible(problem);
 }

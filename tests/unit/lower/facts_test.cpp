@@ -45,7 +45,6 @@ TEST_CASE("finite operands are facts where there is a workspace to be read") {
   const auto infinite = lower(*schedule, network_of(given), {true, false, true});
   REQUIRE_MESSAGE(infinite, infinite.error().message);
   const std::vector<loop::Fact>& known = infinite->front().program.facts;
-  CHECK(std::ranges::count_if(known, [](const loop::Fact& fact) {
-          return std::holds_alternative<loop::FiniteFact>(fact);
-        }) == 1);
+  CHECK(std::ranges::count_if(
+            known, [](const loop::Fact& fact) { return std::holds_alternative<loop::FiniteFact>(fact); }) == 1);
 }

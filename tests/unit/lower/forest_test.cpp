@@ -36,8 +36,7 @@ TEST_CASE("who drives and who is searched is what the schedule says, else all sp
   Case given = two_sparse("loops i,j,k\n");
   const std::string layout = "us:0,1";
   given.schedule.replace(given.schedule.find(layout), layout.size(), "uq:0,1");
-  CHECK(loops_of(given) ==
-        "for i: drive A, drive B, insert R\nfor j: drive A, drive B, locate D\nfor k: drive D\n");
+  CHECK(loops_of(given) == "for i: drive A, drive B, insert R\nfor j: drive A, drive B, locate D\nfor k: drive D\n");
   given.schedule += "  meet i: drive A@1.1, search B@1.2\n  meet j: drive B@1.2, gallop A@1.1\n";
   CHECK(loops_of(given) ==
         "for i: drive A, locate B, insert R\nfor j: drive B, locate A(gallop), locate D\nfor k: drive D\n");
@@ -48,8 +47,7 @@ TEST_CASE("a level whose index is bound further out is located where the level b
   Case given = two_sparse("loops j,i,k\n");
   const std::string layout = "us:0,1";
   given.schedule.replace(given.schedule.find(layout), layout.size(), "ss:1,0");
-  CHECK(loops_of(given) ==
-        "for j: drive B, locate D\nfor i: drive A, drive B, locate A, insert R\nfor k: drive D\n");
+  CHECK(loops_of(given) == "for j: drive B, locate D\nfor i: drive A, drive B, locate A, insert R\nfor k: drive D\n");
   CHECK(defect(given) == "");
 }
 

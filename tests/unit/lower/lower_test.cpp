@@ -73,11 +73,12 @@ TEST_CASE("other modes of MTTKRP keep the stored order and add to private copies
 
 TEST_CASE("products without intermediates") {
   const std::string layouts = "  layout A ss:0,1 f64\n  layout B dd:0,1 f64\n";
-  for (const char* rest : {"  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops i,k,r   vector r\n",
-                           "  result C dd:1,0 f64\n  C[i,r] += A[i,k] * B[k,r]   loops r,i,k\n",
-                           "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops k,i,r   vector r\n",
-                           "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops r,k,i\n  parallel r owner\n",
-                           "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops k,r,i\n  parallel k private\n"}) {
+  for (const char* rest :
+       {"  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops i,k,r   vector r\n",
+        "  result C dd:1,0 f64\n  C[i,r] += A[i,k] * B[k,r]   loops r,i,k\n",
+        "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops k,i,r   vector r\n",
+        "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops r,k,i\n  parallel r owner\n",
+        "  result C dd:0,1 f64\n  C[i,r] += A[i,k] * B[k,r]   loops k,r,i\n  parallel k private\n"}) {
     CAPTURE(rest);
     CHECK(defect({small, "C ir", {"A ik", "B kr"}, layouts + rest}) == "");
   }
@@ -209,10 +210,7 @@ TEST_CASE("coefficients: a sign, or a word of the frame, once") {
                "  layout A ss:0,1 f64\n  layout B ss:0,1 f64\n  intermediate y[j] d:0 f64\n  result a d:0 f64\n"
                "  y[j] += B[j,k]   loops j,k\n  a[i] += "};
     given.coefficient = coefficient;
-    given.schedule += coefficient == 1    ? ""
-                      : coefficient == -1 ? "-1 * "
-                      : coefficient == 0  ? "0 * "
-                                          : "2.5 * ";
+    given.schedule += coefficient == 1 ? "" : coefficient == -1 ? "-1 * " : coefficient == 0 ? "0 * " : "2.5 * ";
     given.schedule += "A[i,j] * y[j]   loops i,j\n";
     CHECK(defect(given) == "");
     const auto nests = lowered(given);
@@ -233,7 +231,9 @@ TEST_CASE("a storage used twice has two accesses") {
 }
 
 TEST_CASE("scalars, statements without loops, extents 0 and 1") {
-  CHECK(defect({small, "a", {"s", "t"},
+  CHECK(defect({small,
+                "a",
+                {"s", "t"},
                 "  layout s f64\n  layout t f64\n  result a f64\n  a[] += s[] * t[]   loops ()\n"}) == "");
   for (const std::uint64_t extent : {0u, 1u}) {
     Case given = mttkrp();

@@ -31,38 +31,43 @@ const NestStorage& storage_of(const Nest& nest, const NestAccess& access) { retu
 }  // namespace
 
 TEST_CASE("a nest ends where the next statement shares no loop") {
-  const auto fused = nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
-                                    "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l   fused 1   vector l\n"
-                                    "  parallel i owner\n"));
+  const auto fused =
+      nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
+                     "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l   fused 1   vector l\n"
+                     "  parallel i owner\n"));
   REQUIRE(fused.size() == 1);
   CHECK(fused[0].root == RootReduction::owner);
   CHECK(fused[0].statements[1].fused == 1);
 
-  const auto apart = nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
-                                    "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l\n"));
+  const auto apart =
+      nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
+                     "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l\n"));
   REQUIRE(apart.size() == 2);
   CHECK(apart[0].root == RootReduction::serial);
 }
 
 TEST_CASE("an intermediate between nests is stored whole, inside one over the modes not bound outside") {
-  const auto fused = nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
-                                    "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l   fused 1\n"));
+  const auto fused =
+      nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
+                     "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l   fused 1\n"));
   const NestAccess& written = fused[0].statements[0].target;
   CHECK(storage_of(fused[0], written).storage.role == loop::Role::workspace);
   CHECK(storage_of(fused[0], written).storage.levels.size() == 1);
   CHECK(written.indices == std::vector<IndexId>{2});
   CHECK(fused[0].statements[1].factors[0] == written);
 
-  const auto apart = nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
-                                    "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l\n"));
+  const auto apart =
+      nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
+                     "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l\n"));
   CHECK(storage_of(apart[0], apart[0].statements[0].target).storage.role == loop::Role::output);
   CHECK(storage_of(apart[1], apart[1].statements[0].factors[0]).storage.role == loop::Role::input);
   CHECK(apart[0].statements[0].target.indices == std::vector<IndexId>{2, 0});  // in storage order
 }
 
 TEST_CASE("accesses have their indices level by level, storages their levels and scalar") {
-  const auto fused = nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
-                                    "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l   fused 1\n"));
+  const auto fused =
+      nests_of(chain("  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n"
+                     "  R[i,l] += x[i,k] * C[k,l]    loops i,k,l   fused 1\n"));
   const NestAccess& b = fused[0].statements[0].factors[1];
   CHECK(b.indices == std::vector<IndexId>{2, 1});
   CHECK(first_level_of(b, 1) == 1);
