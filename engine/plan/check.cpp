@@ -45,6 +45,25 @@ Expected<void> check_operand(const ScheduledTensor& tensor, const std::vector<Op
   return {};
 }
 
+Expected<void> check_leaving(const Schedule& schedule, std::size_t first, std::size_t end) {
+  std::vector<std::size_t> leaving;
+  bool sparse = false;
+  for (std::size_t number = first; number < end; ++number) {
+    const ScheduledStatement& statement = schedule.statements[number];
+    const std::size_t reader = reader_of(schedule, statement.target.tensor);
+    if (reader == schedule.statements.size() || reader >= end) leaving.push_back(number);
+    for (const ScheduledAccess& factor : statement.factors) {
+      sparse = sparse || has_sparse_level(schedule.tensors[factor.tensor].format);
+    }
+  }
+  if (leaving.size() < 2 || !sparse) return {};
+  return input_error(fmt::format(
+      "{}{} and {} both leave this loop nest, whose loops visit only what the sparse factors of both have: give one of "
+      "them a nest of its own",
+      place(leaving[1]), schedule.tensors[schedule.statements[leaving[0]].target.tensor].name,
+      schedule.tensors[schedule.statements[leaving[1]].target.tensor].name));
+}
+
 }  // namespace
 
 Expected<void> check_tensors(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
@@ -98,6 +117,7 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
   for (std::size_t first = 0; first < schedule.statements.size();) {
     std::size_t end = first + 1;
     while (end < schedule.statements.size() && schedule.statements[end].fused > 0) ++end;
+    if (auto done = check_leaving(schedule, first, end); !done) return done;
     if (root == schedule.roots.size()) {
       return input_error(place(first) + "no line 'parallel' says how its loop nest is run");
     }

@@ -15,7 +15,8 @@ Expected<void> check_products(const Schedule& schedule, const Network& network);
 /// Loops cover the indices, prefixes that are shared agree, vector loops and intersections are possible.
 Expected<void> check_loops(const Schedule& schedule, const Network& network, const PlanOptions& options);
 
-/// How root loops are shared among threads.
+/// How root loops are shared among threads, and that no two products leave a nest with sparse factors: its loops visit
+/// only what all of them have, which is right for their product but not for each of them.
 Expected<void> check_roots(const Schedule& schedule, const Network& network, const PlanOptions& options);
 
 /// A dense intermediate cannot tell absent from zero: it is read only where it is provably written, or beside factors

@@ -363,6 +363,17 @@ double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t 
   return ns;
 }
 
+bool CostModel::may_share_nest(StatementRange range) const {
+  std::size_t leaving = 0;
+  IndexSet filtered = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    if (statement.reader == statements_.size() || statement.reader > range.last) ++leaving;
+    filtered |= statement.filtered;
+  }
+  return leaving <= 1 || filtered == 0;
+}
+
 bool CostModel::may_own(IndexId index, StatementRange range) const {
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];

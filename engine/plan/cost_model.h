@@ -73,6 +73,10 @@ class CostModel {
   /// the cheapest legal one.
   RootEstimate root(IndexId index, StatementRange range, double iterations, double work,
                     const RootReduction* given = nullptr) const;
+  /// Whether statements may share a nest: its loops visit only what all of their sparse factors have, so that no more
+  /// than one product may leave it.
+  bool may_share_nest(StatementRange range) const;
+
   /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
   bool may_own(IndexId index, StatementRange range) const;
   double leaving_bytes(StatementRange range) const;

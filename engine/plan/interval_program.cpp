@@ -55,6 +55,7 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     const std::uint32_t furthest = fused_ ? last : first;
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
       const StatementRange range{first, end};
+      if (root && !model_.may_share_nest(range)) continue;
       const LoopEstimate loop = model_.loop(bound, index, range);
       ++work_;
       double ns = loop.ns;

@@ -7,6 +7,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/machine.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -41,6 +42,7 @@ class Search {
         result_.all_trees = false;
         break;
       }
+      if (least_ns(choice.trees[number]) >= best_ns_) continue;
       double ns = solve(choice.trees[number], 0);
       if (everything != 0 && pays(everything)) ns = std::min(ns, solve(choice.trees[number], everything));
       ranked.emplace_back(ns, number);
@@ -96,6 +98,62 @@ class Search {
     result_.all_layouts = false;
     attempt(best_free, dense_rooms[1]);
     attempt(sets - 1, dense_rooms[1]);
+  }
+
+  // No schedule of the tree takes less: every statement runs once per combination of its indices that all sparse
+  // factors of the term let through, at the vector rate, on all threads.
+  double least_ns(const ContractionTree& tree) const {
+    const Assignment& assignment = network_.assignments[0];
+    const std::vector<TensorAccess>& factors = assignment.terms[0].factors;
+    const IndexSet result = index_set(assignment.result.indices);
+    std::vector<std::uint32_t> leaves(tree.nodes.size());
+    std::vector<IndexSet> modes(tree.nodes.size());
+    double ns = 0;
+    for (std::size_t number = 0; number < tree.nodes.size(); ++number) {
+      const ContractionTree::Node& node = tree.nodes[number];
+      if (node.children.empty()) {
+        leaves[number] = std::uint32_t{1} << node.factor;
+        modes[number] = index_set(factors[node.factor].indices);
+        continue;
+      }
+      IndexSet indices = 0;
+      for (const std::uint32_t child : node.children) {
+        leaves[number] |= leaves[child];
+        indices |= modes[child];
+      }
+      IndexSet outside = result;
+      for (std::size_t factor = 0; factor < factors.size(); ++factor) {
+        if ((leaves[number] >> factor & 1) == 0) outside |= index_set(factors[factor].indices);
+      }
+      modes[number] = indices & outside;
+      ns += least_iterations(indices) * static_cast<double>(node.children.size());
+    }
+    return ns * machine.vector_flop / machine.threads;
+  }
+
+  double least_iterations(IndexSet indices) const {
+    const auto extent = [&](IndexId index) { return static_cast<double>(network_.indices[index].extent); };
+    double count = 1;
+    for (const IndexId index : members(indices)) count *= extent(index);
+    for (const TensorAccess& factor : network_.assignments[0].terms[0].factors) {
+      const OperandFacts& facts = facts_of(operands_, factor.tensor);
+      if (!has_sparse_level(facts.format)) continue;
+      const bool free = may_be_converted(facts) && conversion_ns(facts) / std::max(1.0, options_.calls) < best_ns_;
+      double least = 1;
+      double room = 1;
+      ModeSet modes = 0;
+      for (const std::uint32_t mode : facts.format.mode_order) {
+        if (!contains(indices, factor.indices[mode])) {
+          if (free) continue;  // converted, its modes may be bound in any order
+          break;
+        }
+        room *= extent(factor.indices[mode]);
+        modes |= ModeSet{1} << mode;
+        least = std::min(least, room > 0 ? facts.statistics.distinct(modes) / room : 0);
+      }
+      count *= least;
+    }
+    return count;
   }
 
   // A choice of conversions that costs more than the whole of the best schedule cannot pay.

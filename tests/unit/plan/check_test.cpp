@@ -110,3 +110,21 @@ TEST_CASE("a statement without loops runs serially, and every nest needs its lin
   CHECK(defect(made, text + "serial\n").empty());
   CHECK(defect(made, text + "owner\n").find("serially") != std::string::npos);
 }
+
+TEST_CASE("two products do not leave one nest that sparse factors filter") {
+  const auto text = [](const std::string& kinds) {
+    return "schedule\n tree ((A * B) * (C * D))\n layout A " + kinds +
+           " f64\n layout B dd f64\n layout C dd f64\n layout D dd f64\n"
+           " intermediate x[i,k] dd f64\n intermediate y[i,l] dd f64\n result R dd f64\n"
+           " x[i,k] += A[i,j] * B[j,k] loops i,j,k\n y[i,l] += C[i,m] * D[m,l] loops i,m,l fused 1\n"
+           " R[k,l] += x[i,k] * y[i,l] loops i,k,l\n parallel i owner\n parallel i private\n";
+  };
+  const std::map<char, std::uint64_t> extents{{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}};
+  const Problem sparse = problem("A:ij:ss:20 B:jk C:im D:ml -> kl", extents);
+  CHECK(defect(sparse, text("ss")).find("x and y both leave this loop nest") != std::string::npos);
+  CHECK(defect(problem("A:ij B:jk C:im D:ml -> kl", extents), text("dd")).empty());
+  std::string shared = text("ss");
+  shared.replace(shared.find("loops i,k,l"), 11, "loops i,k,l fused 1");
+  shared.replace(shared.find("parallel i owner\n parallel i private"), 36, "parallel i private");
+  CHECK(defect(sparse, shared).empty());
+}
