@@ -19,20 +19,87 @@ bool contains(const std::vector<IndexId>& indices, IndexId index) {
   return std::ranges::find(indices, index) != indices.end();
 }
 
-/// Lowers the statements [begin, end) of a schedule to one nest.
+/// Loops shared by the statements from `first` to `last` of a schedule.
+std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last) {
+  std::size_t least = schedule.statements[first].loops.size();
+  for (std::size_t number = first + 1; number <= last; ++number) {
+    least = std::min<std::size_t>(least, schedule.statements[number].fused);
+  }
+  return least;
+}
+
+Expected<void> check_loops(const Schedule& schedule, const Network& network, std::size_t number) {
+  const ScheduledStatement& statement = schedule.statements[number];
+  for (const IndexId index : statement.loops) {
+    if (index >= network.indices.size()) {
+      return internal_error(
+          fmt::format("lower: statement {} loops over index {} of {}", number, index, network.indices.size()));
+    }
+  }
+  if (number > 0) {
+    const ScheduledStatement& before = schedule.statements[number - 1];
+    if (statement.fused > statement.loops.size() || statement.fused > before.loops.size() ||
+        !std::equal(statement.loops.begin(), statement.loops.begin() + statement.fused, before.loops.begin())) {
+      return internal_error(
+          fmt::format("lower: statements {} and {} do not share {} loops", number - 1, number, statement.fused));
+    }
+  }
+  auto covered = [&](const ScheduledAccess& access) {
+    return access.tensor < schedule.tensors.size() &&
+           access.indices.size() == schedule.tensors[access.tensor].format.order() &&
+           std::ranges::all_of(access.indices, [&](IndexId index) { return contains(statement.loops, index); });
+  };
+  if (!covered(statement.target) || !std::ranges::all_of(statement.factors, covered)) {
+    return internal_error(fmt::format("lower: an access of statement {} has an index without a loop", number));
+  }
+  return {};
+}
+
+/// The statements [begin, end) in groups that exchange intermediates. Each group computes one product, so that a
+/// filter of one of its statements may filter all of them; it is no factor of the products of the other groups.
+std::vector<std::vector<std::size_t>> groups(const Schedule& schedule, std::size_t begin, std::size_t end) {
+  std::vector<std::size_t> group_of(end - begin);
+  for (std::size_t number = begin; number < end; ++number) group_of[number - begin] = number;
+  for (std::size_t reader = begin; reader < end; ++reader) {
+    for (const ScheduledAccess& factor : schedule.statements[reader].factors) {
+      if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
+      for (std::size_t writer = begin; writer < reader; ++writer) {
+        if (schedule.statements[writer].target.tensor != factor.tensor) continue;
+        const std::size_t joined = group_of[writer - begin];
+        std::ranges::replace(group_of, joined, group_of[reader - begin]);
+      }
+    }
+  }
+  std::vector<std::vector<std::size_t>> result;
+  for (std::size_t number = begin; number < end; ++number) {
+    const std::size_t group = group_of[number - begin];
+    const auto known = std::ranges::find_if(
+        result, [&](const std::vector<std::size_t>& numbers) { return group_of[numbers.front() - begin] == group; });
+    if (known == result.end()) {
+      result.push_back({number});
+    } else {
+      known->push_back(number);
+    }
+  }
+  return result;
+}
+
+/// Lowers some statements of a schedule, in ascending order, to one nest.
 class NestReader {
  public:
-  NestReader(const Schedule& schedule, StatementRange range) : schedule_(schedule), range_(range) {}
+  NestReader(const Schedule& schedule, std::vector<std::size_t> numbers)
+      : schedule_(schedule), numbers_(std::move(numbers)) {}
 
   Expected<Nest> read(RootReduction root) {
     nest_.root = root;
-    for (std::size_t number = range_.begin; number < range_.end; ++number) {
+    for (const std::size_t number : numbers_) {
       const ScheduledStatement& statement = schedule_.statements[number];
-      if (auto good = check_loops(number); !good) return std::unexpected(good.error());
       NestStatement read;
       read.coefficient = statement.coefficient;
       read.loops = statement.loops;
-      read.fused = number == range_.begin ? 0 : statement.fused;
+      if (!nest_.statements.empty()) {
+        read.fused = static_cast<std::uint32_t>(shared_loops(schedule_, nest_.statements.back().origin, number));
+      }
       read.vector = statement.vector;
       read.intersections = statement.intersections;
       read.origin = static_cast<std::uint32_t>(number);
@@ -50,27 +117,6 @@ class NestReader {
   }
 
  private:
-  Expected<void> check_loops(std::size_t number) const {
-    const ScheduledStatement& statement = schedule_.statements[number];
-    if (number != range_.begin) {
-      const ScheduledStatement& before = schedule_.statements[number - 1];
-      if (statement.fused > statement.loops.size() || statement.fused > before.loops.size() ||
-          !std::equal(statement.loops.begin(), statement.loops.begin() + statement.fused, before.loops.begin())) {
-        return internal_error(
-            fmt::format("lower: statements {} and {} do not share {} loops", number - 1, number, statement.fused));
-      }
-    }
-    auto covered = [&](const ScheduledAccess& access) {
-      return access.tensor < schedule_.tensors.size() &&
-             access.indices.size() == schedule_.tensors[access.tensor].format.order() &&
-             std::ranges::all_of(access.indices, [&](IndexId index) { return contains(statement.loops, index); });
-    };
-    if (!covered(statement.target) || !std::ranges::all_of(statement.factors, covered)) {
-      return internal_error(fmt::format("lower: an access of statement {} has an index without a loop", number));
-    }
-    return {};
-  }
-
   struct Life {
     std::size_t producer = 0;
     std::size_t consumer = 0;
@@ -86,17 +132,11 @@ class NestReader {
         if (factor.tensor == tensor) last = number;
       }
     }
-    if (!first || !last || *first < range_.begin || *last >= range_.end || *last <= *first) return std::nullopt;
+    if (!first || !last || *last <= *first || !is_inside(*first) || !is_inside(*last)) return std::nullopt;
     return Life{*first, *last};
   }
 
-  std::size_t shared(Life life) const {
-    std::size_t least = schedule_.statements[life.producer].loops.size();
-    for (std::size_t number = life.producer + 1; number <= life.consumer; ++number) {
-      least = std::min<std::size_t>(least, schedule_.statements[number].fused);
-    }
-    return least;
-  }
+  bool is_inside(std::size_t number) const { return std::ranges::find(numbers_, number) != numbers_.end(); }
 
   Expected<NestAccess> resolve(const ScheduledAccess& access, std::size_t number, bool is_target) {
     const ScheduledTensor& tensor = schedule_.tensors[access.tensor];
@@ -110,7 +150,8 @@ class NestReader {
 
   Expected<NestAccess> workspace(std::uint32_t tensor, const std::vector<IndexId>& by_level, Life life) {
     const std::vector<IndexId>& loops = schedule_.statements[life.producer].loops;
-    const std::vector<IndexId> outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared(life)));
+    const std::vector<IndexId> outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared_loops(
+                                                                        schedule_, life.producer, life.consumer)));
     std::vector<IndexId> indices;
     for (const IndexId index : by_level) {
       if (!contains(outer, index)) indices.push_back(index);
@@ -162,7 +203,7 @@ class NestReader {
   }
 
   const Schedule& schedule_;
-  StatementRange range_;
+  std::vector<std::size_t> numbers_;
   Nest nest_;
   std::map<std::uint32_t, loop::StorageId> storages_;  // by tensor of the schedule
   std::set<std::string> names_;
@@ -183,23 +224,20 @@ std::size_t first_level_of(const NestAccess& access, IndexId index) {
 }
 
 Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    if (auto good = check_loops(schedule, network, number); !good) return std::unexpected(good.error());
+  }
   std::vector<Nest> result;
-  for (std::size_t begin = 0; begin < schedule.statements.size();) {
+  std::size_t root = 0;
+  for (std::size_t begin = 0; begin < schedule.statements.size(); ++root) {
     std::size_t end = begin + 1;
     while (end < schedule.statements.size() && schedule.statements[end].fused > 0) ++end;
-    for (std::size_t number = begin; number < end; ++number) {
-      for (const IndexId index : schedule.statements[number].loops) {
-        if (index >= network.indices.size()) {
-          return internal_error(
-              fmt::format("lower: statement {} loops over index {} of {}", number, index, network.indices.size()));
-        }
-      }
+    const RootReduction reduction = root < schedule.roots.size() ? schedule.roots[root] : RootReduction::serial;
+    for (const std::vector<std::size_t>& group : groups(schedule, begin, end)) {
+      auto nest = NestReader(schedule, group).read(reduction);
+      if (!nest) return std::unexpected(nest.error());
+      result.push_back(std::move(*nest));
     }
-    const std::size_t root = result.size();
-    auto nest = NestReader(schedule, {begin, end})
-                    .read(root < schedule.roots.size() ? schedule.roots[root] : RootReduction::serial);
-    if (!nest) return std::unexpected(nest.error());
-    result.push_back(std::move(*nest));
     begin = end;
   }
   return result;

@@ -45,7 +45,7 @@ struct Nest {
   bool operator==(const Nest&) const = default;
 };
 
-/// A run of statements that share a loop nest, [begin, end) of Nest::statements or Schedule::statements.
+/// A run of statements that share a loop nest, [begin, end) of Nest::statements.
 struct StatementRange {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -59,8 +59,9 @@ std::size_t shared_loops(const std::vector<NestStatement>& statements, std::size
 /// start here; the order of the access if it has no such level.
 std::size_t first_level_of(const NestAccess& access, IndexId index);
 
-/// The nests of a schedule in the order they run. Internal errors where the schedule is no schedule: a loop missing,
-/// shared loops that differ, an intermediate without producer. Unsupported: a result that is not dense.
+/// The nests of a schedule in the order they run. Statements that share loops but neither exchange an intermediate nor
+/// feed a common one inside the nest become nests of their own. Internal errors where the schedule is no schedule: a
+/// loop missing, shared loops that differ, an intermediate without producer. Unsupported: a result that is not dense.
 Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network);
 
 }  // namespace weft

@@ -90,3 +90,25 @@ TEST_CASE("an operand in two layouts is two storages") {
   CHECK(read[0].storages[1].storage.name == "K_2");
   CHECK(defect(given) == "");
 }
+
+TEST_CASE("statements that share a loop but do not meet in the nest become two") {
+  const Case siblings{{{'i', 4}, {'j', 3}, {'k', 3}},
+                      "R i",
+                      {"A ij", "B ik"},
+                      "  layout A ss:0,1 f64\n  layout B ss:0,1 f64\n  intermediate x[i] d:0 f64\n"
+                      "  intermediate y[i] d:0 f64\n  result R d:0 f64\n  x[i] += A[i,j]   loops i,j\n"
+                      "  y[i] += B[i,k]   loops i,k   fused 1\n  R[i] += x[i] * y[i]   loops i\n"
+                      "  parallel i owner\n  parallel i owner\n"};
+  const auto read = nests_of(siblings);
+  REQUIRE(read.size() == 3);
+  CHECK(read[0].root == RootReduction::owner);
+  CHECK(read[1].root == RootReduction::owner);
+  CHECK(read[1].statements[0].fused == 0);
+  CHECK(read[2].root == RootReduction::owner);
+  CHECK(defect(siblings) == "");
+  Case met = siblings;
+  met.schedule.replace(met.schedule.find("loops i\n"), 7, "loops i   fused 1");
+  met.schedule.resize(met.schedule.rfind("  parallel"));
+  CHECK(nests_of(met).size() == 1);
+  CHECK(defect(met) == "");
+}
