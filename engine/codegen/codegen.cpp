@@ -1,10 +1,10 @@
 #include "engine/codegen/codegen.h"
 
-#include <chrono>
-
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
+
+#include <chrono>
 
 #include "engine/codegen/emit_object.h"
 #include "engine/codegen/generate.h"
@@ -38,7 +38,9 @@ Expected<std::unique_ptr<llvm::Module>> generate_verified(const loop::Program& p
 Expected<std::string> machine_code(const loop::Program& program, const Target& target, const CodeOptions& options,
                                    EmittedForm form, CompileTimes* times) {
   using Clock = std::chrono::steady_clock;
-  const auto milliseconds = [](Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  const auto milliseconds = [](Clock::duration time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+  };
   const Clock::time_point start = Clock::now();
   llvm::LLVMContext context;
   Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);

@@ -1,10 +1,10 @@
 #include "engine/codegen/emit.h"
 
-#include <cstddef>
-
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
+
+#include <cstddef>
 
 #include "runtime/abi.h"
 

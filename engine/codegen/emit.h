@@ -2,12 +2,12 @@
 // one store, the polling of the cancellation flag, and the checks of the checked mode.
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/IRBuilder.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include <llvm/ADT/STLFunctionalExtras.h>
-#include <llvm/IR/IRBuilder.h>
 
 #include "engine/codegen/codegen.h"
 

@@ -1,7 +1,5 @@
 #include "engine/codegen/emit_object.h"
 
-#include "engine/codegen/target.h"
-
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
@@ -11,6 +9,8 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
 
+#include "engine/codegen/target.h"
+
 namespace weft {
 
 namespace {
@@ -18,9 +18,9 @@ namespace {
 /// For a target that has vector_bits.
 Expected<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
   const llvm::Target* found = find_target(target.triple);
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      target.triple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Less, true));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(target.triple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                 std::nullopt, llvm::CodeGenOptLevel::Less, true));
   if (!machine) return internal_error("LLVM makes no code generator for " + target.text());
   return machine;
 }

@@ -1,9 +1,9 @@
 // Module to machine code, by the target's own pass pipeline without the passes that cost more than they gain here.
 #pragma once
 
-#include <string>
-
 #include <llvm/IR/Module.h>
+
+#include <string>
 
 #include "engine/codegen/codegen.h"
 

@@ -18,13 +18,12 @@ bool is_pointer(Word::Kind kind) {
 
 bool prefetches(const loop::Block& statements) {
   return std::ranges::any_of(statements, [](const loop::Statement& statement) {
-    return std::visit(loop::Overloaded{[](const loop::For& each) {
-                                         return each.marks.prefetch > 0 || prefetches(each.body);
-                                       },
-                                       [](const loop::Bind& late) { return prefetches(late.body); },
-                                       [](const loop::With& live) { return prefetches(live.body); },
-                                       [](const loop::Accumulate&) { return false; }},
-                      statement.node);
+    return std::visit(
+        loop::Overloaded{[](const loop::For& each) { return each.marks.prefetch > 0 || prefetches(each.body); },
+                         [](const loop::Bind& late) { return prefetches(late.body); },
+                         [](const loop::With& live) { return prefetches(live.body); },
+                         [](const loop::Accumulate&) { return false; }},
+        statement.node);
   });
 }
 
@@ -39,8 +38,8 @@ Depths Scope::depths() const {
 Generator::Generator(const loop::Program& program, const CodeOptions& options, unsigned vector_bits,
                      llvm::Module& module)
     : program_(program), options_(options), vector_bits_(vector_bits), module_(module) {
-  const bool doubles = std::ranges::any_of(
-      program.storages, [](const loop::Storage& storage) { return storage.scalar == Scalar::f64; });
+  const bool doubles =
+      std::ranges::any_of(program.storages, [](const loop::Storage& storage) { return storage.scalar == Scalar::f64; });
   lanes_ = vector_bits / (doubles ? 64 : 32);
 }
 
@@ -56,8 +55,7 @@ void Generator::run() {
   scope.values.resize(program_.accesses.size(), nullptr);
   scope.held.resize(program_.storages.size());
   load_values(program_.body, scope);
-  const loop::For* root =
-      program_.body.size() == 1 ? std::get_if<loop::For>(&program_.body.front().node) : nullptr;
+  const loop::For* root = program_.body.size() == 1 ? std::get_if<loop::For>(&program_.body.front().node) : nullptr;
   if (root)
     loop(*root, scope, true);
   else  // Not one root loop: nothing to cut, so the first range does it all.
@@ -73,13 +71,12 @@ llvm::Function* Generator::declare_body() {
   const Signature words = signature(program_);
   std::vector<llvm::Type*> types;
   for (const Word& each : words.words)
-    types.push_back(is_pointer(each.kind)                     ? pointer
+    types.push_back(is_pointer(each.kind)                  ? pointer
                     : each.kind == Word::Kind::coefficient ? llvm::Type::getDoubleTy(context)
                                                            : word);
   types.insert(types.end(), {word, word, pointer});
-  llvm::Function* body =
-      llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false),
-                             llvm::GlobalValue::InternalLinkage, "weft_loops", module_);
+  llvm::Function* body = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false),
+                                                llvm::GlobalValue::InternalLinkage, "weft_loops", module_);
   for (unsigned n = 0; n < words.words.size(); ++n) {
     const Word& each = words.words[n];
     body->getArg(n)->setName(name_of(each, program_));
@@ -101,9 +98,8 @@ void Generator::declare_entry(llvm::Function* body) {
   llvm::Type* word = llvm::Type::getInt64Ty(context);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* status = llvm::Type::getInt32Ty(context);
-  llvm::Function* entry =
-      llvm::Function::Create(llvm::FunctionType::get(status, {pointer, word, word, pointer}, false),
-                             llvm::GlobalValue::ExternalLinkage, "weft_kernel", module_);
+  llvm::Function* entry = llvm::Function::Create(llvm::FunctionType::get(status, {pointer, word, word, pointer}, false),
+                                                 llvm::GlobalValue::ExternalLinkage, "weft_kernel", module_);
   llvm::IRBuilder<> ir(llvm::BasicBlock::Create(context, "entry", entry));
   llvm::Value* worker = entry->getArg(3);
   const Signature words = signature(program_);
@@ -135,9 +131,8 @@ void Generator::receive(llvm::Function& body) {
   }
   for (loop::StorageId id = 0; id < program_.storages.size(); ++id) {
     const loop::Storage& storage = program_.storages[id];
-    StorageCode code{&storage, id,
-                     storage.scalar == Scalar::f64 ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy(), nullptr,
-                     std::vector<LevelCode>(storage.levels.size())};
+    StorageCode code{&storage, id, storage.scalar == Scalar::f64 ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy(),
+                     nullptr, std::vector<LevelCode>(storage.levels.size())};
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
       code.levels[level].full = is_full(program_, id, level);
     storages_.push_back(std::move(code));
@@ -190,8 +185,8 @@ void Generator::count_positions() {
         case LevelKind::compressed:
         case LevelKind::compressed_nonunique: {
           llvm::Type* type = emit_->ir().getIntNTy(storage.level(level).pos_bits);
-          count = emit_->widen(
-              emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));
+          count =
+              emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));
           break;
         }
         default:
@@ -222,9 +217,9 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
   Scope inner = scope;
   if (in_registers(program_, statement.workspace)) {
     const auto access = std::ranges::find(program_.accesses, statement.workspace, &loop::Access::storage);
-    inner.held[statement.workspace] =
-        storage.levels.empty() ? std::vector{emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))}
-                               : row_of_zeros(storage, access->indices[0]);
+    inner.held[statement.workspace] = storage.levels.empty()
+                                          ? std::vector{emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))}
+                                          : row_of_zeros(storage, access->indices[0]);
   } else if (storage.values) {
     llvm::Value* bytes = emit_->constant(scalar_bytes(storage.storage->scalar));
     for (const LevelCode& level : storage.levels) bytes = emit_->mul(bytes, level.extent);
@@ -287,9 +282,7 @@ llvm::Type* Generator::product_type(const loop::Accumulate& sum) {
   return doubles ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy();
 }
 
-llvm::Value* Generator::convert(llvm::Value* value, llvm::Type* type) {
-  return emit_->ir().CreateFPCast(value, type);
-}
+llvm::Value* Generator::convert(llvm::Value* value, llvm::Type* type) { return emit_->ir().CreateFPCast(value, type); }
 
 llvm::Value* Generator::multiply(llvm::Value* a, llvm::Value* b) {
   if (!a) return b;
@@ -324,8 +317,7 @@ void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
   const StorageCode& target = storage_of(sum.target);
   const std::vector<Slot>& held = scope.held[target.id];
   const unsigned bytes = scalar_bytes(target.storage->scalar);
-  llvm::Value* place =
-      held.empty() ? value_address(*emit_, target, scope.cursors[sum.target].begin) : nullptr;
+  llvm::Value* place = held.empty() ? value_address(*emit_, target, scope.cursors[sum.target].begin) : nullptr;
   llvm::Value* old = place ? emit_->load(target.type, place, bytes) : emit_->get(held.front());
   llvm::Value* added = convert(multiply_add(product, factor, convert(old, type)), target.type);
   if (place)

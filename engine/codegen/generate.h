@@ -1,13 +1,13 @@
 // Generator: walks a Program and writes its code. generate.cpp sets up the function and walks the statements, loop.cpp
-// writes the loops, vector.cpp the vector loops and everything that lives in vector registers.
+// writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors.
 #pragma once
+
+#include <llvm/IR/Module.h>
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <llvm/IR/Module.h>
 
 #include "engine/codegen/codegen.h"
 #include "engine/codegen/emit.h"
@@ -18,10 +18,10 @@ namespace weft {
 
 /// What is known at one point of the walk. Copied where a block opens, so that what is bound inside ends with it.
 struct Scope {
-  std::vector<Cursor> cursors;             ///< by access
-  std::vector<llvm::Value*> coordinates;   ///< by index; 64 bits; null: not bound
-  std::vector<llvm::Value*> values;        ///< by access: of inputs all of whose levels are bound
-  std::vector<std::vector<Slot>> held;     ///< by storage: one scalar, or the vectors of a row; empty: in memory
+  std::vector<Cursor> cursors;            ///< by access
+  std::vector<llvm::Value*> coordinates;  ///< by index; 64 bits; null: not bound
+  std::vector<llvm::Value*> values;       ///< by access: of inputs all of whose levels are bound
+  std::vector<std::vector<Slot>> held;    ///< by storage: one scalar, or the vectors of a row; empty: in memory
 
   Depths depths() const;
 };
@@ -30,7 +30,7 @@ struct Scope {
 struct Piece {
   llvm::Value* offset = nullptr;  ///< of the first lane
   unsigned lanes = 1;
-  llvm::Value* mask = nullptr;    ///< null: all lanes
+  llvm::Value* mask = nullptr;  ///< null: all lanes
 };
 
 class Generator {
@@ -83,18 +83,20 @@ class Generator {
                   const Scope& scope, bool cut);
   void step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
                        std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope);
-  bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
-                    const Scope& scope) const;
-  std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);
   void step_merge(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                   std::span<const Finger> fingers, const Scope& scope);
   void prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                 const Scope& scope);
-  void hold(const Hold& hold, bool from_zero, Scope& scope);
-  void release(const Hold& hold, bool from_zero, const Scope& scope);
   bool rest_is_dense(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const;
   bool always_strips(const loop::Block& statements) const;
   bool has_running_loop(const loop::Block& statements) const;
+
+  // hold.cpp
+  void hold(const Hold& hold, bool from_zero, Scope& scope);
+  void release(const Hold& hold, bool from_zero, const Scope& scope);
+  bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                    const Scope& scope) const;
+  std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);
 
   // vector.cpp
   struct Lanes {  ///< position of lane n of an access: begin + n * stride

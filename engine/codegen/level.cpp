@@ -38,8 +38,7 @@ llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint3
   if (emit.checked()) emit.check(below(emit, position, code.positions), {storage.id, level}, position);
   llvm::Type* type = emit.ir().getIntNTy(storage.level(level).crd_bits);
   llvm::Value* coordinate = emit.load(type, emit.address(type, code.crd, position), storage.level(level).crd_bits / 8);
-  if (emit.checked())
-    emit.check(below(emit, emit.widen(coordinate), code.extent), {storage.id, level}, coordinate);
+  if (emit.checked()) emit.check(below(emit, emit.widen(coordinate), code.extent), {storage.id, level}, coordinate);
   return coordinate;
 }
 
@@ -70,9 +69,8 @@ llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std
   llvm::Function* function = module.getFunction(name);
   if (!function) {
     llvm::Type* word = emit.word();
-    function = llvm::Function::Create(
-        llvm::FunctionType::get(word, {emit.ir().getPtrTy(), word, word, word}, false),
-        llvm::GlobalValue::InternalLinkage, name, module);
+    function = llvm::Function::Create(llvm::FunctionType::get(word, {emit.ir().getPtrTy(), word, word, word}, false),
+                                      llvm::GlobalValue::InternalLinkage, name, module);
     Emitter body(*function, nullptr, {});
     StorageCode any = storage;
     any.levels[level].crd = function->getArg(0);
@@ -126,8 +124,7 @@ Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent,
 
 Cursor dense_at(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate) {
   const LevelCode& level = storage.levels[cursor.bound];
-  if (emit.checked())
-    emit.check(below(emit, coordinate, level.extent), {storage.id, cursor.bound}, coordinate);
+  if (emit.checked()) emit.check(below(emit, coordinate, level.extent), {storage.id, cursor.bound}, coordinate);
   llvm::Value* position = level.stride ? emit.add(cursor.begin, emit.mul(coordinate, level.stride))
                                        : emit.add(emit.mul(cursor.begin, level.extent), coordinate);
   return {cursor.bound + 1, position, nullptr};
@@ -167,8 +164,8 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
     });
     return;
   }
-  llvm::Value* position = finger ? gallop(emit, storage, level, range, coordinate)
-                                 : lower_bound(emit, storage, level, range, coordinate);
+  llvm::Value* position =
+      finger ? gallop(emit, storage, level, range, coordinate) : lower_bound(emit, storage, level, range, coordinate);
   if (finger) emit.set(*finger, position);
   emit.if_then(below(emit, position, range.end), [&] {
     llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));

@@ -23,17 +23,17 @@ struct LevelCode {
 struct StorageCode {
   const loop::Storage* storage = nullptr;
   loop::StorageId id = 0;
-  llvm::Type* type = nullptr;      ///< of a value
-  llvm::Value* values = nullptr;   ///< null where the storage lives in registers
+  llvm::Type* type = nullptr;     ///< of a value
+  llvm::Value* values = nullptr;  ///< null where the storage lives in registers
   std::vector<LevelCode> levels;
 
   const Level& level(std::uint32_t number) const { return storage->levels[number]; }
 };
 
 struct Cursor {
-  std::uint32_t bound = 0;      ///< levels
+  std::uint32_t bound = 0;  ///< levels
   llvm::Value* begin = nullptr;
-  llvm::Value* end = nullptr;   ///< of a range of entries; null: `begin` is the position
+  llvm::Value* end = nullptr;  ///< of a range of entries; null: `begin` is the position
 };
 
 struct Range {

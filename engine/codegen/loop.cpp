@@ -9,8 +9,6 @@ namespace {
 
 /// Counted loops of at most this many iterations are too short to need a look at the cancellation flag.
 constexpr std::uint64_t short_loop = 256;
-/// Independent sums of a scalar reduction: an addition takes four cycles, and one can start in each.
-constexpr std::size_t reduction_sums = 4;
 constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t prefetched_lines = 16;
 
@@ -176,7 +174,8 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                         std::span<const Finger> fingers, const Scope& scope) {
   const bool outer = has_running_loop(each.body);
-  const bool spends = outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(each.body));
+  const bool spends =
+      outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(each.body));
   std::vector<Slot> positions;
   std::vector<llvm::Value*> ends;
   for (const Driver& driver : drivers) {
@@ -189,9 +188,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     if (!sums.empty()) {
       llvm::Value* block = emit_->constant(sums.size());
       emit_->while_loop(
-          [&] {
-            return emit_->ir().CreateICmpUGE(emit_->ir().CreateSub(limits[0], emit_->get(positions[0])), block);
-          },
+          [&] { return emit_->ir().CreateICmpUGE(emit_->ir().CreateSub(limits[0], emit_->get(positions[0])), block); },
           [&] {
             llvm::Value* first = emit_->get(positions[0]);
             for (std::size_t n = 0; n < sums.size(); ++n)
@@ -223,8 +220,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     for (std::size_t n = 1; n < sums.size(); ++n) {
       const loop::StorageId storage = program_.accesses[target].storage;
       const Slot total = scope.held[storage].front();
-      emit_->set(total,
-                 emit_->ir().CreateFAdd(emit_->get(total), emit_->get(sums[n].held[storage].front())));
+      emit_->set(total, emit_->ir().CreateFAdd(emit_->get(total), emit_->get(sums[n].held[storage].front())));
     }
 }
 
@@ -240,36 +236,8 @@ bool Generator::rest_is_dense(std::span<const loop::Step> rest, std::span<const 
   return true;
 }
 
-/// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
-bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
-                             const Scope& scope) const {
-  if (options_.strict_fp || drivers.size() != 1 || is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) || each.body.empty()) return false;
-  if (!rest_is_dense(rest, drivers, scope)) return false;
-  return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
-    const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
-    if (!sum) return false;
-    const StorageCode& target = storage_of(sum->target);
-    return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
-           std::ranges::none_of(sum->factors, [&](loop::AccessId factor) {
-             return storage_of(factor).storage->role != loop::Role::input;
-           });
-  });
-}
-
-/// The scope, and more of it with sums of their own that start from zero: additions need not wait for each other.
-std::vector<Scope> Generator::independent_sums(const loop::For& each, const Scope& scope) {
-  std::vector<Scope> sums(reduction_sums, scope);
-  for (std::size_t n = 1; n < sums.size(); ++n)
-    for (const loop::AccessId target : uses(each.body).targets) {
-      const StorageCode& storage = storage_of(target);
-      sums[n].held[storage.id] = {emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))};
-    }
-  return sums;
-}
-
 void Generator::step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
-                                std::span<const loop::Step> rest, std::span<const Finger> fingers,
-                                const Scope& scope) {
+                                std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope) {
   const StorageCode& storage = storage_of(driver.access);
   const Cursor& parent = scope.cursors[driver.access];
   Scope here = scope;
@@ -296,8 +264,7 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
   for (const Driver& driver : drivers) {
     const StorageCode& storage = storage_of(driver.access);
     positions.push_back(emit_->get(driver.position));
-    coordinates.push_back(
-        coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, positions.back()));
+    coordinates.push_back(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, positions.back()));
     if (coordinates.back()->getType() != type) type = emit_->word();
   }
   for (llvm::Value*& coordinate : coordinates) coordinate = ir.CreateZExt(coordinate, type);
@@ -350,8 +317,7 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
   llvm::Value* all = storage.levels[scope.cursors[driver.access].bound].positions;
   llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(each.marks.prefetch)),
                                       emit_->sub(all ? all : driver.range.end, emit_->constant(1)));
-  llvm::Value* coordinate =
-      emit_->widen(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, ahead));
+  llvm::Value* coordinate = emit_->widen(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, ahead));
   for (const loop::Step& step : rest) {
     const StorageCode& factor = storage_of(step.access);
     const Cursor& cursor = scope.cursors[step.access];
@@ -363,8 +329,8 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
     std::uint64_t bytes = scalar_bytes(factor.storage->scalar);
     for (std::size_t level = cursor.bound + 1; level < factor.levels.size(); ++level) {
       row = emit_->mul(row, factor.levels[level].extent);
-      bytes = std::min(bytes * known_extent(program_, access.indices[level]).value_or(1),
-                       line_bytes * prefetched_lines);
+      bytes =
+          std::min(bytes * known_extent(program_, access.indices[level]).value_or(1), line_bytes * prefetched_lines);
     }
     llvm::Value* first = emit_->address(factor.type, factor.values, row);
     for (std::uint64_t offset = 0; offset < bytes; offset += line_bytes)
@@ -372,42 +338,6 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
                          {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(0),
                           ir.getInt32(3), ir.getInt32(1)});
   }
-}
-
-/// Where iterations may be skipped, the sum starts from zero and memory is touched only if something was added.
-void Generator::hold(const Hold& hold, bool from_zero, Scope& scope) {
-  const StorageCode& storage = storage_of(hold.access);
-  llvm::Value* position = scope.cursors[hold.access].begin;
-  std::vector<Slot>& held = scope.held[storage.id];
-  if (hold.row) {
-    held = row_from_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent));
-    return;
-  }
-  llvm::Value* initial = from_zero ? llvm::ConstantFP::get(storage.type, 0.0)
-                                   : emit_->load(storage.type, value_address(*emit_, storage, position),
-                                                 scalar_bytes(storage.storage->scalar));
-  held = {emit_->slot(initial)};
-}
-
-void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
-  const StorageCode& storage = storage_of(hold.access);
-  llvm::Value* position = scope.cursors[hold.access].begin;
-  const std::vector<Slot>& held = scope.held[storage.id];
-  if (hold.row) {
-    row_to_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent), held);
-    return;
-  }
-  llvm::Value* sum = emit_->get(held.front());
-  const unsigned bytes = scalar_bytes(storage.storage->scalar);
-  if (!from_zero) {
-    emit_->store(sum, value_address(*emit_, storage, position), bytes);
-    return;
-  }
-  llvm::Value* any = emit_->ir().CreateFCmpUNE(sum, llvm::ConstantFP::get(storage.type, 0.0));
-  emit_->if_then(any, [&] {
-    llvm::Value* place = value_address(*emit_, storage, position);
-    emit_->store(emit_->ir().CreateFAdd(emit_->load(storage.type, place, bytes), sum), place, bytes);
-  });
 }
 
 }  // namespace weft

@@ -202,19 +202,18 @@ bool is_unrolled(const Program& program, loop::IndexId index) {
 
 bool contains_loop(const Block& block) {
   return std::ranges::any_of(block, [](const Statement& statement) {
-    return std::visit(loop::Overloaded{[](const For&) { return true; },
-                                       [](const Bind& bind) { return contains_loop(bind.body); },
-                                       [](const With& with) { return contains_loop(with.body); },
-                                       [](const Accumulate&) { return false; }},
-                      statement.node);
+    return std::visit(
+        loop::Overloaded{[](const For&) { return true; }, [](const Bind& bind) { return contains_loop(bind.body); },
+                         [](const With& with) { return contains_loop(with.body); },
+                         [](const Accumulate&) { return false; }},
+        statement.node);
   });
 }
 
 bool is_vector_loop(const Program& program, const For& each) {
   if (!each.marks.vector || each.body.empty()) return false;
-  if (!std::ranges::all_of(each.body, [](const Statement& statement) {
-        return std::holds_alternative<Accumulate>(statement.node);
-      }))
+  if (!std::ranges::all_of(
+          each.body, [](const Statement& statement) { return std::holds_alternative<Accumulate>(statement.node); }))
     return false;
   const BlockUses found = uses(each.body);
   for (const Step& step : each.steps) {
@@ -238,10 +237,9 @@ bool in_registers(const Program& program, loop::StorageId storage) {
   if (workspace.levels.empty()) return true;
   const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
   return access != program.accesses.end() && workspace.levels[0].kind == LevelKind::dense &&
-         std::ranges::all_of(program.accesses,
-                             [&](const loop::Access& other) {
-                               return other.storage != storage || other.indices == access->indices;
-                             }) &&
+         std::ranges::all_of(
+             program.accesses,
+             [&](const loop::Access& other) { return other.storage != storage || other.indices == access->indices; }) &&
          is_unrolled(program, access->indices[0]) && touches_only_in_vector_loops(program, storage, program.body);
 }
 
@@ -256,11 +254,10 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
   for (const loop::AccessId target : inside.targets) {
     const loop::Access& access = program.accesses[target];
     const loop::Storage& storage = program.storages[access.storage];
-    const bool alone =
-        !uses_storage(program, inside.factors, access.storage) &&
-        std::ranges::none_of(inside.targets, [&](loop::AccessId other) {
-          return other != target && program.accesses[other].storage == access.storage;
-        });
+    const bool alone = !uses_storage(program, inside.factors, access.storage) &&
+                       std::ranges::none_of(inside.targets, [&](loop::AccessId other) {
+                         return other != target && program.accesses[other].storage == access.storage;
+                       });
     if (!alone || std::ranges::find(inside.workspaces, access.storage) != inside.workspaces.end() ||
         in_registers(program, access.storage))
       continue;

@@ -1,14 +1,14 @@
 #include "engine/codegen/target.h"
 
-#include <algorithm>
-#include <memory>
-#include <mutex>
-
 #include <llvm/ADT/StringMap.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
 
 namespace weft {
 

@@ -1,6 +1,7 @@
 // Vector loops. An extent that is a small fact is cut into pieces of full vectors and a rest, fully unrolled; any other
 // one runs as blocks of four vectors and a masked rest. Products are written lane by lane, so every lane is the scalar
-// loop's iteration; only a sum over the loop's own index adds lanes in another order (and with strict_fp not even that).
+// loop's iteration; only a sum over the loop's own index adds lanes in another order (and with strict_fp not even
+// that).
 #include <algorithm>
 #include <bit>
 
@@ -23,12 +24,12 @@ bool is_number(llvm::Value* value, std::uint64_t number) {
 /// One accumulate of a vector loop, with all that does not depend on the lane computed before it.
 struct Generator::VectorSum {
   const loop::Accumulate* sum = nullptr;
-  llvm::Type* type = nullptr;       ///< scalar type of the product
-  llvm::Value* scalars = nullptr;   ///< product of what does not depend on the lane; null: 1
+  llvm::Type* type = nullptr;                          ///< scalar type of the product
+  llvm::Value* scalars = nullptr;                      ///< product of what does not depend on the lane; null: 1
   std::vector<std::pair<loop::AccessId, Lanes>> rows;  ///< the other factors
   Lanes target{};
-  bool reduces = false;             ///< the target is one scalar
-  std::vector<Slot> partial;        ///< of a reduction: sums of vectors; with strict_fp the one running sum
+  bool reduces = false;       ///< the target is one scalar
+  std::vector<Slot> partial;  ///< of a reduction: sums of vectors; with strict_fp the one running sum
 };
 
 std::vector<Piece> Generator::pieces(std::uint64_t extent) {
@@ -116,12 +117,10 @@ llvm::Value* Generator::load_piece(const StorageCode& storage, const Piece& piec
       ir.CreateAdd(ir.CreateVectorSplat(piece.lanes, piece.offset), llvm::ConstantVector::get(numbers));
   llvm::Value* offsets = ir.CreateMul(lane_numbers, ir.CreateVectorSplat(piece.lanes, lanes.stride));
   llvm::Value* mask = piece.mask ? piece.mask : ir.CreateVectorSplat(piece.lanes, ir.getTrue());
-  return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(storage.type, base, offsets), llvm::Align(bytes), mask,
-                               zero);
+  return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(storage.type, base, offsets), llvm::Align(bytes), mask, zero);
 }
 
-void Generator::store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position,
-                            llvm::Value* value) {
+void Generator::store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value) {
   const unsigned bytes = scalar_bytes(storage.storage->scalar);
   llvm::Value* place =
       emit_->address(storage.type, emit_->address(storage.type, storage.values, position), piece.offset);
@@ -141,8 +140,8 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   llvm::Type* type = llvm::FixedVectorType::get(sum.type, piece.lanes);
   std::vector<llvm::Value*> factors;
   if (sum.scalars || sum.rows.empty())
-    factors.push_back(ir.CreateVectorSplat(
-        piece.lanes, sum.scalars ? sum.scalars : llvm::ConstantFP::get(sum.type, 1.0)));
+    factors.push_back(
+        ir.CreateVectorSplat(piece.lanes, sum.scalars ? sum.scalars : llvm::ConstantFP::get(sum.type, 1.0)));
   for (const auto& [access, lanes] : sum.rows) {
     const StorageCode& storage = storage_of(access);
     const std::vector<Slot>& held = scope.held[storage.id];
@@ -165,9 +164,9 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
     if (emit_->strict() || (product && piece.mask)) {
       llvm::Value* whole = multiply(product, last);
       if (piece.mask)
-        whole = ir.CreateSelect(piece.mask, whole,
-                                emit_->strict() ? llvm::ConstantFP::get(type, -0.0)
-                                                : llvm::Constant::getNullValue(type));
+        whole =
+            ir.CreateSelect(piece.mask, whole,
+                            emit_->strict() ? llvm::ConstantFP::get(type, -0.0) : llvm::Constant::getNullValue(type));
       product = nullptr;
       last = whole;
     }
@@ -266,9 +265,7 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
       emit_->strips(std::span(&offset, 1), std::span(&end, 1), [&](std::span<llvm::Value* const> limits) {
         const std::uint64_t block = vectors_per_block * lanes_;
         emit_->while_loop(
-            [&] {
-              return ir.CreateICmpUGE(ir.CreateSub(limits[0], emit_->get(offset)), emit_->constant(block));
-            },
+            [&] { return ir.CreateICmpUGE(ir.CreateSub(limits[0], emit_->get(offset)), emit_->constant(block)); },
             [&] {
               llvm::Value* now = emit_->get(offset);
               for (const VectorSum& sum : sums)
@@ -276,18 +273,17 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
                   add_piece(sum, {emit_->add(now, emit_->constant(n * lanes_)), lanes_, nullptr}, n, scope);
               emit_->set(offset, emit_->add(now, emit_->constant(block)));
             });
-        emit_->while_loop(
-            [&] { return ir.CreateICmpULT(emit_->get(offset), limits[0]); },
-            [&] {
-              llvm::Value* now = emit_->get(offset);
-              llvm::Value* left = ir.CreateSub(limits[0], now);
-              std::vector<llvm::Constant*> numbers;
-              for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(ir.getInt64(lane));
-              llvm::Value* mask = ir.CreateICmpULT(llvm::ConstantVector::get(numbers),
-                                                   ir.CreateVectorSplat(lanes_, left));
-              for (const VectorSum& sum : sums) add_piece(sum, {now, lanes_, mask}, 0, scope);
-              emit_->set(offset, emit_->add(now, emit_->minimum(left, emit_->constant(lanes_))));
-            });
+        emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(offset), limits[0]); },
+                          [&] {
+                            llvm::Value* now = emit_->get(offset);
+                            llvm::Value* left = ir.CreateSub(limits[0], now);
+                            std::vector<llvm::Constant*> numbers;
+                            for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(ir.getInt64(lane));
+                            llvm::Value* mask = ir.CreateICmpULT(llvm::ConstantVector::get(numbers),
+                                                                 ir.CreateVectorSplat(lanes_, left));
+                            for (const VectorSum& sum : sums) add_piece(sum, {now, lanes_, mask}, 0, scope);
+                            emit_->set(offset, emit_->add(now, emit_->minimum(left, emit_->constant(lanes_))));
+                          });
       });
     }
     for (const VectorSum& sum : sums)

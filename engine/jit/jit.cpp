@@ -1,15 +1,15 @@
 #include "engine/jit/jit.h"
 
-#include <atomic>
-#include <cmath>
-#include <cstring>
-#include <mutex>
-
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <mutex>
 
 namespace weft {
 

@@ -24,7 +24,8 @@ class LoadedCode {
 class Jit {
  public:
   static Expected<Jit> create();
-  /// `name` is what perf and gdb show. Any defect in the bytes is an error, never a crash of the host where LLVM can tell.
+  /// `name` is what perf and gdb show. Any defect in the bytes is an error, never a crash of the host where LLVM can
+  /// tell.
   Expected<LoadedCode> load(const ObjectCode& object, const std::string& name) const;
 
  private:

@@ -112,7 +112,8 @@ TEST_CASE("strict sums run in loop order and without fused operations") {
   for (const char* fact : {"", "  fact extent(i) = 40\n"}) {
     std::string text = dot_text;
     text.insert(text.find("  for"), fact);
-    const auto strict = test::run_native(jit, program_of(text), values, host_target(), {.checked = false, .strict_fp = true});
+    const auto strict =
+        test::run_native(jit, program_of(text), values, host_target(), {.checked = false, .strict_fp = true});
     REQUIRE_MESSAGE(strict.has_value(), strict.error().message);
     CHECK(strict->at("s") == Entries{{{}, 0}});
     const auto fast = test::run_native(jit, program_of(text), values, host_target(), {});
@@ -176,11 +177,12 @@ TEST_CASE("a set flag stops a kernel within a tenth of a second, inside one gian
   const std::string vector = "program p\n  index i\n  input b : f64 {dense<strided>} access b[i]\n" + scalar;
   const std::string matrix =
       "program p\n  index i, j\n  input b : f64 {dense<strided>, dense<strided>} access b[i,j]\n" + scalar;
-  for (const std::string& text : {vector + "  for i: locate b\n    s += b\n", vector + "  for i: locate b @vector\n    s += b\n",
-                                  matrix + "  for i: locate b\n    for j: locate b\n      s += b\n",
-                                  matrix + "  for i: locate b\n    for j: locate b @vector\n      s += b\n",
-                                  matrix + "  fact extent(j) = 3\n  for i: locate b\n    for j: locate b\n      s += b\n",
-                                  matrix + "  fact extent(j) = 3\n  for i: locate b\n    for j: locate b @vector\n      s += b\n"}) {
+  for (const std::string& text :
+       {vector + "  for i: locate b\n    s += b\n", vector + "  for i: locate b @vector\n    s += b\n",
+        matrix + "  for i: locate b\n    for j: locate b\n      s += b\n",
+        matrix + "  for i: locate b\n    for j: locate b @vector\n      s += b\n",
+        matrix + "  fact extent(j) = 3\n  for i: locate b\n    for j: locate b\n      s += b\n",
+        matrix + "  fact extent(j) = 3\n  for i: locate b\n    for j: locate b @vector\n      s += b\n"}) {
     const loop::Program program = program_of(text);
     CAPTURE(text);
     const Expected<ObjectCode> object = compile(program, host_target(), {});

@@ -110,17 +110,15 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
         for (std::uint64_t coordinate = 0; coordinate < extents[level]; ++coordinate) {
           children.push_back(node);
           children.back().coordinates.push_back(coordinate);
-          std::erase_if(children.back().entries,
-                        [&](const Entry& entry) { return entry.first[level] != coordinate; });
+          std::erase_if(children.back().entries, [&](const Entry& entry) { return entry.first[level] != coordinate; });
         }
         continue;
       }
       const std::size_t first = children.size();
       const auto length = static_cast<std::ptrdiff_t>(level + chain_length(storage, level));
       for (const Entry& entry : node.entries) {
-        const bool same = children.size() > first &&
-                          std::equal(entry.first.begin(), entry.first.begin() + length,
-                                     children.back().entries.front().first.begin());
+        const bool same = children.size() > first && std::equal(entry.first.begin(), entry.first.begin() + length,
+                                                                children.back().entries.front().first.begin());
         if (!same) {
           children.push_back({node.coordinates, {}});
           children.back().coordinates.push_back(entry.first[level]);
@@ -230,10 +228,9 @@ Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const 
   for (std::size_t n = 0; n + 1 < places.size(); ++n) {
     const std::int32_t status = code->function()(run.frame.data(), places[n], places[n + 1], &run.worker);
     if (status != 0)
-      return internal_error("status " + std::to_string(status) + ", storage " +
-                            std::to_string(run.worker.failed_storage) + ", level " +
-                            std::to_string(run.worker.failed_level) + ", value " +
-                            std::to_string(run.worker.failed_value));
+      return internal_error(
+          "status " + std::to_string(status) + ", storage " + std::to_string(run.worker.failed_storage) + ", level " +
+          std::to_string(run.worker.failed_level) + ", value " + std::to_string(run.worker.failed_value));
   }
   return run.results(program);
 }

@@ -76,7 +76,9 @@ TEST_CASE("defective bytes are errors") {
   const Expected<Jit> jit = Jit::create();
   REQUIRE(jit.has_value());
   const ObjectCode good = sum_code("+");
-  const auto refused = [&](std::string bytes) { return !jit->load(ObjectCode{std::move(bytes)}, "broken").has_value(); };
+  const auto refused = [&](std::string bytes) {
+    return !jit->load(ObjectCode{std::move(bytes)}, "broken").has_value();
+  };
   CHECK(refused(""));
   CHECK(refused("not an object"));
   CHECK(refused(good.bytes.substr(0, 40)));

@@ -33,7 +33,8 @@ TEST_CASE("the README shows the code that is generated") {
 
   const Expected<Jit> jit = Jit::create();
   REQUIRE(jit.has_value());
-  const loop::Interpretation values{{{"i", 4}}, {{"d", {{{0}, 1}, {{1}, 2}, {{2}, 3}, {{3}, 4}}}, {"x", {{{1}, 5}, {{3}, 6}}}}, {}};
+  const loop::Interpretation values{
+      {{"i", 4}}, {{"d", {{{0}, 1}, {{1}, 2}, {{2}, 3}, {{3}, 4}}}, {"x", {{{1}, 5}, {{3}, 6}}}}, {}};
   const auto found = test::run_native(*jit, *program, values, host_target(), {}, {2});
   REQUIRE_MESSAGE(found.has_value(), found.error().message);
   CHECK(found->at("y") == loop::Entries{{{0}, 0}, {{1}, 10}, {{2}, 0}, {{3}, 24}});

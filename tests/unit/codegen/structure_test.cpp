@@ -69,10 +69,10 @@ TEST_CASE("vector loops, and what makes a marked loop an ordinary one") {
   CHECK_FALSE(contains_loop(loop_at(program, {0, 0, 0, 0, 0}).body));
   const auto marked = [](const std::string& input, const std::string& drive, const std::string& output,
                          const std::string& steps) {
-    const Program vector = program_of("program p\n  index i, r\n  input B : f64 {" + input +
-                                      "} access B[r]\n  output A : f64 {" + output + "\n  for i:" +
-                                      (steps.empty() ? " insert A" : "") + "\n    for r: " + drive + " B" + steps +
-                                      " @vector\n      A += B\n");
+    const Program vector =
+        program_of("program p\n  index i, r\n  input B : f64 {" + input + "} access B[r]\n  output A : f64 {" + output +
+                   "\n  for i:" + (steps.empty() ? " insert A" : "") + "\n    for r: " + drive + " B" + steps +
+                   " @vector\n      A += B\n");
     return is_vector_loop(vector, loop_at(vector, {0, 0}));
   };
   CHECK(marked("dense", "locate", "dense} access A[i]", ""));

@@ -1,0 +1,80 @@
+// Targets kept in registers across a loop, and scalar reductions in several sums.
+#include <algorithm>
+
+#include "engine/codegen/generate.h"
+
+namespace weft {
+
+namespace {
+
+/// Independent sums of a scalar reduction: an addition takes four cycles, and one can start in each.
+constexpr std::size_t reduction_sums = 4;
+
+}  // namespace
+
+/// Where iterations may be skipped, the sum starts from zero and memory is touched only if something was added.
+void Generator::hold(const Hold& hold, bool from_zero, Scope& scope) {
+  const StorageCode& storage = storage_of(hold.access);
+  llvm::Value* position = scope.cursors[hold.access].begin;
+  std::vector<Slot>& held = scope.held[storage.id];
+  if (hold.row) {
+    held = row_from_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent));
+    return;
+  }
+  llvm::Value* initial = from_zero ? llvm::ConstantFP::get(storage.type, 0.0)
+                                   : emit_->load(storage.type, value_address(*emit_, storage, position),
+                                                 scalar_bytes(storage.storage->scalar));
+  held = {emit_->slot(initial)};
+}
+
+void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
+  const StorageCode& storage = storage_of(hold.access);
+  llvm::Value* position = scope.cursors[hold.access].begin;
+  const std::vector<Slot>& held = scope.held[storage.id];
+  if (hold.row) {
+    row_to_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent), held);
+    return;
+  }
+  llvm::Value* sum = emit_->get(held.front());
+  const unsigned bytes = scalar_bytes(storage.storage->scalar);
+  if (!from_zero) {
+    emit_->store(sum, value_address(*emit_, storage, position), bytes);
+    return;
+  }
+  llvm::Value* any = emit_->ir().CreateFCmpUNE(sum, llvm::ConstantFP::get(storage.type, 0.0));
+  emit_->if_then(any, [&] {
+    llvm::Value* place = value_address(*emit_, storage, position);
+    emit_->store(emit_->ir().CreateFAdd(emit_->load(storage.type, place, bytes), sum), place, bytes);
+  });
+}
+
+/// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
+bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                             const Scope& scope) const {
+  if (options_.strict_fp || drivers.size() != 1 ||
+      is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) || each.body.empty())
+    return false;
+  if (!rest_is_dense(rest, drivers, scope)) return false;
+  return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
+    const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
+    if (!sum) return false;
+    const StorageCode& target = storage_of(sum->target);
+    return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
+           std::ranges::none_of(sum->factors, [&](loop::AccessId factor) {
+             return storage_of(factor).storage->role != loop::Role::input;
+           });
+  });
+}
+
+/// The scope, and more of it with sums of their own that start from zero: additions need not wait for each other.
+std::vector<Scope> Generator::independent_sums(const loop::For& each, const Scope& scope) {
+  std::vector<Scope> sums(reduction_sums, scope);
+  for (std::size_t n = 1; n < sums.size(); ++n)
+    for (const loop::AccessId target : uses(each.body).targets) {
+      const StorageCode& storage = storage_of(target);
+      sums[n].held[storage.id] = {emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))};
+    }
+  return sums;
+}
+
+}  // namespace weft
