@@ -1,6 +1,7 @@
 #include "engine/plan/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -42,7 +43,8 @@ class Search {
         result_.all_trees = false;
         break;
       }
-      if (least_ns(choice.trees[number]) >= best_ns_) continue;
+      // Not before there is something to beat: the bound may ask for statistics that a large tensor is slow to give.
+      if (std::isfinite(best_ns_) && least_ns(choice.trees[number]) >= best_ns_) continue;
       double ns = solve(choice.trees[number], 0);
       if (everything != 0 && pays(everything)) ns = std::min(ns, solve(choice.trees[number], everything));
       ranked.emplace_back(ns, number);
