@@ -66,6 +66,8 @@ std::vector<Chunk> cut_root(std::uint64_t extent, std::size_t count, const Tenso
       const auto share = static_cast<std::uint64_t>(static_cast<long double>(leaves) * chunk / count);
       const std::uint64_t position = position_of_leaf(*tensor, share, positions);
       end = position < positions ? root_coordinate(*tensor, position) : extent;
+      // A cut inside the entries of a coordinate that already begins this chunk: that coordinate is heavy, and alone.
+      if (end == begin) end = begin + 1;
     } else if (chunk < count) {
       end = static_cast<std::uint64_t>(static_cast<long double>(extent) * chunk / count);
     }
