@@ -155,14 +155,39 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
 // when nothing else is bound, and no more than it has iterations there.
 double CostModel::touched(std::size_t statement, IndexSet bound, IndexSet more) const {
   double count = combinations(more);
-  double below = combinations(statements_[statement].indices & ~bound);
   for (const auto& factor : statements_[statement].factors) {
     if (!factor->sparse()) continue;
     const double before = factor->density(factor->bound(bound));
     count *= before > 0 ? factor->density(factor->bound(bound | more)) / before : 0;
-    below *= before > 0 ? factor->density(factor->bound(statements_[statement].indices)) / before : 0;
   }
-  return std::min(count, below);
+  return std::min(count, iterations_below(statement, bound));
+}
+
+// Iterations of the innermost loop of one statement for one iteration of the loops of `bound`.
+double CostModel::iterations_below(std::size_t statement, IndexSet bound) const {
+  double count = combinations(statements_[statement].indices & ~bound);
+  for (const auto& factor : statements_[statement].factors) {
+    if (!factor->sparse()) continue;
+    const double before = factor->density(factor->bound(bound));
+    count *= before > 0 ? factor->density(factor->bound(statements_[statement].indices)) / before : 0;
+  }
+  return count;
+}
+
+// loop() takes a single vector of an intermediate to live in registers. It does not where the loop around that vector
+// runs over another stored mode: then every accumulation reads and writes the cache.
+double CostModel::spilled_ns(const Intermediate& intermediate, IndexSet shared) const {
+  const IndexSet stored = intermediate.modes & ~shared;
+  if ((stored & (stored - 1)) == 0) return 0;
+  IndexSet deepest = 0;
+  for (const auto& factor : statements_[intermediate.writer].factors) deepest |= factor->deepest();
+  if ((deepest & stored) == 0) return 0;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const IndexId index : members(stored)) shortest = std::min(shortest, extent(index));
+  if (shortest * intermediate.scalar_bytes > machine.register_bytes) return 0;
+  const double bytes = combinations(stored) * intermediate.scalar_bytes;
+  return iterations_below(intermediate.writer, shared) * 2 * intermediate.scalar_bytes /
+         machine.stream[cache_level(bytes)];
 }
 
 // A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
@@ -268,11 +293,18 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
   }
   estimate.iterations = met * late_density;
 
-  double ns = machine.loop_entry;
+  // A short vector loop is unrolled: there is no loop to enter.
+  const bool unrolled = estimate.decision.vector && extent(index) * sizeof(double) <= machine.register_bytes;
+  double ns = unrolled ? 0 : machine.loop_entry;
   if (candidates.empty()) {
     estimate.steps = extent(index);
     if (!estimate.decision.vector) ns += extent(index) * machine.range_step;
   } else {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const Meeter& candidate : candidates) shortest = std::min(shortest, candidate.length);
+    // Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong
+    // as often as the rarer case comes (Poisson lengths).
+    if (shortest < 1) ns += machine.branch_miss * std::min(std::exp(-shortest), 1 - std::exp(-shortest));
     Meeting meeting = given != nullptr ? given_meeting(std::move(candidates), given->parts)
                                        : cheapest_meeting(std::move(candidates));
     estimate.steps = meeting.steps;
@@ -303,7 +335,7 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
     if (stored && !(in_registers && estimate.decision.vector)) {
       const Movement written = move_dense(number, *statement.target, bound, index);
       moved.bytes += 2 * written.bytes;  // read, added to, written back
-      moved.ns += 2 * written.ns;
+      moved.ns += 3 * written.ns;        // and the line that it replaces is written to the cache behind
     }
     estimate.bytes += moved.bytes * estimate.iterations;
     body += moved.ns;
@@ -321,32 +353,6 @@ double CostModel::scalar_body(std::size_t statement) const {
   return machine.scalar_body + machine.scalar_factor * static_cast<double>(statements_[statement].factors.size());
 }
 
-// The same rule as check_presence(), for every order of the loops that are still to come: loops over unshared modes
-// are not filtered, and one factor at most, below a stored position, drives the loops that sum.
-bool CostModel::provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
-  const IndexSet inner = statements_[intermediate.writer].indices & ~shared;
-  const AccessModel* driver = nullptr;
-  for (std::size_t number = writers.first; number <= writers.last; ++number) {
-    for (const auto& factor : statements_[number].factors) {
-      if (!factor->sparse() || (factor->indices() & inner) == 0) continue;
-      if (driver != nullptr) return false;
-      driver = factor.get();
-    }
-  }
-  for (const IndexId index : members(inner)) {
-    if (extent(index) == 0) return false;
-  }
-  for (const Intermediate& other : intermediates_) {
-    if (other.reader == intermediate.writer) return false;
-  }
-  if (driver == nullptr) return true;
-  if ((driver->indices() & inner & intermediate.modes) != 0) return false;
-  const BoundState state = driver->bound(shared);
-  const IndexSet remaining = driver->indices() & inner;
-  return state != 0 && driver->is_sparse_at(state) && (remaining & (remaining - 1)) == 0 &&
-         driver->steps(state, driver->bound(shared | remaining)).size() == 1;
-}
-
 double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
   double ns = 0;
   for (const Intermediate& intermediate : intermediates_) {
@@ -358,38 +364,13 @@ double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t 
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
     const double copies = shared == 0 ? 1 : machine.threads;
     if (bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
-    ns += machine.reset_entry + bytes / machine.stream[cache_level(bytes)];
+    // One vector starts as zeros in registers; anything else is cleared in memory.
+    const IndexSet stored = intermediate.modes & ~shared;
+    const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= machine.register_bytes;
+    if (!in_registers) ns += machine.reset_entry + bytes / machine.stream[cache_level(bytes)];
+    ns += spilled_ns(intermediate, shared);
   }
   return ns;
-}
-
-bool CostModel::may_share_nest(StatementRange range) const {
-  std::size_t leaving = 0;
-  IndexSet filtered = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Statement& statement = statements_[number];
-    if (statement.reader == statements_.size() || statement.reader > range.last) ++leaving;
-    filtered |= statement.filtered;
-  }
-  return leaving <= 1 || filtered == 0;
-}
-
-bool CostModel::may_own(IndexId index, StatementRange range) const {
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Statement& statement = statements_[number];
-    const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
-    if (leaves && statement.sums(index)) return false;
-  }
-  return true;
-}
-
-double CostModel::leaving_bytes(StatementRange range) const {
-  double bytes = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Statement& statement = statements_[number];
-    if (statement.reader == statements_.size() || statement.reader > range.last) bytes += statement.target->bytes();
-  }
-  return bytes;
 }
 
 RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,

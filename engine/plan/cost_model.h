@@ -114,6 +114,8 @@ class CostModel {
   double extent(IndexId index) const { return extents_[index]; }
   double combinations(IndexSet indices) const;
   double touched(std::size_t statement, IndexSet bound, IndexSet more) const;
+  double iterations_below(std::size_t statement, IndexSet bound) const;
+  double spilled_ns(const Intermediate& intermediate, IndexSet shared) const;
   Movement move_dense(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;

@@ -24,6 +24,7 @@ struct Machine {
   double gallop_doubling = 1.8;
   double table_lookup = 0.7;     // a dense level of a sparse tensor
   double loop_entry = 1.2;       // setting up an inner loop
+  double branch_miss = 5.0;      // a branch guessed wrong
   double scalar_body = 0.8;      // one scalar accumulation, and per factor
   double scalar_factor = 0.4;
   double vector_flop = 0.03;     // per element

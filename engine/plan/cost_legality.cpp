@@ -1,0 +1,61 @@
+// What the cost model may not price because meaning or threads forbid it.
+#include "engine/plan/cost_model.h"
+
+namespace weft {
+
+// The same rule as check_presence(), for every order of the loops that are still to come: loops over unshared modes
+// are not filtered, and one factor at most, below a stored position, drives the loops that sum.
+bool CostModel::provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
+  const IndexSet inner = statements_[intermediate.writer].indices & ~shared;
+  const AccessModel* driver = nullptr;
+  for (std::size_t number = writers.first; number <= writers.last; ++number) {
+    for (const auto& factor : statements_[number].factors) {
+      if (!factor->sparse() || (factor->indices() & inner) == 0) continue;
+      if (driver != nullptr) return false;
+      driver = factor.get();
+    }
+  }
+  for (const IndexId index : members(inner)) {
+    if (extent(index) == 0) return false;
+  }
+  for (const Intermediate& other : intermediates_) {
+    if (other.reader == intermediate.writer) return false;
+  }
+  if (driver == nullptr) return true;
+  if ((driver->indices() & inner & intermediate.modes) != 0) return false;
+  const BoundState state = driver->bound(shared);
+  const IndexSet remaining = driver->indices() & inner;
+  return state != 0 && driver->is_sparse_at(state) && (remaining & (remaining - 1)) == 0 &&
+         driver->steps(state, driver->bound(shared | remaining)).size() == 1;
+}
+
+bool CostModel::may_share_nest(StatementRange range) const {
+  std::size_t leaving = 0;
+  IndexSet filtered = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    if (statement.reader == statements_.size() || statement.reader > range.last) ++leaving;
+    filtered |= statement.filtered;
+  }
+  return leaving <= 1 || filtered == 0;
+}
+
+bool CostModel::may_own(IndexId index, StatementRange range) const {
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
+    if (leaves && statement.sums(index)) return false;
+  }
+  return true;
+}
+
+double CostModel::leaving_bytes(StatementRange range) const {
+  double bytes = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    if (statement.reader == statements_.size() || statement.reader > range.last) bytes += statement.target->bytes();
+  }
+  return bytes;
+}
+
+}  // namespace weft
