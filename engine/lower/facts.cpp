@@ -11,32 +11,36 @@ constexpr std::uint64_t longest_fixed_loop = 256;
 
 class FixedIndices {
  public:
-  FixedIndices(const LoweredNest& nest, const Network& network) : nest_(nest), network_(network) {
-    visit(nest.program.body, 0);
+  FixedIndices(const LoweredNest& nest, const Network& network, bool all_finite)
+      : nest_(nest), network_(network), all_finite_(all_finite) {
+    visit(nest.program.body, 0, false);
   }
   const std::set<loop::IndexId>& indices() const { return indices_; }
 
  private:
-  void visit(const loop::Block& block, std::size_t depth) {
+  void visit(const loop::Block& block, std::size_t depth, bool in_with) {
     for (const loop::Statement& statement : block) {
       if (const auto* loop = std::get_if<loop::For>(&statement.node)) {
-        if (is_fixed(*loop, depth)) indices_.insert(loop->index);
-        visit(loop->body, depth + 1);
+        if (is_fixed(*loop, depth, in_with)) indices_.insert(loop->index);
+        visit(loop->body, depth + 1, in_with);
       } else if (const auto* with = std::get_if<loop::With>(&statement.node)) {
-        visit(with->body, depth);
+        visit(with->body, depth, true);
       }
     }
   }
 
-  bool is_fixed(const loop::For& loop, std::size_t depth) const {
+  bool is_fixed(const loop::For& loop, std::size_t depth, bool in_with) const {
     if (loop.marks.vector) return true;
     const bool is_driven =
         std::ranges::any_of(loop.steps, [](const loop::Step& step) { return step.use == loop::Use::drive; });
+    // Beside NaN, that a workspace is accumulated at all must be proven, and a loop of unknown extent may not run.
+    if (in_with && !is_driven && !all_finite_) return true;
     return depth > 0 && !is_driven && network_.indices[nest_.indices[loop.index]].extent <= longest_fixed_loop;
   }
 
   const LoweredNest& nest_;
   const Network& network_;
+  bool all_finite_;
   std::set<loop::IndexId> indices_;
 };
 
@@ -44,7 +48,13 @@ class FixedIndices {
 
 std::vector<loop::Fact> facts(const LoweredNest& nest, const Network& network, const std::vector<bool>& finite) {
   std::vector<loop::Fact> result;
-  const FixedIndices fixed(nest, network);
+  bool all_finite = true;
+  for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
+    const std::uint32_t tensor = nest.tensors[storage];
+    const bool input = nest.program.storages[storage].role == loop::Role::input;
+    all_finite = all_finite && (!input || (tensor < finite.size() && finite[tensor]));
+  }
+  const FixedIndices fixed(nest, network, all_finite);
   for (const loop::IndexId index : fixed.indices()) {
     result.push_back(loop::ExtentFact{index, network.indices[nest.indices[index]].extent});
   }

@@ -68,6 +68,14 @@ def case_nan_in_a_workspace_summed_later(weft):
         require_result(result_of(weft, text, *operands), evaluate("ik,kr,i->r", s, c, d))
 
 
+def case_nan_beside_a_workspace_that_a_long_dense_loop_fills(weft):
+    m = dense((2, 300), range(600))
+    b = dense((300, 2), [1.0] * 600)
+    e = dense((2,), [1.0, NAN])
+    operands = [dense_operand(weft, "M", m), dense_operand(weft, "B", b), dense_operand(weft, "E", e)]
+    require_result(result_of(weft, "A(i,r) = (M(i,k) * B(k,r)) * E(i)", *operands), evaluate("ik,kr,i->ir", m, b, e))
+
+
 def case_duplicates_are_summed(weft):
     weft.write("x.tns", "2 1 1.0\n1 1 2.0\n2 1 3.0\n1 1 0.5\n2 2 1\n2 1 -4\n")
     run = weft("run", "A(i,j) = X(i,j)", "X=x.tns", "--json", "--out", "A=A.tns")

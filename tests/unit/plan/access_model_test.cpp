@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "unit/plan/networks.h"
 
 using namespace weft;
@@ -24,6 +26,8 @@ Made one(const std::string& kinds) {
   return made;
 }
 
+/// The model points into what it was made from.
+AccessModel model(Made&& made, bool free) = delete;
 AccessModel model(const Made& made, bool free) {
   return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0], free, 4, made.problem.network,
                      made.problem.operands);
@@ -50,7 +54,8 @@ TEST_CASE("a given layout binds prefixes of its levels") {
 }
 
 TEST_CASE("a dense level has every coordinate and filters nothing") {
-  const AccessModel access = model(one("dss"), false);
+  const Made made = one("dss");
+  const AccessModel access = model(made, false);
   CHECK(access.positions(1) == 10);
   CHECK(access.density(1) == 1);
   CHECK(access.positions(2) == 150);
@@ -59,7 +64,8 @@ TEST_CASE("a dense level has every coordinate and filters nothing") {
 }
 
 TEST_CASE("a free layout binds any set, dense where there is room for it") {
-  const AccessModel access = model(one("sss"), true);
+  const Made made = one("sss");
+  const AccessModel access = model(made, true);
   const BoundState ki = access.bound(index_set({0, 2}));
   CHECK(ki == 5);
   CHECK(access.positions(ki) == 500);  // 10 * 50 is at most 4 * 400: a dense level
@@ -68,12 +74,10 @@ TEST_CASE("a free layout binds any set, dense where there is room for it") {
   CHECK(access.positions(jk) == 1000);
   CHECK(access.density(access.bound(index_set({0, 1, 2}))) == doctest::Approx(0.1));
   CHECK(access.realized({2, 0, 1}).text() == "dds:2,0,1");
-  const AccessModel thin = model([] {
-    Made made = one("sss");
-    made.problem.operands[0].statistics =
-        Statistics({10, 20, 50}, *parse_format("sss"), 10, {{1, 2}, {2, 2}, {4, 2}, {3, 4}, {5, 4}, {6, 4}, {7, 10}});
-    return made;
-  }(), true);
+  Made few = one("sss");
+  few.problem.operands[0].statistics =
+      Statistics({10, 20, 50}, *parse_format("sss"), 10, {{1, 2}, {2, 2}, {4, 2}, {3, 4}, {5, 4}, {6, 4}, {7, 10}});
+  const AccessModel thin = model(std::as_const(few), true);
   CHECK(thin.positions(1) == 2);  // 10 > 4 * 2
 }
 
