@@ -16,6 +16,7 @@ install_missing $build_packages $test_packages || stopped
 
 # A test that hangs is killed and fails. The sanitizers slow some tests down tenfold.
 seconds_per_test=300
+export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 results=()
 
 # run_tests DIRECTORY: a failing test does not stop the script; summary.py counts.
