@@ -15,7 +15,7 @@ install_missing $build_packages $test_packages || stopped
 [ -n "${WEFT_DATA:-}" ] || step "WEFT_DATA is not set: tests on downloaded tensors are skipped"
 
 # A test that hangs is killed and fails. The sanitizers slow some tests down tenfold.
-seconds_per_test=300
+seconds_per_test=600
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 results=()
 
