@@ -12,17 +12,18 @@ namespace {
 
 constexpr std::uint64_t block_bytes = 256 * 1024;
 
+// One piece for each thread: memset passes by the caches only when it sees that the piece is larger than they are
+// (64 MB on one thread: 0.72 ms at once, 1.0 ms in blocks of 256 KiB).
 void zero(const Threads& threads, std::span<std::byte> bytes) {
-  const std::size_t blocks = (bytes.size() + block_bytes - 1) / block_bytes;
-  const auto clear_block = [&](std::size_t block) {
-    const std::size_t begin = block * block_bytes;
-    std::memset(bytes.data() + begin, 0, std::min<std::size_t>(block_bytes, bytes.size() - begin));
-  };
-  if (blocks <= 4) {
-    for (std::size_t block = 0; block < blocks; ++block) clear_block(block);
-  } else {
-    threads.for_each(blocks, [&](std::size_t block, unsigned) { clear_block(block); });
+  if (bytes.size() <= 4 * block_bytes || threads.count() == 1) {
+    if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
+    return;
   }
+  const std::size_t piece = (bytes.size() / threads.count() + block_bytes) & ~std::size_t{block_bytes - 1};
+  threads.for_each((bytes.size() + piece - 1) / piece, [&](std::size_t number, unsigned) {
+    const std::size_t begin = number * piece;
+    std::memset(bytes.data() + begin, 0, std::min(piece, bytes.size() - begin));
+  });
 }
 
 template <class Element>

@@ -15,8 +15,10 @@
 namespace weft {
 
 /// A dense level costs room for every combination of coordinates, and visits the empty ones where it drives; it turns
-/// every search into a lookup. Both choices are priced: dense where it is nearly free, and dense where it is affordable.
-inline constexpr double dense_rooms[] = {4, 16};
+/// every search into a lookup. Dense where it is cheap, where it is nearly free and where it is affordable are priced,
+/// the first of them always: MTTKRP of 2000^3 with 2e6 entries takes 18.9 ms with compressed levels, 28.9 ms with a
+/// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
+inline constexpr double dense_rooms[] = {4, 1.5, 16};
 
 /// Statements `first` to `last` (both included) share a loop.
 struct StatementRange {

@@ -83,8 +83,8 @@ class Search {
     };
     if (sets <= most_free_sets) {
       for (std::uint64_t free = 1; free < sets; ++free) {
-        for (const double room : dense_rooms) {
-          if (room == dense_rooms[0] || sets <= most_room_sets) attempt(free, room);
+        for (std::size_t room = 0; room < std::size(dense_rooms); ++room) {
+          if (room == 0 || (sets <= most_room_sets && differs(free, room))) attempt(free, dense_rooms[room]);
         }
       }
     } else {
@@ -98,8 +98,30 @@ class Search {
     }
     if (sets <= most_room_sets) return;
     result_.all_layouts = false;
-    attempt(best_free, dense_rooms[1]);
-    attempt(sets - 1, dense_rooms[1]);
+    for (std::size_t room = 1; room < std::size(dense_rooms); ++room) {
+      if (differs(best_free, room)) attempt(best_free, dense_rooms[room]);
+      if (differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
+    }
+  }
+
+  // Whether a free layout may have other dense levels with this room than with the first.
+  bool differs(std::uint64_t free, std::size_t room) const {
+    const auto [low, high] = std::minmax(dense_rooms[0], dense_rooms[room]);
+    for (std::size_t number = 0; number < convertible_.size(); ++number) {
+      if ((free >> number & 1) == 0) continue;
+      const TensorAccess& access = network_.assignments[0].terms[0].factors[convertible_[number]];
+      const Statistics& statistics = facts_of(operands_, access.tensor).statistics;
+      const ModeSet all = (ModeSet{1} << access.indices.size()) - 1;
+      for (ModeSet modes = 1; modes < all; ++modes) {
+        double combinations = 1;
+        for (const IndexId mode : members(modes)) {
+          combinations *= static_cast<double>(network_.indices[access.indices[mode]].extent);
+        }
+        const double distinct = statistics.distinct(modes);
+        if (combinations > low * distinct && combinations <= high * distinct) return true;
+      }
+    }
+    return false;
   }
 
   // No schedule of the tree takes less: every statement runs once per combination of its indices that all sparse
