@@ -7,7 +7,7 @@ import pty
 import select
 import subprocess
 
-from harness import require, require_equal, require_in
+from harness import Skip, require, require_equal, require_in
 from tensors import evaluate, npy, sparse, uniform
 
 EXPRESSION = "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)"
@@ -178,7 +178,10 @@ def case_verbose(weft):
 
 
 def case_progress_only_on_a_terminal_and_only_when_it_lasts(weft):
-    ours, theirs = pty.openpty()
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as error:
+        raise Skip(f"no pseudo-terminal: {error}") from error
     environment, _ = weft.environment(None)
     for arguments, silent in ((["run", EXPRESSION, *OPERANDS], False), (["run", EXPRESSION, *OPERANDS, "--quiet"], True)):
         done = subprocess.run([weft.command, *arguments], cwd=weft.directory, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False)

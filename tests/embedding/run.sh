@@ -17,7 +17,7 @@ expect_silence() {
   [ ! -s "$place/out" ] || { cat "$place/out" >&2; fail "$* printed"; }
 }
 
-cmake -S "$here" -B "$place/cmake" -DCMAKE_PREFIX_PATH="$place/weft" -DCMAKE_CXX_COMPILER="$compiler" >"$place/cmake.log" 2>&1 ||
+cmake -G Ninja -S "$here" -B "$place/cmake" -DCMAKE_PREFIX_PATH="$place/weft" -DCMAKE_CXX_COMPILER="$compiler" >"$place/cmake.log" 2>&1 ||
   { cat "$place/cmake.log" >&2; fail "find_package(weft)"; }
 cmake --build "$place/cmake" >"$place/cmake.log" 2>&1 || { cat "$place/cmake.log" >&2; fail "building with CMake"; }
 expect_silence "$place/cmake/host"
