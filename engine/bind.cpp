@@ -14,7 +14,10 @@ namespace {
 constexpr std::uint64_t scratch_alignment = 64;
 // Enough chunks that a worker which starts late still finds work, few enough that starting them costs nothing.
 constexpr std::size_t chunks_per_thread = 32;
-constexpr unsigned deterministic_slots = 8;
+// The number of private copies that a plan counts memory for; that of a deterministic run, and of one whose copies are
+// small against the operand it walks: then a thread that is ahead takes another slot instead of waiting.
+constexpr std::uint64_t usual_slots = 8;
+constexpr std::uint64_t small_copies = 16;
 // Below this a second thread cannot pay for being woken.
 constexpr double serial_nanoseconds = 30'000;
 
@@ -43,6 +46,13 @@ Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network,
 bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor) {
   return std::ranges::any_of(
       nests, [&](const CompiledNest& nest) { return std::ranges::find(nest.nest.tensors, tensor) != nest.nest.tensors.end(); });
+}
+
+std::uint64_t private_slots(std::uint64_t copy_bytes, const Tensor* walked, unsigned threads, bool deterministic) {
+  if (deterministic) return usual_slots;
+  if (threads == 1 || walked == nullptr) return threads;
+  const bool small = copy_bytes * usual_slots <= walked->bytes() / small_copies;
+  return small ? std::max<std::uint64_t>(threads, usual_slots) : threads;
 }
 
 /// Facts shape code, so they are checked against the tensors actually bound.
@@ -169,7 +179,12 @@ Expected<BoundNest> bind_nest(const CompiledNest& nest, const Network& network, 
     if (root->marks.parallel.empty()) {
       bound.chunks = cut_root(extent, 1, nullptr);
     } else if (bound.private_copies) {
-      const unsigned slots = deterministic ? deterministic_slots : threads;
+      std::uint64_t copy_bytes = 0;
+      for (const loop::ParallelTarget& target : root->marks.parallel) {
+        if (target.reduction != loop::Reduction::private_copies) continue;
+        copy_bytes += tensors[nest.nest.tensors[target.storage]].values.size_bytes();
+      }
+      const std::uint64_t slots = private_slots(copy_bytes, walked, threads, deterministic);
       bound.chunks = cut_root(extent, worthwhile ? slots : 1, walked);
     } else {
       bound.chunks = cut_root(extent, threads > 1 && worthwhile ? threads * chunks_per_thread : 1, walked);

@@ -38,6 +38,7 @@ struct Engine::State {
   EngineOptions options;
   Target target;
   Jit jit;
+  TargetMachines machines;
   std::optional<DiskCache> disk;
   MemoryCache<CachedCode> memory;
   std::atomic<std::uint64_t> memory_hits{0};
@@ -69,7 +70,7 @@ struct Engine::State {
       }
     }
     CompileTimes times;
-    auto object = weft::compile(program, target, code_options(), &times);
+    auto object = weft::compile(program, target, code_options(), &times, &machines);
     if (!object) return std::unexpected(object.error());
     phases.generate += times.generate;
     phases.emit += times.emit;

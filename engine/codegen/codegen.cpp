@@ -36,7 +36,7 @@ Expected<std::unique_ptr<llvm::Module>> generate_verified(const loop::Program& p
 }
 
 Expected<std::string> machine_code(const loop::Program& program, const Target& target, const CodeOptions& options,
-                                   EmittedForm form, CompileTimes* times) {
+                                   EmittedForm form, CompileTimes* times, const TargetMachines* machines) {
   using Clock = std::chrono::steady_clock;
   const auto milliseconds = [](Clock::duration time) {
     return std::chrono::duration<double, std::milli>(time).count();
@@ -46,7 +46,7 @@ Expected<std::string> machine_code(const loop::Program& program, const Target& t
   Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);
   if (!module) return std::unexpected(module.error());
   const Clock::time_point generated = Clock::now();
-  Expected<std::string> code = emit_machine_code(**module, target, form);
+  Expected<std::string> code = emit_machine_code(**module, target, form, machines);
   if (times) *times = {milliseconds(generated - start), milliseconds(Clock::now() - generated)};
   return code;
 }
@@ -54,8 +54,8 @@ Expected<std::string> machine_code(const loop::Program& program, const Target& t
 }  // namespace
 
 Expected<ObjectCode> compile(const loop::Program& program, const Target& target, const CodeOptions& options,
-                             CompileTimes* times) {
-  Expected<std::string> bytes = machine_code(program, target, options, EmittedForm::object, times);
+                             CompileTimes* times, const TargetMachines* machines) {
+  Expected<std::string> bytes = machine_code(program, target, options, EmittedForm::object, times, machines);
   if (!bytes) return std::unexpected(bytes.error());
   return ObjectCode{std::move(*bytes)};
 }
@@ -68,7 +68,7 @@ Expected<std::string> llvm_text(const loop::Program& program, const Target& targ
 }
 
 Expected<std::string> assembly_text(const loop::Program& program, const Target& target, const CodeOptions& options) {
-  return machine_code(program, target, options, EmittedForm::assembly, nullptr);
+  return machine_code(program, target, options, EmittedForm::assembly, nullptr, nullptr);
 }
 
 }  // namespace weft

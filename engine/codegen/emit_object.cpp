@@ -4,26 +4,13 @@
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Target/TargetMachine.h>
-#include <llvm/Target/TargetOptions.h>
 
-#include "engine/codegen/target.h"
+#include "engine/codegen/target_machines.h"
 
 namespace weft {
 
 namespace {
-
-/// For a target that has vector_bits.
-Expected<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
-  const llvm::Target* found = find_target(target.triple);
-  std::unique_ptr<llvm::TargetMachine> machine(
-      found->createTargetMachine(target.triple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-                                 std::nullopt, llvm::CodeGenOptLevel::Less, true));
-  if (!machine) return internal_error("LLVM makes no code generator for " + target.text());
-  return machine;
-}
 
 /// Hands the target's passes on, but leaves out three that cost a quarter of the compile time and gain nothing on code
 /// whose addresses and loops the generator has already written as they should be (the second prepares the first).
@@ -46,8 +33,9 @@ class SelectedPasses final : public llvm::legacy::PassManagerBase {
 
 }  // namespace
 
-Expected<std::string> emit_machine_code(llvm::Module& module, const Target& target, EmittedForm form) {
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = machine_for(target);
+Expected<std::string> emit_machine_code(llvm::Module& module, const Target& target, EmittedForm form,
+                                        const TargetMachines* machines) {
+  Expected<LentMachine> machine = LentMachine::take(target, machines);
   if (!machine) return std::unexpected(machine.error());
   module.setDataLayout((*machine)->createDataLayout());
   llvm::SmallVector<char, 0> bytes;

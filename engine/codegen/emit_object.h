@@ -12,6 +12,7 @@ namespace weft {
 enum class EmittedForm { object, assembly };
 
 /// LLVM's code generation rewrites the module: it is not to be used afterwards.
-Expected<std::string> emit_machine_code(llvm::Module& module, const Target& target, EmittedForm form);
+Expected<std::string> emit_machine_code(llvm::Module& module, const Target& target, EmittedForm form,
+                                        const TargetMachines* machines);
 
 }  // namespace weft

@@ -50,9 +50,6 @@ class AccessModel {
   /// The index whose neighbours are adjacent in memory. The layout of an intermediate follows its loops, so that any of
   /// its indices will do.
   IndexSet contiguous() const { return contiguous_; }
-  /// The index of the deepest sparse level, which no loop over another of its indices can be inside of; none where the
-  /// layout is free or dense.
-  IndexSet deepest() const { return sparse_ && !free_ ? IndexSet{1} << level_index_.back() : 0; }
   double extent(IndexId index) const { return extent_of_index_[index]; }
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;

@@ -174,22 +174,6 @@ double CostModel::iterations_below(std::size_t statement, IndexSet bound) const 
   return count;
 }
 
-// loop() takes a single vector of an intermediate to live in registers. It does not where the loop around that vector
-// runs over another stored mode: then every accumulation reads and writes the cache.
-double CostModel::spilled_ns(const Intermediate& intermediate, IndexSet shared) const {
-  const IndexSet stored = intermediate.modes & ~shared;
-  if ((stored & (stored - 1)) == 0) return 0;
-  IndexSet deepest = 0;
-  for (const auto& factor : statements_[intermediate.writer].factors) deepest |= factor->deepest();
-  if ((deepest & stored) == 0) return 0;
-  double shortest = std::numeric_limits<double>::infinity();
-  for (const IndexId index : members(stored)) shortest = std::min(shortest, extent(index));
-  if (shortest * intermediate.scalar_bytes > machine.register_bytes) return 0;
-  const double bytes = combinations(stored) * intermediate.scalar_bytes;
-  return iterations_below(intermediate.writer, shared) * 2 * intermediate.scalar_bytes /
-         machine.stream[cache_level(bytes)];
-}
-
 // A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
 // outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
 // is read in the last loop.
@@ -215,6 +199,21 @@ CostModel::Movement CostModel::move_dense(std::size_t statement, const AccessMod
     if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
   }
   if (cache_level(bytes) >= from) return {};
+  return {bytes, bytes / machine.stream[from]};
+}
+
+// A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
+// written back where the last of its other modes is bound.
+CostModel::Movement CostModel::write_dense(std::size_t statement, IndexSet bound, IndexId index, bool vector) const {
+  const AccessModel& target = *statements_[statement].target;
+  const IndexSet inner = target.indices() & ~bound;
+  const IndexSet rest = inner & ~one_index(index);
+  const auto fits_registers = [&](IndexSet row) { return combinations(row) * target.scalar_bytes() <= machine.register_bytes; };
+  if (rest == 0 && vector && fits_registers(inner)) return {};
+  const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(rest);
+  if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index);
+  const double bytes = combinations(rest) * target.scalar_bytes();
+  const std::size_t from = cache_level(std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
   return {bytes, bytes / machine.stream[from]};
 }
 
@@ -327,13 +326,8 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
       moved.bytes += one.bytes;
       moved.ns += one.ns;
     }
-    // Nor does it move where a single vector of it is live: that one stays in registers.
-    const bool in_registers = statement.reader < statements_.size() &&
-                              (statement.target->indices() & ~bound) == one_index(index) &&
-                              extent(index) * statement.target->scalar_bytes() <= machine.register_bytes;
-    const bool stored = statement.reader == statements_.size() || statement.reader > range.last;
-    if (stored && !(in_registers && estimate.decision.vector)) {
-      const Movement written = move_dense(number, *statement.target, bound, index);
+    if (statement.reader == statements_.size() || statement.reader > range.last) {
+      const Movement written = write_dense(number, bound, index, estimate.decision.vector);
       moved.bytes += 2 * written.bytes;  // read, added to, written back
       moved.ns += 3 * written.ns;        // and the line that it replaces is written to the cache behind
     }
@@ -368,7 +362,6 @@ double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t 
     const IndexSet stored = intermediate.modes & ~shared;
     const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= machine.register_bytes;
     if (!in_registers) ns += machine.reset_entry + bytes / machine.stream[cache_level(bytes)];
-    ns += spilled_ns(intermediate, shared);
   }
   return ns;
 }

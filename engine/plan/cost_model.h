@@ -117,8 +117,8 @@ class CostModel {
   double combinations(IndexSet indices) const;
   double touched(std::size_t statement, IndexSet bound, IndexSet more) const;
   double iterations_below(std::size_t statement, IndexSet bound) const;
-  double spilled_ns(const Intermediate& intermediate, IndexSet shared) const;
   Movement move_dense(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
+  Movement write_dense(std::size_t statement, IndexSet bound, IndexId index, bool vector) const;
   Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
   bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
