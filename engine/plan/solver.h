@@ -1,0 +1,85 @@
+// Solver: clauses, sums and bounds over booleans and small integers, in the terms of planning; Z3 behind it.
+//
+// libz3 is looked for when the first solver is created, so that plans which need none neither load nor require it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/error.h"
+
+namespace weft {
+
+/// A boolean or its negation; of the solver that made it.
+struct Literal {
+  std::int32_t code = 0;  ///< variable v is 2 v, its negation 2 v + 1
+  Literal operator!() const { return {code ^ 1}; }
+  bool operator==(const Literal&) const = default;
+};
+
+/// An integer between the bounds it was made with; of the solver that made it.
+struct Integer {
+  std::int32_t number = 0;
+  bool operator==(const Integer&) const = default;
+};
+
+struct Weighted {
+  Literal literal;
+  std::int64_t weight = 0;  ///< not negative
+};
+struct Scaled {
+  Integer integer;
+  std::int64_t factor = 0;
+};
+
+/// Constraints of one family are tracked together: an unsatisfiable core names families.
+struct Family {
+  std::int32_t number = 0;
+  bool operator==(const Family&) const = default;
+};
+
+enum class Satisfiable : std::uint8_t { yes, no, unknown };
+
+/// A problem of its own, with a Z3 context of its own: what one solver answers depends on its constraints and on the
+/// order they were added in alone, never on other solvers, threads or time. Not for several threads at once.
+class Solver {
+ public:
+  /// Unsupported error where libz3 cannot be loaded.
+  static Expected<Solver> create();
+  Solver(Solver&&) noexcept;
+  Solver& operator=(Solver&&) noexcept;
+  ~Solver();
+
+  Family family(std::string_view name);
+  Literal boolean();
+  Integer integer(std::int64_t least, std::int64_t greatest);
+
+  /// At least one of the literals.
+  void clause(std::span<const Literal> literals, Family family);
+  void at_most_one(std::span<const Literal> literals, Family family);
+  /// Sum of the weights of the true literals <= bound. Weights are scaled down together, rounding up, where they do
+  /// not fit what Z3 takes (int).
+  void at_most(std::span<const Weighted> sum, std::int64_t bound, Family family);
+  /// If every literal of `when` is true: sum of factor * integer <= bound.
+  void linear(std::span<const Scaled> sum, std::int64_t bound, std::span<const Literal> when, Family family);
+
+  /// `effort` in Z3's resource units (thousands per millisecond), the same on every machine; what is left unanswered
+  /// then is unknown. Later constraints may be added and the check repeated.
+  Satisfiable check(std::uint64_t effort);
+  std::uint64_t effort_spent() const;  ///< of all checks
+
+  bool value(Literal literal) const;            ///< after yes
+  std::int64_t value(Integer integer) const;    ///< after yes
+  std::vector<std::string> core() const;        ///< after no: names of families that contradict each other
+
+ private:
+  struct State;
+  explicit Solver(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft
