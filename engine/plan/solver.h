@@ -21,7 +21,8 @@ struct Literal {
   bool operator==(const Literal&) const = default;
 };
 
-/// An integer between the bounds it was made with; of the solver that made it.
+/// An integer between the bounds it was made with; of the solver that made it. One boolean per value above the least
+/// (x >= v), which suits positions and depths, not large ranges.
 struct Integer {
   std::int32_t number = 0;
   bool operator==(const Integer&) const = default;
@@ -44,12 +45,15 @@ struct Family {
 
 enum class Satisfiable : std::uint8_t { yes, no, unknown };
 
+/// Without tracking a check is faster and its core empty.
+enum class Tracking : std::uint8_t { families, none };
+
 /// A problem of its own, with a Z3 context of its own: what one solver answers depends on its constraints and on the
 /// order they were added in alone, never on other solvers, threads or time. Not for several threads at once.
 class Solver {
  public:
   /// Unsupported error where libz3 cannot be loaded.
-  static Expected<Solver> create();
+  static Expected<Solver> create(Tracking tracking = Tracking::families);
   Solver(Solver&&) noexcept;
   Solver& operator=(Solver&&) noexcept;
   ~Solver();
@@ -64,13 +68,15 @@ class Solver {
   /// Sum of the weights of the true literals <= bound. Weights are scaled down together, rounding up, where they do
   /// not fit what Z3 takes (int).
   void at_most(std::span<const Weighted> sum, std::int64_t bound, Family family);
-  /// If every literal of `when` is true: sum of factor * integer <= bound.
+  /// If every literal of `when` is true: sum of factor * integer <= bound. Clauses where at most two integers take part.
   void linear(std::span<const Scaled> sum, std::int64_t bound, std::span<const Literal> when, Family family);
 
   /// `effort` in Z3's resource units (thousands per millisecond), the same on every machine; what is left unanswered
   /// then is unknown. Later constraints may be added and the check repeated.
   Satisfiable check(std::uint64_t effort);
   std::uint64_t effort_spent() const;  ///< of all checks
+  /// Why the last check was unknown: effort spent, or what went wrong in Z3.
+  std::string why_unknown() const;
 
   bool value(Literal literal) const;            ///< after yes
   std::int64_t value(Integer integer) const;    ///< after yes
