@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "engine/cache/disk_cache.h"
+#include "frontend/calibration.h"
 #include "frontend/command.h"
 #include "frontend/interrupt.h"
 #include "frontend/operand.h"
@@ -200,7 +201,12 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
 
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
-  auto session = Session::create(session_options(options, *resources));
+  SessionOptions chosen = session_options(options, *resources);
+  auto calibration = calibration_text();
+  if (!calibration) return std::unexpected(calibration.error());
+  chosen.calibration = std::move(calibration->text);
+  chosen.calibration_name = std::move(calibration->name);
+  auto session = Session::create(std::move(chosen));
   if (!session) return std::unexpected(session.error());
   std::map<std::string, double> read_ms;
   for (std::size_t operand = 0; operand < operands.size(); ++operand) {

@@ -78,10 +78,14 @@ std::string kernel_origin(const Kernel& kernel) {
 
 struct Session::State {
   Engine engine;
+  Machine machine;  // what the planner takes the machine for
   std::map<std::string, Tensor> tensors;
 };
 
 Expected<Session> Session::create(SessionOptions options) {
+  Expected<Machine> machine = Machine{};
+  if (!options.calibration.empty()) machine = parse_machine(options.calibration, options.calibration_name);
+  if (!machine) return std::unexpected(machine.error());
   auto engine = Engine::create({.resources = options.resources,
                                 .deterministic = options.deterministic,
                                 .strict_fp = options.strict_fp,
@@ -91,7 +95,7 @@ Expected<Session> Session::create(SessionOptions options) {
                                 .trace = options.trace});
   if (!engine) return std::unexpected(engine.error());
   Session session;
-  session.state_ = std::make_shared<State>(State{*engine, {}});
+  session.state_ = std::make_shared<State>(State{*engine, *machine, {}});
   return session;
 }
 
@@ -104,8 +108,9 @@ namespace {
 /// The steps of one evaluation; each fills its part of the report.
 class Evaluator {
  public:
-  Evaluator(const Engine& engine, const std::map<std::string, Tensor>& tensors, const EvaluateOptions& options)
-      : engine_(engine), options_(options), operands_(tensors) {}
+  Evaluator(const Engine& engine, const Machine& machine, const std::map<std::string, Tensor>& tensors,
+            const EvaluateOptions& options)
+      : engine_(engine), machine_(machine), options_(options), operands_(tensors) {}
 
   Expected<Evaluation> evaluate(std::string_view text, const std::vector<std::string>& names) {
     report().expression = text;
@@ -164,6 +169,7 @@ class Evaluator {
     std::map<std::string, bool> pinned;
     PlanOptions plan_options;
     plan_options.calls = options_.calls;
+    plan_options.machine = machine_;
     plan_options.memory_limit = engine_.options().resources.memory.limit();
     plan_options.strict_fp = engine_.options().strict_fp;
     for (const auto& [name, format] : options_.formats) {
@@ -306,6 +312,7 @@ class Evaluator {
   }
 
   const Engine& engine_;
+  const Machine& machine_;
   const EvaluateOptions& options_;
   const std::map<std::string, Tensor>& operands_;
   std::vector<OperandFacts> facts_;
@@ -316,7 +323,7 @@ class Evaluator {
 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& operands,
                                        const EvaluateOptions& options) {
-  return Evaluator(state_->engine, state_->tensors, options).evaluate(expression, operands);
+  return Evaluator(state_->engine, state_->machine, state_->tensors, options).evaluate(expression, operands);
 }
 
 }  // namespace weft

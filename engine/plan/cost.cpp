@@ -99,7 +99,7 @@ Cost cost(const Schedule& schedule, const Network& network, const std::vector<Op
   const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
   Cost cost = CostSum(schedule, network, model).sum();
   for (const ScheduledTensor& tensor : schedule.tensors) {
-    if (tensor.converted) cost.conversion_ns += conversion_ns(facts_of(operands, tensor.tensor));
+    if (tensor.converted) cost.conversion_ns += conversion_ns(facts_of(operands, tensor.tensor), options.machine);
   }
   cost.ns += cost.conversion_ns / std::max(1.0, options.calls);
   MemoryPlan memory = memory_plan(schedule, network, operands, options);

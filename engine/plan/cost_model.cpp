@@ -7,22 +7,21 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
-#include "engine/plan/machine.h"
 
 namespace weft {
 namespace {
 
-std::size_t cache_level(double bytes) {
+std::size_t cache_level(const Machine& machine, double bytes) {
   std::size_t level = 0;
   while (level < 3 && bytes > machine.cache_bytes[level]) ++level;
   return level;
 }
 
-double search_ns(double length) {
+double search_ns(const Machine& machine, double length) {
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length));
 }
 
-double gallop_ns(double length, double lookups) {
+double gallop_ns(const Machine& machine, double length, double lookups) {
   return machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::max(1.0, length / std::max(1.0, lookups)));
 }
 
@@ -39,7 +38,7 @@ struct Meeting {
 };
 
 // Two fingers advance through every fiber until the shortest ends.
-Meeting merge_all(const std::vector<Meeter>& candidates) {
+Meeting merge_all(const Machine& machine, const std::vector<Meeter>& candidates) {
   Meeting meeting;
   for (const Meeter& candidate : candidates) meeting.steps += candidate.length;
   meeting.ns = meeting.steps * (candidates.size() == 1 ? machine.drive_step : machine.merge_step);
@@ -47,7 +46,7 @@ Meeting merge_all(const std::vector<Meeter>& candidates) {
 }
 
 // Drivers are merged; what they have in common, at most the shortest of them, is looked up in the others.
-Meeting price(const std::vector<Meeter>& candidates) {
+Meeting price(const Machine& machine, const std::vector<Meeter>& candidates) {
   Meeting meeting;
   std::size_t drivers = 0;
   double shortest = std::numeric_limits<double>::infinity();
@@ -62,14 +61,14 @@ Meeting price(const std::vector<Meeter>& candidates) {
     meeting.parts.push_back(candidate.part);
     if (candidate.part.drive) continue;
     meeting.steps += shortest;
-    meeting.ns += shortest * (candidate.part.gallop ? gallop_ns(candidate.length, shortest) : search_ns(candidate.length));
+    meeting.ns += shortest * (candidate.part.gallop ? gallop_ns(machine, candidate.length, shortest) : search_ns(machine, candidate.length));
   }
   return meeting;
 }
 
 // The shortest fiber drives and the others are looked up, unless two fingers are cheaper.
-Meeting cheapest_meeting(std::vector<Meeter> candidates) {
-  const Meeting merged = merge_all(candidates);
+Meeting cheapest_meeting(const Machine& machine, std::vector<Meeter> candidates) {
+  const Meeting merged = merge_all(machine, candidates);
   if (candidates.size() < 2) return merged;
   std::size_t shortest = 0;
   for (std::size_t number = 1; number < candidates.size(); ++number) {
@@ -78,27 +77,27 @@ Meeting cheapest_meeting(std::vector<Meeter> candidates) {
   for (std::size_t number = 0; number < candidates.size(); ++number) {
     Intersection::Part& part = candidates[number].part;
     part.drive = number == shortest;
-    part.gallop = number != shortest && gallop_ns(candidates[number].length, candidates[shortest].length) <
-                                            search_ns(candidates[number].length);
+    part.gallop = number != shortest && gallop_ns(machine, candidates[number].length, candidates[shortest].length) <
+                                            search_ns(machine, candidates[number].length);
   }
-  const Meeting looked_up = price(candidates);
+  const Meeting looked_up = price(machine, candidates);
   return looked_up.ns < merged.ns ? looked_up : merged;
 }
 
-Meeting given_meeting(std::vector<Meeter> candidates, const std::vector<Intersection::Part>& parts) {
-  if (parts.empty() || candidates.size() < 2) return merge_all(candidates);
+Meeting given_meeting(const Machine& machine, std::vector<Meeter> candidates, const std::vector<Intersection::Part>& parts) {
+  if (parts.empty() || candidates.size() < 2) return merge_all(machine, candidates);
   for (Meeter& candidate : candidates) {
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const Intersection::Part& part) {
       return part.statement == candidate.part.statement && part.factor == candidate.part.factor;
     });
     if (found != parts.end()) candidate.part = *found;
   }
-  return price(candidates);
+  return price(machine, candidates);
 }
 
 }  // namespace
 
-double conversion_ns(const OperandFacts& operand) {
+double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   return operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
 }
 
@@ -185,21 +184,21 @@ CostModel::Movement CostModel::move_dense(std::size_t statement, const AccessMod
   const double unit = access.scalar_bytes();
   const IndexSet filtered = statements_[statement].filtered;
   // Columns of a row-major array drag whole lines along.
-  const double spread = (inner & access.contiguous()) != 0 ? unit : machine.line_bytes;
-  const std::size_t from = cache_level(std::min(access.bytes(), combinations(inner) * spread));
+  const double spread = (inner & access.contiguous()) != 0 ? unit : options_.machine.line_bytes;
+  const std::size_t from = cache_level(options_.machine, std::min(access.bytes(), combinations(inner) * spread));
   if (rest == 0) {
     const bool streamed = contains(access.contiguous() & ~filtered, index);
-    if (streamed) return {unit, unit / machine.stream[from]};
-    return {machine.line_bytes, machine.gather[from]};
+    if (streamed) return {unit, unit / options_.machine.stream[from]};
+    return {options_.machine.line_bytes, options_.machine.gather[from]};
   }
   const double elements = touched(statement, bound | one_index(index), rest);
   double bytes = elements * unit;
   if ((rest & access.contiguous() & ~filtered) == 0) {
-    bytes = elements * machine.line_bytes;
+    bytes = elements * options_.machine.line_bytes;
     if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
   }
-  if (cache_level(bytes) >= from) return {};
-  return {bytes, bytes / machine.stream[from]};
+  if (cache_level(options_.machine, bytes) >= from) return {};
+  return {bytes, bytes / options_.machine.stream[from]};
 }
 
 // A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
@@ -208,13 +207,13 @@ CostModel::Movement CostModel::write_dense(std::size_t statement, IndexSet bound
   const AccessModel& target = *statements_[statement].target;
   const IndexSet inner = target.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
-  const auto fits_registers = [&](IndexSet row) { return combinations(row) * target.scalar_bytes() <= machine.register_bytes; };
+  const auto fits_registers = [&](IndexSet row) { return combinations(row) * target.scalar_bytes() <= options_.machine.register_bytes; };
   if (rest == 0 && vector && fits_registers(inner)) return {};
   const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(rest);
   if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index);
   const double bytes = combinations(rest) * target.scalar_bytes();
-  const std::size_t from = cache_level(std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
-  return {bytes, bytes / machine.stream[from]};
+  const std::size_t from = cache_level(options_.machine, std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
+  return {bytes, bytes / options_.machine.stream[from]};
 }
 
 CostModel::Movement CostModel::move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound,
@@ -226,17 +225,17 @@ CostModel::Movement CostModel::move_sparse(std::size_t statement, const AccessMo
     const double positions = access.positions(state);
     return positions > 0 ? access.bytes() / std::max(1.0, positions) : 0;
   };
-  const std::size_t from = cache_level(bytes_below(before));
+  const std::size_t from = cache_level(options_.machine, bytes_below(before));
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   if (rest == 0) {
     const double bytes = access.scalar_bytes() + 4;
-    return {bytes, bytes / machine.stream[from]};
+    return {bytes, bytes / options_.machine.stream[from]};
   }
   const double below = access.entries() / std::max(1.0, access.positions(after));
   const double share = below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), rest) / below) : 0;
   const double bytes = bytes_below(after) * share;
-  if (cache_level(bytes) >= from) return {};
-  return {bytes, bytes / machine.stream[from]};
+  if (cache_level(options_.machine, bytes) >= from) return {};
+  return {bytes, bytes / options_.machine.stream[from]};
 }
 
 bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange range) const {
@@ -283,7 +282,7 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
                                 step.length});
           direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
         } else {
-          late_ns += search_ns(step.length);
+          late_ns += search_ns(options_.machine, step.length);
         }
       });
       met *= direct;
@@ -293,25 +292,25 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
   estimate.iterations = met * late_density;
 
   // A short vector loop is unrolled: there is no loop to enter.
-  const bool unrolled = estimate.decision.vector && extent(index) * sizeof(double) <= machine.register_bytes;
-  double ns = unrolled ? 0 : machine.loop_entry;
+  const bool unrolled = estimate.decision.vector && extent(index) * sizeof(double) <= options_.machine.register_bytes;
+  double ns = unrolled ? 0 : options_.machine.loop_entry;
   if (candidates.empty()) {
     estimate.steps = extent(index);
-    if (!estimate.decision.vector) ns += extent(index) * machine.range_step;
+    if (!estimate.decision.vector) ns += extent(index) * options_.machine.range_step;
   } else {
     double shortest = std::numeric_limits<double>::infinity();
     for (const Meeter& candidate : candidates) shortest = std::min(shortest, candidate.length);
     // Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong
     // as often as the rarer case comes (Poisson lengths).
-    if (shortest < 1) ns += machine.branch_miss * std::min(std::exp(-shortest), 1 - std::exp(-shortest));
-    Meeting meeting = given != nullptr ? given_meeting(std::move(candidates), given->parts)
-                                       : cheapest_meeting(std::move(candidates));
+    if (shortest < 1) ns += options_.machine.branch_miss * std::min(std::exp(-shortest), 1 - std::exp(-shortest));
+    Meeting meeting = given != nullptr ? given_meeting(options_.machine, std::move(candidates), given->parts)
+                                       : cheapest_meeting(options_.machine, std::move(candidates));
     estimate.steps = meeting.steps;
     estimate.decision.parts = std::move(meeting.parts);
     ns += meeting.ns;
   }
   estimate.steps += late_ns > 0 ? met : 0;
-  ns += met * (late_ns + tables * machine.table_lookup);
+  ns += met * (late_ns + tables * options_.machine.table_lookup);
 
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
@@ -336,15 +335,15 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
     if ((statement.indices & ~inside) != 0 || !contains(statement.indices, index)) continue;
     estimate.flops += statement.flops * estimate.iterations;
     body += estimate.decision.vector
-                ? statement.flops * machine.vector_flop
-                : machine.scalar_body + machine.scalar_factor * static_cast<double>(statement.factors.size());
+                ? statement.flops * options_.machine.vector_flop
+                : options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(statement.factors.size());
   }
   estimate.ns = ns + estimate.iterations * body;
   return estimate;
 }
 
 double CostModel::scalar_body(std::size_t statement) const {
-  return machine.scalar_body + machine.scalar_factor * static_cast<double>(statements_[statement].factors.size());
+  return options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(statements_[statement].factors.size());
 }
 
 double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
@@ -356,12 +355,12 @@ double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t 
       return std::numeric_limits<double>::infinity();
     }
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
-    const double copies = shared == 0 ? 1 : machine.threads;
+    const double copies = shared == 0 ? 1 : options_.machine.threads;
     if (bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
     // One vector starts as zeros in registers; anything else is cleared in memory.
     const IndexSet stored = intermediate.modes & ~shared;
-    const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= machine.register_bytes;
-    if (!in_registers) ns += machine.reset_entry + bytes / machine.stream[cache_level(bytes)];
+    const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= options_.machine.register_bytes;
+    if (!in_registers) ns += options_.machine.reset_entry + bytes / options_.machine.stream[cache_level(options_.machine, bytes)];
   }
   return ns;
 }
@@ -369,21 +368,21 @@ double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t 
 RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
                              const RootReduction* given) const {
   const double count = std::max(1.0, iterations);
-  double share = std::max(1.0 / machine.threads, std::ceil(count / machine.threads) / count);
+  double share = std::max(1.0 / options_.machine.threads, std::ceil(count / options_.machine.threads) / count);
   for (std::size_t number = range.first; number <= range.last; ++number) {
     for (const auto& factor : statements_[number].factors) share = std::max(share, factor->largest_share(index));
   }
-  const double owned = work * share + machine.start_parallel;
+  const double owned = work * share + options_.machine.start_parallel;
   const double bytes = leaving_bytes(range);
   // Each thread clears its copy; then all threads add up the copies of a part each.
-  const double copies = 3 * bytes / machine.stream[cache_level(bytes * machine.threads)];
+  const double copies = 3 * bytes / options_.machine.stream[cache_level(options_.machine, bytes * options_.machine.threads)];
   const auto time = [&](RootReduction reduction) {
     switch (reduction) {
       case RootReduction::owner: return owned;
       case RootReduction::private_copies: return owned + copies;
       case RootReduction::serial: break;
     }
-    return work + machine.start_serial;
+    return work + options_.machine.start_serial;
   };
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};

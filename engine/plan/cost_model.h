@@ -130,6 +130,6 @@ class CostModel {
 };
 
 /// Nanoseconds to convert an operand once.
-double conversion_ns(const OperandFacts& operand);
+double conversion_ns(const OperandFacts& operand, const Machine& machine);
 
 }  // namespace weft

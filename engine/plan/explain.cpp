@@ -115,7 +115,7 @@ std::string explain_layouts(const Schedule& schedule, const Network& network, co
       continue;
     }
     text += fmt::format("{}  converted from {}: {} once, expected to serve {:.6g} {}\n", head, facts.format.text(),
-                        time_text(conversion_ns(facts)), options.calls, options.calls == 1 ? "call" : "calls");
+                        time_text(conversion_ns(facts, options.machine)), options.calls, options.calls == 1 ? "call" : "calls");
   }
   return text;
 }

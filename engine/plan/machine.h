@@ -1,19 +1,25 @@
-// Constants of the cost model: nanoseconds and bytes on the kind of machine weft was measured on. Ratios matter, not
-// the absolute figures; a plan must not depend on the machine it is made on, so nothing here is measured at run time.
+// Constants of the cost model: nanoseconds and bytes. The defaults describe the kind of machine weft was measured on;
+// `weft calibrate` measures another one into a file. Part of the planner's arguments: nothing is measured while planning.
 #pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "weft/error.h"
 
 namespace weft {
 
 struct Machine {
   // Caches by capacity, and what lies behind them.
-  double cache_bytes[3] = {32.0 * 1024, 1024.0 * 1024, 32.0 * 1024 * 1024};
+  std::array<double, 3> cache_bytes = {32.0 * 1024, 1024.0 * 1024, 32.0 * 1024 * 1024};
   // Reading whole lines one after the other, bytes per nanosecond, from L1, L2, L3 and memory. Gathered rows of 256
   // bytes reached 118, 92, 80, 52 and 20 as the table grew from 0.5 to 128 MiB.
-  double stream[4] = {200, 105, 70, 18};
+  std::array<double, 4> stream = {200, 105, 70, 18};
   // Reading one element of a line that nobody else wants: latency, partly overlapped.
-  double gather[4] = {0.4, 1.0, 3.0, 10.0};
+  std::array<double, 4> gather = {0.4, 1.0, 3.0, 10.0};
   double line_bytes = 64;
-  double register_bytes = 512;  // eight vectors: what the generator keeps in registers across a loop
+  double register_bytes = 512;   // eight vectors: what the generator keeps in registers across a loop
 
   double range_step = 0.4;       // a loop over a whole extent
   double drive_step = 0.6;       // a loop over one fiber
@@ -31,11 +37,18 @@ struct Machine {
   double reset_entry = 1.0;      // clearing a workspace, besides its bytes
 
   double convert_entry = 25.0;   // sorting and rebuilding, per stored entry, all threads together
-  double threads = 8;            // assumed: a plan is the same on every machine
+  double threads = 8;            // assumed: a plan does not depend on how many there are
   double start_serial = 200;     // of a loop nest
   double start_parallel = 5000;
+
+  bool operator==(const Machine&) const = default;
 };
 
-inline constexpr Machine machine;
+/// One `name value` per line, every constant once; values in the shortest form that reads back equal.
+std::string print(const Machine& machine);
+
+/// Reads what print writes; blank lines and lines that begin with # are skipped. Input error naming `name` and the line
+/// for a constant that is unknown, repeated, missing or not a finite number above 0.
+Expected<Machine> parse_machine(std::string_view text, const std::string& name);
 
 }  // namespace weft

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "engine/plan/binding.h"
-#include "engine/plan/machine.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -114,7 +113,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
         const std::vector<IndexId>& loops = schedule.statements[writer].loops;
         const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
         live += demand(fmt::format("workspace {}", tensor.name),
-                       machine.threads * dense_bytes(target.indices, shared, tensor.format.scalar, network));
+                       options.machine.threads * dense_bytes(target.indices, shared, tensor.format.scalar, network));
         continue;
       }
       const double bytes = dense_bytes(target.indices, 0, tensor.format.scalar, network);
@@ -124,8 +123,8 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
       // The number of copies gives way to the limit before the schedule does.
       const double room = static_cast<double>(options.memory_limit) - lasting - live;
-      const double fitting = leaving > 0 ? std::floor(room / leaving) : machine.threads;
-      live += demand("private copies", std::clamp(fitting, 2.0, machine.threads) * leaving);
+      const double fitting = leaving > 0 ? std::floor(room / leaving) : options.machine.threads;
+      live += demand("private copies", std::clamp(fitting, 2.0, options.machine.threads) * leaving);
     }
     most = std::max(most, live);
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/plan/machine.h"
 #include "engine/plan/schedule.h"
 #include "weft/statistics.h"
 
@@ -27,6 +28,7 @@ struct PlanOptions {
   bool strict_fp = false;
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
+  Machine machine;                              ///< constants of the cost model
 };
 
 /// Predicted work of one loop of the nest, in the order of the printed loops.

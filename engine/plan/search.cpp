@@ -8,7 +8,6 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
-#include "engine/plan/machine.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -152,7 +151,7 @@ class Search {
       modes[number] = indices & outside;
       ns += least_iterations(indices) * static_cast<double>(node.children.size());
     }
-    return ns * machine.vector_flop / machine.threads;
+    return ns * options_.machine.vector_flop / options_.machine.threads;
   }
 
   double least_iterations(IndexSet indices) const {
@@ -162,7 +161,7 @@ class Search {
     for (const TensorAccess& factor : network_.assignments[0].terms[0].factors) {
       const OperandFacts& facts = facts_of(operands_, factor.tensor);
       if (!has_sparse_level(facts.format)) continue;
-      const bool free = may_be_converted(facts) && conversion_ns(facts) / std::max(1.0, options_.calls) < best_ns_;
+      const bool free = may_be_converted(facts) && conversion_ns(facts, options_.machine) / std::max(1.0, options_.calls) < best_ns_;
       double least = 1;
       double room = 1;
       ModeSet modes = 0;
@@ -187,7 +186,7 @@ class Search {
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
       const TensorId tensor = network_.assignments[0].terms[0].factors[convertible_[number]].tensor;
       if ((free >> number & 1) == 0 || !converted.insert(tensor).second) continue;
-      ns += conversion_ns(facts_of(operands_, tensor)) / std::max(1.0, options_.calls);
+      ns += conversion_ns(facts_of(operands_, tensor), options_.machine) / std::max(1.0, options_.calls);
     }
     return ns < best_ns_;
   }

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "engine/plan/binding.h"
-#include "engine/plan/machine.h"
 
 namespace weft {
 namespace {
@@ -103,8 +102,9 @@ ContractionTree build(const Shape& shape, LeafSet all, const Units& units) {
 // Estimated work of contracting sets of units, from what filters each unit.
 class WorkEstimate {
  public:
-  WorkEstimate(const Network& network, const std::vector<OperandFacts>& operands, const Units& units)
-      : result_(index_set(network.assignments[0].result.indices)) {
+  WorkEstimate(const Network& network, const std::vector<OperandFacts>& operands, const Machine& machine,
+               const Units& units)
+      : machine_(machine), result_(index_set(network.assignments[0].result.indices)) {
     for (const Index& index : network.indices) log_extents_.push_back(std::log(std::max(1.0, static_cast<double>(index.extent))));
     const Term& term = network.assignments[0].terms[0];
     for (const std::uint32_t node : units.nodes) {
@@ -145,7 +145,7 @@ class WorkEstimate {
       all |= child;
     }
     const double iterations = std::exp(std::min(700.0, log_iterations(indices, all)));
-    return iterations * (machine.scalar_body + machine.scalar_factor * static_cast<double>(children.size()));
+    return iterations * (machine_.scalar_body + machine_.scalar_factor * static_cast<double>(children.size()));
   }
 
   double tree_ns(const Shape& shape) const {
@@ -194,6 +194,7 @@ class WorkEstimate {
     return sum;
   }
 
+  Machine machine_;
   IndexSet result_ = 0;
   std::vector<double> log_extents_;
   std::vector<Unit> units_;
@@ -283,7 +284,7 @@ TreeChoice choose_trees(const Network& network, const std::vector<OperandFacts>&
   if (options.tree) return {{*options.tree}, true};
   if (!term.open || term.factors.size() == 1) return {{term.pinned}, true};
   const Units units{&term.pinned, term.pinned.nodes.back().children};
-  const WorkEstimate estimate(network, operands, units);
+  const WorkEstimate estimate(network, operands, options.machine, units);
   const LeafSet all = (LeafSet{1} << units.nodes.size()) - 1;
   std::map<LeafSet, std::vector<Shape>> known;
   std::vector<Shape> shapes;

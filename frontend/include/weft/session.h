@@ -23,6 +23,8 @@ struct SessionOptions {
   bool checked = false;        ///< kernels check every access; slow
   bool use_cache = true;
   std::optional<std::string> cache_directory;  ///< of kernels on disk; none: memory only
+  std::string calibration;       ///< text that weft calibrate writes; empty: the constants that weft ships with
+  std::string calibration_name;  ///< where that text is from, named in errors
   std::function<void(std::string_view line)> trace;
 };
 
