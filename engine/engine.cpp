@@ -10,6 +10,8 @@
 #include "engine/cache/memory_cache.h"
 #include "engine/kernel_state.h"
 #include "engine/plan/check.h"
+#include "engine/plan/quantise.h"
+#include "engine/plan_cache.h"
 
 namespace weft {
 namespace {
@@ -41,6 +43,7 @@ struct Engine::State {
   TargetMachines machines;
   std::optional<DiskCache> disk;
   MemoryCache<CachedCode> memory;
+  MemoryCache<std::shared_ptr<const Plan>> plans;
   std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> disk_hits{0};
   std::atomic<std::uint64_t> compiled{0};
@@ -51,6 +54,27 @@ struct Engine::State {
     if (options.trace) options.trace(line);
   }
   CodeOptions code_options() const { return {options.checked, options.strict_fp}; }
+
+  /// A plan from the disk cache, or made and stored there. One that physical memory shaped is of this machine and this
+  /// moment, so nobody else gets it.
+  Expected<std::shared_ptr<const Plan>> make_plan(const std::string& key, const Network& network,
+                                                  const std::vector<OperandFacts>& operands, const PlanOptions& chosen) {
+    if (disk) {
+      if (const auto text = disk->load(key, EntryForm::text)) {
+        auto restored = restored_plan(*text, network, operands, chosen);
+        if (restored) {
+          restored->origin = PlanOrigin::disk;
+          return std::make_shared<const Plan>(std::move(*restored));
+        }
+        trace(fmt::format("plan {} refused, planning again: {}", DiskCache::file_name(key, EntryForm::text),
+                          restored.error().message));
+      }
+    }
+    auto planned = weft::plan(network, operands, chosen);
+    if (!planned) return std::unexpected(planned.error());
+    if (disk && planned->too_large == 0) disk->store(key, print_plan(*planned, network), EntryForm::text);
+    return std::make_shared<const Plan>(std::move(*planned));
+  }
 
   Expected<CachedCode> make(const std::string& key, const loop::Program& program, KernelOrigin& origin,
                             CompilePhases& phases) {
@@ -93,7 +117,7 @@ Expected<Engine> Engine::create(EngineOptions options) {
   Engine engine;
   engine.state_ = std::make_shared<State>(std::move(options), std::move(*jit));
   if (engine.options().use_cache && engine.options().cache_directory) {
-    engine.state_->disk.emplace(*engine.options().cache_directory);
+    engine.state_->disk.emplace(*engine.options().cache_directory, DiskCache::default_cap, engine.options().trace);
   }
   return engine;
 }
@@ -110,8 +134,8 @@ std::vector<OperandFacts> Engine::facts(const Network& network, const std::map<s
     const auto found = operands.find(declared.name);
     if (declared.is_result || found == operands.end()) continue;
     const auto pin = pinned.find(declared.name);
-    facts.push_back({tensor, found->second.format, statistics(found->second, state_->options.resources.threads),
-                     found->second.bytes(), pin != pinned.end() && pin->second});
+    facts.push_back(quantised({tensor, found->second.format, statistics(found->second, state_->options.resources.threads),
+                               found->second.bytes(), pin != pinned.end() && pin->second}));
   }
   return facts;
 }
@@ -119,30 +143,48 @@ std::vector<OperandFacts> Engine::facts(const Network& network, const std::map<s
 Expected<Plan> Engine::plan(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) const {
   const auto start = Clock::now();
-  auto planned = weft::plan(network, operands, options);
-  if (planned) {
-    state_->trace(fmt::format("plan {} {} cost {:.0f} ns candidates {} {:.3f} ms", planned->producer, print(network),
-                              planned->cost.ns, planned->candidates, milliseconds_since(start)));
+  Expected<Plan> found = remembered_or_made(network, operands, options);
+  if (found) {
+    constexpr std::string_view origins[] = {"made", "memory", "disk"};
+    state_->trace(fmt::format("plan {} {} cost {:.0f} ns candidates {} {} {:.3f} ms", found->producer, print(network),
+                              found->cost.ns, found->candidates, origins[static_cast<std::size_t>(found->origin)],
+                              milliseconds_since(start)));
   }
-  return planned;
+  return found;
+}
+
+Expected<Plan> Engine::remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
+                                          const PlanOptions& options) const {
+  if (!state_->options.use_cache) return weft::plan(network, operands, options);
+  const std::string key = plan_key(network, operands, options);
+  bool mine = false;
+  const auto known = state_->plans.get(key, [&] {
+    mine = true;
+    return state_->make_plan(key, network, operands, options);
+  });
+  if (!known) return std::unexpected(known.error());
+  if (mine) return **known;
+  Plan plan = **known;
+  plan.origin = PlanOrigin::memory;
+  auto fitting = with_memory(std::move(plan), network, operands, options);
+  return fitting ? fitting : weft::plan(network, operands, options);
 }
 
 Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands) const {
   std::vector<bool> finite;
   for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor) {
-    // An intermediate that one nest leaves to the next is as finite there as within one nest.
-    finite.push_back(plan.schedule.tensors[tensor].role != TensorRole::result &&
-                     is_finite(plan.schedule, tensor, operands));
+    // What one nest leaves to the next is as finite there as within one nest.
+    finite.push_back(is_finite(plan.schedule, tensor, operands));
   }
   return weft::lower(plan.schedule, network, finite);
 }
 
 Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
                                  const std::vector<OperandFacts>& operands) const {
-  if (network.assignments.size() != 1) return unsupported("several assignments in one evaluation are not supported yet");
   auto kernel = std::make_shared<Kernel::State>();
-  kernel->network = network;
+  kernel->given = network;
+  kernel->network = scheduled_network(plan.schedule, network);
   kernel->plan = plan;
   kernel->target = state_->target;
   kernel->code = state_->code_options();
@@ -170,7 +212,7 @@ Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
   return made;
 }
 
-const Network& Kernel::network() const { return state_->network; }
+const Network& Kernel::network() const { return state_->given; }
 const Plan& Kernel::plan() const { return state_->plan; }
 const std::vector<CompiledNest>& Kernel::nests() const { return state_->nests; }
 const CompilePhases& Kernel::phases() const { return state_->phases; }

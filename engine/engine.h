@@ -22,7 +22,7 @@ struct EngineOptions {
   bool deterministic = false;              ///< bit-identical results for every thread count
   bool strict_fp = false;
   bool checked = false;                    ///< kernels check every access
-  bool use_cache = true;                   ///< false: neither memory nor disk
+  bool use_cache = true;                   ///< false: plans and kernels are made anew and not kept
   std::optional<std::string> cache_directory;  ///< none: no disk cache
   std::function<void(std::string_view line)> trace;  ///< one line per plan, compile, load and run; may be empty
 };
@@ -38,9 +38,11 @@ class Engine {
   static Expected<Engine> create(EngineOptions options);
   const EngineOptions& options() const;
 
-  /// Facts of operands as the planner wants them, one per operand of the network, in the order of Network::tensors.
+  /// Facts of operands as the planner wants them, quantised, one per operand of the network, in the order of
+  /// Network::tensors.
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                   const std::map<std::string, bool>& pinned) const;
+  /// The plan of the caches, else made. Plan::origin says which.
   Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options) const;
   /// The loop programs of a plan, without compiling them.
@@ -51,6 +53,8 @@ class Engine {
   CacheCounters counters() const;
 
  private:
+  Expected<Plan> remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
+                                    const PlanOptions& options) const;
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -60,11 +60,11 @@ Expected<void> cache(const CommandOptions& options) {
   if (action == "path" && !options.json) return write_text("", *directory + "\n");
   const std::uint64_t removed = action == "clear" ? disk.clear() : 0;
   const DiskCacheStatus status = disk.status();
-  if (options.json) return write_text(*options.json, cache_json(status.path, status.entries, status.bytes, status.cap));
+  if (options.json) return write_text(*options.json, cache_json(status.path, status.entries, status.plans, status.bytes, status.cap));
   if (options.quiet) return {};
   if (action == "clear") return write_text("", fmt::format("{}: {} entries removed\n", status.path, removed));
-  return write_text("", fmt::format("{}\n{} entries, {}, at most {}\n", status.path, status.entries,
-                                    human_bytes(status.bytes), human_bytes(status.cap)));
+  return write_text("", fmt::format("{}\n{} entries ({} plans), {}, at most {}\n", status.path, status.entries,
+                                    status.plans, human_bytes(status.bytes), human_bytes(status.cap)));
 }
 
 }  // namespace weft

@@ -116,8 +116,9 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
   return text(json);
 }
 
-std::string cache_json(const std::string& path, std::uint64_t entries, std::uint64_t bytes, std::uint64_t cap) {
-  return text({{"path", path}, {"entries", entries}, {"bytes", bytes}, {"cap", cap}});
+std::string cache_json(const std::string& path, std::uint64_t entries, std::uint64_t plans, std::uint64_t bytes,
+                       std::uint64_t cap) {
+  return text({{"path", path}, {"entries", entries}, {"plans", plans}, {"bytes", bytes}, {"cap", cap}});
 }
 
 }  // namespace weft

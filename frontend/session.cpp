@@ -229,6 +229,7 @@ class Evaluator {
   }
 
   Expected<void> tell_plan(const Network& network, const Plan& plan) {
+    report().plan_cache = plan.origin == PlanOrigin::planned ? "miss" : "hit";
     report().plan.producer = plan.producer;
     report().plan.optimal = plan.optimal;
     report().plan.schedule = print(plan.schedule, network);

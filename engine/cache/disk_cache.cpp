@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "engine/cache/cache_directory.h"
-#include "engine/cache/entry.h"
 
 namespace weft {
 namespace {
@@ -72,20 +71,20 @@ std::optional<std::string> DiskCache::default_directory() {
   return std::nullopt;
 }
 
-std::string DiskCache::file_name(std::string_view key) { return entry_name(key); }
+std::string DiskCache::file_name(std::string_view key, EntryForm form) { return entry_name(key, form); }
 
 void DiskCache::say(std::string_view what, std::string_view why) const {
   if (diagnose_) diagnose_("cache " + directory_ + ": " + std::string(what) + ": " + std::string(why));
 }
 
-std::optional<std::string> DiskCache::load(std::string_view key) const {
+std::optional<std::string> DiskCache::load(std::string_view key, EntryForm form) const {
   const auto directory = CacheDirectory::open(directory_);
   if (!directory) {
     // An absent directory is the ordinary state before the first store.
     if (directory.error().code != ENOENT) say("not used", directory.error().reason);
     return std::nullopt;
   }
-  const std::string name = file_name(key);
+  const std::string name = file_name(key, form);
   // NONBLOCK: a pipe in place of the file must not hang the host.
   const Descriptor file(::openat(directory->descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) {
@@ -107,7 +106,7 @@ std::optional<std::string> DiskCache::load(std::string_view key) const {
     say(name, "could not be read");
     return std::nullopt;
   }
-  auto bytes = unpack_entry(*text, key);
+  auto bytes = unpack_entry(*text, key, form);
   if (!bytes) {
     say(name, bytes.error());
     return std::nullopt;
@@ -118,21 +117,22 @@ std::optional<std::string> DiskCache::load(std::string_view key) const {
   return std::move(*bytes);
 }
 
-void DiskCache::store(std::string_view key, std::string_view bytes) const {
-  const std::uint64_t size = entry_size(key.size(), bytes.size());
+void DiskCache::store(std::string_view key, std::string_view bytes, EntryForm form) const {
+  const std::string packed = pack_entry(key, bytes, form);
+  const std::uint64_t size = packed.size();
   if (size > cap_) return say("not stored", "the entry is larger than the cache may be");
   if (const auto made = make_directories(directory_); !made) return say("not made", made.error().reason);
   const auto directory = CacheDirectory::open(directory_);
   if (!directory) return say("not used", directory.error().reason);
 
   const std::string temporary = temporary_name();
-  const std::string name = file_name(key);
+  const std::string name = file_name(key, form);
   bool written = false;
   {
     const Descriptor file(
         ::openat(directory->descriptor(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file) return say(name, std::strerror(errno));
-    written = write_all(file.number(), pack_entry(key, bytes));
+    written = write_all(file.number(), packed);
   }
   // No fsync: after a crash the checksum turns a half-written entry into a miss.
   if (!written || ::renameat(directory->descriptor(), temporary.c_str(), directory->descriptor(), name.c_str()) != 0) {
@@ -148,12 +148,13 @@ void DiskCache::store(std::string_view key, std::string_view bytes) const {
 }
 
 DiskCacheStatus DiskCache::status() const {
-  DiskCacheStatus status{directory_, 0, 0, cap_};
+  DiskCacheStatus status{directory_, 0, 0, 0, cap_};
   const auto directory = CacheDirectory::open(directory_);
   if (!directory) return status;
   for (const CacheFile& file : directory->files()) {
     if (file.temporary) continue;
     ++status.entries;
+    if (entry_form(file.name) == EntryForm::text) ++status.plans;
     status.bytes += file.bytes;
   }
   return status;

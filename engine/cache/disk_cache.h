@@ -8,11 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include "engine/cache/entry.h"
+
 namespace weft {
 
 struct DiskCacheStatus {
   std::string path;
   std::uint64_t entries = 0;
+  std::uint64_t plans = 0;  ///< of the entries, those that are text
   std::uint64_t bytes = 0;  ///< of all entries, headers and keys included
   std::uint64_t cap = 0;    ///< bytes
   bool operator==(const DiskCacheStatus&) const = default;
@@ -40,8 +43,8 @@ class DiskCache {
   const std::string& directory() const { return directory_; }
 
   /// The bytes last stored under exactly this key.
-  std::optional<std::string> load(std::string_view key) const;
-  void store(std::string_view key, std::string_view bytes) const;
+  std::optional<std::string> load(std::string_view key, EntryForm form = EntryForm::binary) const;
+  void store(std::string_view key, std::string_view bytes, EntryForm form = EntryForm::binary) const;
 
   /// Counts what is there; an absent or refused directory has no entries.
   DiskCacheStatus status() const;
@@ -51,8 +54,8 @@ class DiskCache {
   /// Returns at once if another process is sweeping.
   void sweep() const;
 
-  /// The name of the file of a key: 32 hex digits of its XXH3-128, then ".weft".
-  static std::string file_name(std::string_view key);
+  /// The name of the file of a key: 32 hex digits of its XXH3-128, then ".weft" or ".plan".
+  static std::string file_name(std::string_view key, EntryForm form = EntryForm::binary);
 
  private:
   void say(std::string_view what, std::string_view why) const;

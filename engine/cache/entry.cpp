@@ -21,7 +21,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 40);
 
-constexpr std::string_view suffix = ".weft";
+constexpr std::string_view suffixes[] = {".weft", ".plan"};
+constexpr std::string_view text_magic = "# weft plan, entry ";
 constexpr std::string_view digits = "0123456789abcdef";
 
 std::uint64_t checksum(const Header& header, std::string_view key_and_contents) {
@@ -30,27 +31,74 @@ std::uint64_t checksum(const Header& header, std::string_view key_and_contents) 
   return XXH3_64bits_withSeed(key_and_contents.data(), key_and_contents.size(), seed);
 }
 
+std::string hex(std::uint64_t word) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += digits[(word >> shift) & 15];
+  return text;
+}
+
+std::string commented(std::string_view key) {
+  std::string text = "# ";
+  for (const char letter : key) {
+    text += letter;
+    if (letter == '\n') text += "# ";
+  }
+  return text + "\n";
+}
+
+// The whole line is compared, so a change of any byte of it is noticed.
+std::string text_header(std::uint64_t key_bytes, std::string_view rest) {
+  Header header;
+  header.key_bytes = key_bytes;
+  header.content_bytes = rest.size() - key_bytes;
+  return std::string(text_magic) + std::to_string(entry_version) + ", key " + std::to_string(header.key_bytes) +
+         " bytes, contents " + std::to_string(header.content_bytes) + " bytes, checksum " +
+         hex(checksum(header, rest)) + "\n";
+}
+
+std::expected<std::string, std::string> unpack_text(std::string_view file, std::string_view key) {
+  const std::size_t end = file.find('\n');
+  if (end == std::string_view::npos) return std::unexpected("truncated header");
+  const std::string_view line = file.substr(0, end + 1);
+  const std::string_view rest = file.substr(end + 1);
+  if (!line.starts_with(text_magic)) return std::unexpected("not a weft entry");
+  if (!line.substr(text_magic.size()).starts_with(std::to_string(entry_version) + ",")) {
+    return std::unexpected("written by another version");
+  }
+  const std::string ours = commented(key);
+  if (rest.size() < ours.size()) return std::unexpected("truncated or extended");
+  if (!rest.starts_with(ours)) return std::unexpected("holds another key of the same hash, or is damaged");
+  if (line != text_header(ours.size(), rest)) return std::unexpected("checksum differs");
+  return std::string(rest.substr(ours.size()));
+}
+
 }  // namespace
 
-std::string entry_name(std::string_view key) {
+std::string entry_name(std::string_view key, EntryForm form) {
   const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
-  std::string name;
-  for (const std::uint64_t half : {std::uint64_t{hash.high64}, std::uint64_t{hash.low64}})
-    for (int shift = 60; shift >= 0; shift -= 4) name += digits[(half >> shift) & 15];
-  name += suffix;
+  std::string name = hex(hash.high64) + hex(hash.low64);
+  name += suffixes[static_cast<std::size_t>(form)];
   return name;
 }
 
-bool is_entry_name(std::string_view name) {
-  return name.size() == 32 + suffix.size() && name.ends_with(suffix) &&
-         name.substr(0, 32).find_first_not_of(digits) == std::string_view::npos;
+std::optional<EntryForm> entry_form(std::string_view name) {
+  if (name.size() < 32 || name.substr(0, 32).find_first_not_of(digits) != std::string_view::npos) return std::nullopt;
+  for (const EntryForm form : {EntryForm::binary, EntryForm::text}) {
+    if (name.substr(32) == suffixes[static_cast<std::size_t>(form)]) return form;
+  }
+  return std::nullopt;
 }
 
 std::uint64_t entry_size(std::uint64_t key_bytes, std::uint64_t content_bytes) {
   return sizeof(Header) + key_bytes + content_bytes;
 }
 
-std::string pack_entry(std::string_view key, std::string_view contents) {
+std::string pack_entry(std::string_view key, std::string_view contents, EntryForm form) {
+  if (form == EntryForm::text) {
+    const std::string ours = commented(key);
+    const std::string rest = ours + std::string(contents);
+    return text_header(ours.size(), rest) + rest;
+  }
   Header header;
   header.key_bytes = key.size();
   header.content_bytes = contents.size();
@@ -63,7 +111,8 @@ std::string pack_entry(std::string_view key, std::string_view contents) {
   return file;
 }
 
-std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key) {
+std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key, EntryForm form) {
+  if (form == EntryForm::text) return unpack_text(file, key);
   if (file.size() < sizeof(Header)) return std::unexpected("truncated header");
   Header header;
   std::memcpy(&header, file.data(), sizeof(Header));

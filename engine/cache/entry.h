@@ -1,8 +1,10 @@
-// The bytes of one file of the disk cache: header, key, contents.
+// The bytes of one file of the disk cache: header, key, contents. Machine code has a binary header; text stays text, so
+// that a user can read a file and use it.
 #pragma once
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,13 +13,20 @@ namespace weft {
 /// Raised whenever the layout below changes; files of another version are misses.
 constexpr std::uint32_t entry_version = 1;
 
-/// 32 hex digits of the key's XXH3-128, then ".weft". Different keys may share a name: the file says whose it is.
-std::string entry_name(std::string_view key);
-bool is_entry_name(std::string_view name);
+enum class EntryForm : std::uint8_t {
+  binary,  ///< NAME.weft
+  text     ///< NAME.plan: header and key in lines that begin with "# ", then the contents as they are
+};
+
+/// 32 hex digits of the key's XXH3-128, then the suffix. Different keys may share a name: the file says whose it is.
+std::string entry_name(std::string_view key, EntryForm form = EntryForm::binary);
+std::optional<EntryForm> entry_form(std::string_view name);
+inline bool is_entry_name(std::string_view name) { return entry_form(name).has_value(); }
 
 std::uint64_t entry_size(std::uint64_t key_bytes, std::uint64_t content_bytes);
-std::string pack_entry(std::string_view key, std::string_view contents);
+std::string pack_entry(std::string_view key, std::string_view contents, EntryForm form = EntryForm::binary);
 /// The contents, or what is wrong with the file. The checksum covers the sizes, the key and the contents.
-std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key);
+std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key,
+                                                     EntryForm form = EntryForm::binary);
 
 }  // namespace weft

@@ -80,14 +80,14 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   };
   for (const OperandFacts& operand : operands) {
     const std::string& name = network.tensors[operand.tensor].name;
-    lasting += demand(fmt::format("operand {}", name), static_cast<double>(operand.bytes));
+    lasting += demand(fmt::format("operand {}", name), static_cast<double>(operand.exact_bytes()));
   }
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role == TensorRole::result) {
       lasting += demand(fmt::format("result {}", tensor.name),
                         dense_bytes(network.assignments[0].result.indices, 0, tensor.format.scalar, network));
     } else if (tensor.converted) {
-      const Statistics& statistics = facts_of(operands, tensor.tensor).statistics;
+      const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
       lasting += demand(fmt::format("conversion {}", tensor.name), converted_bytes(tensor, statistics));
       sorting = std::max(sorting, 2 * statistics.nnz() *
                                       (4.0 * static_cast<double>(tensor.format.order()) + scalar_bytes(tensor.format.scalar)));

@@ -90,6 +90,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   }
   const std::size_t all = found.candidates.size();
   for (Candidate& candidate : found.candidates) {
+  std::size_t shrunk = 0;
     if (candidate.cost.peak_bytes <= limit) continue;
     // Private copies go first: the same loops on one thread.
     Schedule serial = candidate.schedule;
@@ -97,6 +98,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
     if (serial == candidate.schedule) continue;
     candidate = {serial, cost(serial, network, operands, options)};
   }
+    if (candidate.cost.peak_bytes <= limit) ++shrunk;
   const auto smallest = std::min_element(
       found.candidates.begin(), found.candidates.end(),
       [](const Candidate& left, const Candidate& right) { return left.cost.peak_bytes < right.cost.peak_bytes; });
@@ -110,6 +112,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   plan.producer = plan.schedule == plain ? "baseline" : "dp";
   plan.candidates = found.tried + 1;
   const bool unlimited = found.candidates.size() == all;
+  plan.too_large = all - found.candidates.size() + shrunk;
   plan.optimal = !found.all_layouts || !unlimited ? "false" : found.all_trees ? "all" : "tree";
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ struct OperandFacts {
   Statistics statistics;
   std::uint64_t bytes = 0;
   bool pinned = false;      ///< the user fixed the layout: never converted
+  /// Where statistics and bytes are quantised: what they were before. Memory is predicted from it.
+  struct Counted {
+    Statistics statistics;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<Counted> counted = {};
+
+  const Statistics& exact() const { return counted ? counted->statistics : statistics; }
+  std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }
 };
 
 struct PlanOptions {
@@ -28,6 +38,8 @@ struct PlanOptions {
   bool strict_fp = false;
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
+  /// Assignments whose results are wanted, beside the last and those of result_formats; the others may be fused away.
+  std::set<std::string> results;
   Machine machine;                              ///< constants of the cost model
 };
 
@@ -61,6 +73,9 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
+/// Where a plan is from: made just now, or remembered.
+enum class PlanOrigin : std::uint8_t { planned, memory, disk };
+
 struct Plan {
   Schedule schedule;
   Cost cost;
@@ -72,6 +87,8 @@ struct Plan {
   std::optional<Schedule> runner_up;
   std::optional<Cost> runner_up_cost;
   std::string why;          ///< one sentence: why the runner-up lost
+  std::uint64_t too_large = 0;  ///< candidates that memory ruled out, or that gave up their private copies for it
+  PlanOrigin origin = PlanOrigin::planned;
 };
 
 /// Legal? Independent of every producer: loops cover indices, concordance of sparse layouts, fused prefixes equal,

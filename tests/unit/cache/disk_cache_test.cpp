@@ -95,11 +95,11 @@ TEST_CASE("disk cache: what was stored is loaded, by exactly its key") {
 TEST_CASE("disk cache: status and clear count entries and leave foreign files alone") {
   const TemporaryDirectory temporary;
   const DiskCache cache(temporary.path().string(), 1 << 20);
-  CHECK(cache.status() == weft::DiskCacheStatus{temporary.path().string(), 0, 0, 1 << 20});
+  CHECK(cache.status() == weft::DiskCacheStatus{temporary.path().string(), 0, 0, 0, 1 << 20});
   cache.store("one", "1");
   cache.store("two", "22");
   overwrite(temporary.path() / "notes.txt", "mine");
-  CHECK(cache.status() == weft::DiskCacheStatus{temporary.path().string(), 2,
+  CHECK(cache.status() == weft::DiskCacheStatus{temporary.path().string(), 2, 0,
                                                 weft::entry_size(3, 1) + weft::entry_size(3, 2), 1 << 20});
   CHECK(cache.clear() == 2);
   CHECK(cache.status().entries == 0);
