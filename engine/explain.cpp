@@ -7,15 +7,9 @@ namespace weft {
 
 Expected<std::string> Kernel::explain(const std::string& stage) const {
   const State& kernel = *state_;
-  if (stage == "network") return print(kernel.network);
+  if (stage == "network") return print(kernel.given);
   if (stage == "schedule") return print(kernel.plan.schedule, kernel.network);
-  if (stage == "tree") {
-    std::vector<std::string> names;
-    for (const TensorAccess& factor : kernel.network.assignments.front().terms.front().factors) {
-      names.push_back(kernel.network.tensors[factor.tensor].name);
-    }
-    return print(kernel.plan.schedule.tree, names) + "\n";
-  }
+  if (stage == "tree") return print_trees(kernel.plan.schedule, kernel.network) + "\n";
   std::string text;
   for (const CompiledNest& nest : kernel.nests) {
     Expected<std::string> part = std::string();

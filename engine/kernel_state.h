@@ -9,7 +9,8 @@
 namespace weft {
 
 struct Kernel::State {
-  Network network;
+  Network given;
+  Network network;  ///< what the schedule speaks of
   Plan plan;
   std::vector<CompiledNest> nests;
   CompilePhases phases;

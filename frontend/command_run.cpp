@@ -165,7 +165,6 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   const auto names = operand_names(*parsed, given);
   if (!names) return std::unexpected(names.error());
-  if (parsed->assignments.size() > 1) return unsupported("several assignments in one evaluation are not supported yet");
   const auto outputs = destinations(options.outputs, *parsed);
   if (!outputs) return std::unexpected(outputs.error());
   if (options.json && !options.json->empty()) {
@@ -179,6 +178,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   } else {
     return std::unexpected(chosen.error());
   }
+  for (const auto& [name, path] : *outputs) evaluate.results.push_back(name);
   evaluate.tree = options.tree;
   if (!options.schedule_file.empty()) {
     auto text = file_text(options.schedule_file);

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "frontend/parse.h"
+#include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
 #include "weft/statistics.h"
 
@@ -105,6 +106,23 @@ const std::map<std::string, Tensor>& Session::tensors() const { return state_->t
 
 namespace {
 
+/// A requested scalar is that of what reads it too: a result is f32 if it has factors and all are, or if a format says so.
+void spread_scalars(Network& network, const PlanOptions& options) {
+  for (const Assignment& assignment : network.assignments) {
+    TensorDeclaration& result = network.tensors[assignment.result.tensor];
+    if (options.result_formats.contains(result.name)) continue;
+    bool any = false;
+    bool all_f32 = true;
+    for (const Term& term : assignment.terms) {
+      for (const TensorAccess& factor : term.factors) {
+        any = true;
+        all_f32 = all_f32 && network.tensors[factor.tensor].scalar == Scalar::f32;
+      }
+    }
+    result.scalar = any && all_f32 ? Scalar::f32 : Scalar::f64;
+  }
+}
+
 /// The steps of one evaluation; each fills its part of the report.
 class Evaluator {
  public:
@@ -145,7 +163,6 @@ class Evaluator {
     const auto start = Clock::now();
     const auto parsed = parse_expression(text);
     if (!parsed) return std::unexpected(parsed.error());
-    if (parsed->assignments.size() > 1) return unsupported("several assignments in one evaluation are not supported yet");
     std::vector<OperandShape> shapes;
     for (const std::string& name : names) {
       const auto tensor = operands_.find(name);
@@ -175,7 +192,7 @@ class Evaluator {
     for (const auto& [name, format] : options_.formats) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end()) {
-        return input_error(fmt::format("--format names {}, which is neither an operand nor the result", name));
+        return input_error(fmt::format("--format names {}, which is neither an operand nor a result", name));
       }
       if (declared->extents.size() != format.order()) {
         return input_error(fmt::format("the format of {} has {} levels, but {} has {} modes", name, format.order(), name,
@@ -192,14 +209,19 @@ class Evaluator {
       declared->scalar = format.scalar;
       plan_options.result_formats[name] = format;
     }
-    std::vector<std::string> factor_names;
-    for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
-      factor_names.push_back(network.tensors[factor.tensor].name);
+    for (const std::string& name : options_.results) {
+      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+      if (declared == network.tensors.end() || !declared->is_result) {
+        return input_error(fmt::format("{} is wanted as a result, but the expression does not assign it", name));
+      }
+      plan_options.results.insert(name);
     }
+    spread_scalars(network, plan_options);
+    given_ = network;
     if (!options_.tree.empty()) {
-      auto tree = parse_tree(options_.tree, factor_names);
-      if (!tree) return std::unexpected(tree.error());
-      plan_options.tree = *tree;
+      auto pinned_network = with_pinned_trees(network, options_.tree, plan_options);
+      if (!pinned_network) return std::unexpected(pinned_network.error());
+      network = std::move(*pinned_network);
     }
     const auto start = Clock::now();
     facts_ = engine_.facts(network, operands_, pinned);
@@ -222,7 +244,7 @@ class Evaluator {
     }
     report().phases.plan = milliseconds_since(planning);
     if (plan) {
-      report().tree = print(plan->schedule.tree, factor_names);
+      report().tree = print_trees(plan->schedule, network);
       report().explanation = explain(*plan, network, facts_, plan_options);
     }
     return plan;
@@ -262,7 +284,7 @@ class Evaluator {
   Expected<void> tell_stages(const Network& network, const Plan& plan) {
     for (const std::string& stage : options_.stages) {
       if (stage == "network") {
-        report().stages[stage] = print(network);
+        report().stages[stage] = print(given_);
       } else if (stage == "tree") {
         report().stages[stage] = report().tree + "\n";
       } else if (stage == "schedule") {
@@ -284,7 +306,7 @@ class Evaluator {
     report().kernel_cache = kernel_origin(kernel);
     for (const CompiledNest& nest : kernel.nests()) report().object_bytes += nest.object_bytes;
     for (const std::string& stage : options_.stages) {
-      auto text = kernel.explain(stage);
+      auto text = stage == "network" ? print(given_) : kernel.explain(stage);
       if (!text) return std::unexpected(text.error());
       report().stages[stage] = std::move(*text);
     }
@@ -317,6 +339,7 @@ class Evaluator {
   const EvaluateOptions& options_;
   const std::map<std::string, Tensor>& operands_;
   std::vector<OperandFacts> facts_;
+  Network given_;  // without the trees that --tree pins
   Evaluation evaluation_;
 };
 

@@ -23,8 +23,9 @@ LoweredNest in_text_order(LoweredNest nest) {
 
 }  // namespace
 
-Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& network,
+Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& given,
                                          const std::vector<bool>& finite) {
+  const Network network = scheduled_network(schedule, given);
   const auto read = nests(schedule, network);
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "engine/network/inlining.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/forest.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -76,9 +78,7 @@ void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, con
   }
 }
 
-}  // namespace
-
-Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
   const ContractionTree tree = options.tree ? *options.tree : term.pinned;
@@ -102,6 +102,27 @@ Schedule baseline(const Network& network, const std::vector<OperandFacts>& opera
     schedule.roots.push_back(owned ? RootReduction::owner : RootReduction::serial);
   }
   return merge_layouts(schedule);
+}
+
+}  // namespace
+
+Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);
+  // What nobody asked for is written into what reads it: that is legal whatever the values are.
+  std::vector<TensorId> dropped;
+  for (const Assignment& assignment : network.assignments) {
+    const bool wanted = is_wanted(network.tensors[assignment.result.tensor].name, network, options);
+    if (!wanted) dropped.push_back(assignment.result.tensor);
+  }
+  const Network stored = inlined(network, dropped);
+  std::vector<Schedule> parts;
+  std::vector<OperandFacts> known = operands;
+  for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {
+    parts.push_back(assignment_baseline(part_network(stored, assignment), known, options));
+    const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
+    known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
+  }
+  return joined(parts, stored, options);
 }
 
 }  // namespace weft

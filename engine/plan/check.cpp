@@ -148,6 +148,7 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
 Expected<void> check(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                      const PlanOptions& options) {
   if (auto done = check_plannable(network, operands, options); !done) return done;
+  if (network.assignments.size() > 1) return check_forest(schedule, network, operands, options);
   if (auto done = check_tensors(schedule, network, operands, options); !done) return done;
   if (auto done = check_products(schedule, network); !done) return done;
   if (auto done = check_loops(schedule, network, options); !done) return done;

@@ -24,6 +24,11 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands);
 
+/// All rules, for a network of several assignments: results that are asked for are stored; each stored assignment is
+/// legal by itself, with earlier results as operands; presence across them.
+Expected<void> check_forest(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options);
+
 /// Whether everything that flows into the tensor is finite.
 bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
 

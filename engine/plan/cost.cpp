@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 
 #include "engine/plan/cost_model.h"
+#include "engine/plan/forest.h"
 #include "engine/plan/memory_demand.h"
 
 namespace weft {
@@ -92,12 +94,38 @@ class CostSum {
   Cost cost_;
 };
 
-}  // namespace
-
-Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-          const PlanOptions& options) {
+// Loops of one assignment, without conversions.
+Cost loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options) {
   const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
-  Cost cost = CostSum(schedule, network, model).sum();
+  return CostSum(schedule, network, model).sum();
+}
+
+// Stored assignments run one after the other.
+Cost forest_loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                       const PlanOptions& options) {
+  Cost sum;
+  const auto parts = forest_parts(schedule, network, operands);
+  if (!parts) {
+    sum.ns = std::numeric_limits<double>::infinity();  // check() says why
+    return sum;
+  }
+  for (const ForestPart& part : *parts) {
+    Cost cost = loops_cost(part.schedule, part.network, part.operands, options);
+    sum.ns += cost.ns;
+    sum.flops += cost.flops;
+    for (LoopCost& loop : cost.loops) {
+      loop.statement += static_cast<std::uint32_t>(part.first_statement);
+      sum.loops.push_back(std::move(loop));
+    }
+  }
+  return sum;
+}
+
+Cost scheduled_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options) {
+  Cost cost = network.assignments.size() == 1 ? loops_cost(schedule, network, operands, options)
+                                              : forest_loops_cost(schedule, network, operands, options);
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.converted) cost.conversion_ns += conversion_ns(facts_of(operands, tensor.tensor), options.machine);
   }
@@ -106,6 +134,14 @@ Cost cost(const Schedule& schedule, const Network& network, const std::vector<Op
   cost.memory = std::move(memory.demands);
   cost.peak_bytes = memory.peak_bytes;
   return cost;
+}
+
+}  // namespace
+
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+          const PlanOptions& options) {
+  if (network.assignments.size() == 1) return scheduled_cost(schedule, network, operands, options);
+  return scheduled_cost(schedule, scheduled_network(schedule, network), operands, options);
 }
 
 }  // namespace weft

@@ -122,10 +122,11 @@ std::string explain_layouts(const Schedule& schedule, const Network& network, co
 
 }  // namespace
 
-std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+std::string explain(const Plan& plan, const Network& given, const std::vector<OperandFacts>& operands,
                     const PlanOptions& options) {
   const Schedule& schedule = plan.schedule;
-  std::string text = fmt::format("tree {}\n", print(schedule.tree, factor_names(network)));
+  const Network network = scheduled_network(schedule, given);
+  std::string text = fmt::format("tree {}\n", print_trees(schedule, network));
   text += explain_nest(schedule, plan.cost, network);
   text += explain_layouts(schedule, network, operands, options);
   text += "memory\n";
@@ -140,7 +141,7 @@ std::string explain(const Plan& plan, const Network& network, const std::vector<
     for (const ScheduledStatement& statement : plan.runner_up->statements) {
       orders.push_back(print_indices(statement.loops, network));
     }
-    text += fmt::format("runner-up {} with loops {}: {}; {}\n", print(plan.runner_up->tree, factor_names(network)),
+    text += fmt::format("runner-up {} with loops {}: {}; {}\n", print_trees(*plan.runner_up, network),
                         fmt::join(orders, " | "), time_text(plan.runner_up_cost ? plan.runner_up_cost->ns : 0), plan.why);
   }
   return text;

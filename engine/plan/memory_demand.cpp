@@ -46,6 +46,12 @@ double dense_bytes(const std::vector<IndexId>& indices, IndexSet without, Scalar
   return bytes;
 }
 
+double result_bytes(const TensorDeclaration& result, Scalar scalar) {
+  double bytes = scalar_bytes(scalar);
+  for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
+  return bytes;
+}
+
 struct Nest {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -71,6 +77,10 @@ std::uint64_t usable_memory(const PlanOptions& options) {
 
 MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                        const PlanOptions& options) {
+  if (network.assignments.size() > 1) {
+    const Network spoken_of = scheduled_network(schedule, network);
+    if (spoken_of.assignments.size() < network.assignments.size()) return memory_plan(schedule, spoken_of, operands, options);
+  }
   MemoryPlan memory;
   double lasting = 0;
   double sorting = 0;  // the largest conversion's coordinates, twice while they are sorted
@@ -85,7 +95,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role == TensorRole::result) {
       lasting += demand(fmt::format("result {}", tensor.name),
-                        dense_bytes(network.assignments[0].result.indices, 0, tensor.format.scalar, network));
+                        result_bytes(network.tensors[tensor.tensor], tensor.format.scalar));
     } else if (tensor.converted) {
       const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
       lasting += demand(fmt::format("conversion {}", tensor.name), converted_bytes(tensor, statistics));
@@ -104,7 +114,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
     for (std::size_t writer = 0; writer <= nest.last; ++writer) {
       const ScheduledAccess& target = schedule.statements[writer].target;
       const ScheduledTensor& tensor = schedule.tensors[target.tensor];
-      const std::size_t reader = reader_of(schedule, target.tensor);
+      const std::size_t reader = last_reader_of(schedule, target.tensor);
       const bool leaves = reader == schedule.statements.size() || reader > nest.last;
       if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
       if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string_view>
 
+#include "engine/network/inlining.h"
 #include "engine/network/names.h"
 #include "engine/network/picture.h"
 #include "engine/plan/schedule_text.h"
@@ -94,6 +96,7 @@ class ScheduleParser {
   explicit ScheduleParser(const Network& network) : network_(network) {}
 
   Expected<Schedule> parse(std::string_view text) {
+    if (auto done = find_stored(text); !done) return std::unexpected(done.error());
     std::size_t number = 0;
     bool opened = false;
     while (!text.empty()) {
@@ -109,12 +112,47 @@ class ScheduleParser {
       if (auto done = parse_line(line); !done) return std::unexpected(done.error());
     }
     if (!opened) return input_error("the schedule is empty: its first line must be 'schedule'");
-    if (!has_tree_) return input_error("the schedule has no line 'tree'");
+    if (trees_ == 0) return input_error("the schedule has no line 'tree'");
+    if (trees_ < network_.assignments.size()) {
+      const Assignment& missing = network_.assignments[trees_];
+      return input_error(fmt::format("the schedule has no line 'tree {} ='", name_of(missing)));
+    }
     if (schedule_.statements.empty()) return input_error("the schedule has no statement");
     return schedule_;
   }
 
  private:
+  const std::string& name_of(const Assignment& assignment) const {
+    return network_.tensors[assignment.result.tensor].name;
+  }
+
+  // Of several assignments, those without a line "tree" of their own are written into the products that read them: the
+  // other lines speak of the network that is left.
+  Expected<void> find_stored(std::string_view text) {
+    if (network_.assignments.size() < 2) return {};
+    std::set<std::string> stored{name_of(network_.assignments.back())};
+    std::size_t number = 0;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      Line line(text.substr(0, end), ++number);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (!line.take_word("tree")) continue;
+      const Line before = line;
+      const std::string name = line.take_name();
+      if (!line.take("=")) continue;
+      const bool known = std::any_of(network_.assignments.begin(), network_.assignments.end(),
+                                     [&](const Assignment& assignment) { return name_of(assignment) == name; });
+      if (!known) return before.wrong(fmt::format("'{}' is not assigned in the expression", name));
+      stored.insert(name);
+    }
+    std::vector<TensorId> dropped;
+    for (const Assignment& assignment : network_.assignments) {
+      if (!stored.contains(name_of(assignment))) dropped.push_back(assignment.result.tensor);
+    }
+    network_ = inlined(network_, dropped);
+    return {};
+  }
+
   Expected<void> parse_line(Line& line) {
     // A statement may write a tensor named like a keyword: only the brackets after the name tell them apart.
     Line ahead = line;
@@ -130,11 +168,24 @@ class ScheduleParser {
   }
 
   Expected<void> parse_tree_line(Line& line) {
-    if (has_tree_) return line.wrong("a second line 'tree'");
-    auto tree = parse_tree(line.take_rest(), factor_names(network_));
+    if (trees_ == network_.assignments.size()) {
+      return line.wrong(trees_ == 1 ? "a second line 'tree'" : "more lines 'tree' than assignments");
+    }
+    const Line before = line;
+    const std::string name = line.take_name();
+    if (!line.take("=")) {
+      line = before;
+      if (network_.assignments.size() > 1) return line.wrong("of several trees each begins with 'NAME ='");
+    } else if (name != name_of(network_.assignments[trees_])) {
+      return before.wrong(fmt::format("the next tree is that of {}, as the expression assigns it", name_of(network_.assignments[trees_])));
+    }
+    auto tree = parse_tree(line.take_rest(), factor_names(network_, trees_));
     if (!tree) return line.wrong(tree.error().message);
-    schedule_.tree = std::move(*tree);
-    has_tree_ = true;
+    if (++trees_ == network_.assignments.size()) {
+      schedule_.tree = std::move(*tree);
+    } else {
+      schedule_.earlier_trees.push_back(std::move(*tree));
+    }
     return {};
   }
 
@@ -167,8 +218,10 @@ class ScheduleParser {
     tensor.role = TensorRole::intermediate;
     tensor.name = line.take_name();
     if (!is_name(tensor.name)) return line.wrong("the name of the intermediate is missing");
+    // One named like an assignment is its result, which nobody asked for.
     const auto clash = [&](const auto& other) { return other.name == tensor.name; };
-    if (std::any_of(network_.tensors.begin(), network_.tensors.end(), clash) ||
+    const auto declared = [&](const TensorDeclaration& other) { return !other.is_result && other.name == tensor.name; };
+    if (std::any_of(network_.tensors.begin(), network_.tensors.end(), declared) ||
         std::any_of(schedule_.tensors.begin(), schedule_.tensors.end(), clash)) {
       return line.wrong(fmt::format("{} is already the name of a tensor", tensor.name));
     }
@@ -360,10 +413,10 @@ class ScheduleParser {
     return {};
   }
 
-  const Network& network_;
+  Network network_;  // what the lines speak of
   Schedule schedule_;
   std::vector<std::string> labels_;
-  bool has_tree_ = false;
+  std::size_t trees_ = 0;
 };
 
 }  // namespace

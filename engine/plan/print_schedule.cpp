@@ -88,18 +88,32 @@ std::string print_product(const Schedule& schedule, const ScheduledStatement& st
   return fmt::format("{} += {}", print_access(schedule, statement.target, network), fmt::join(parts, " * "));
 }
 
-std::vector<std::string> factor_names(const Network& network) {
+std::vector<std::string> factor_names(const Network& network, std::size_t assignment) {
   std::vector<std::string> names;
-  if (network.assignments.empty() || network.assignments[0].terms.empty()) return names;
-  for (const TensorAccess& factor : network.assignments[0].terms[0].factors) {
+  if (assignment >= network.assignments.size() || network.assignments[assignment].terms.empty()) return names;
+  for (const TensorAccess& factor : network.assignments[assignment].terms[0].factors) {
     names.push_back(network.tensors[factor.tensor].name);
   }
   return names;
 }
 
-std::string print(const Schedule& schedule, const Network& network) {
+namespace {
+
+std::vector<std::string> tree_texts(const Schedule& schedule, const Network& network) {
+  if (network.assignments.size() == 1) return {print(schedule.tree, factor_names(network))};
+  std::vector<std::string> texts;
+  for (std::size_t number = 0; number < network.assignments.size(); ++number) {
+    const bool last = number + 1 == network.assignments.size();
+    if (!last && number >= schedule.earlier_trees.size()) continue;
+    texts.push_back(fmt::format("{} = {}", network.tensors[network.assignments[number].result.tensor].name,
+                                print(last ? schedule.tree : schedule.earlier_trees[number], factor_names(network, number))));
+  }
+  return texts;
+}
+
+std::string print_scheduled(const Schedule& schedule, const Network& network) {
   std::string text = "schedule\n";
-  text += fmt::format("  tree {}\n", print(schedule.tree, factor_names(network)));
+  for (const std::string& tree : tree_texts(schedule, network)) text += fmt::format("  tree {}\n", tree);
   for (std::size_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
     text += print_tensor(schedule, tensor, network);
   }
@@ -121,6 +135,19 @@ std::string print(const Schedule& schedule, const Network& network) {
                                                               : "serial");
   }
   return text;
+}
+
+}  // namespace
+
+std::string print_trees(const Schedule& schedule, const Network& given) {
+  if (given.assignments.size() < 2) return print(schedule.tree, factor_names(given));
+  const Network network = scheduled_network(schedule, given);
+  return fmt::format("{}", fmt::join(tree_texts(schedule, network), "; "));
+}
+
+std::string print(const Schedule& schedule, const Network& given) {
+  if (given.assignments.size() < 2) return print_scheduled(schedule, given);
+  return print_scheduled(schedule, scheduled_network(schedule, given));
 }
 
 }  // namespace weft

@@ -14,6 +14,24 @@
 // Statements run in the order given; a statement shares its first `fused` loops with its predecessor. A statement with
 // fused = 0 starts a new root loop nest. An intermediate is stored over those of its modes that are not bound by the
 // loops its producer and its consumer share.
+//
+// Of several assignments, S(i,j) = …; O(i,h) = S(i,j) * D(j,h); P(i) = S(i,j) * v(j), those that are stored have a line
+// "tree" each, in their order; one without is written into the products that read it (engine/network/inlining.h), and
+// the only one that is left needs no name. The statements of an assignment stand together, in nests of their own, the
+// one that writes its result last. A stored assignment is a line "result", or an "intermediate" of its name where
+// nobody asked for it; later assignments read it as they read an operand.
+//
+//   schedule
+//     tree S = (M * A * B)
+//     tree O = (S * D)
+//     layout M ds:0,1 f64
+//     …
+//     result S dd:0,1 f64
+//     result O dd:0,1 f64
+//     S[i,j] += M[i,j] * A[i,k] * B[j,k]   loops i,j,k
+//     O[i,h] += S[i,j] * D[j,h]   loops i,j,h   vector h
+//     parallel i owner
+//     parallel i owner
 #pragma once
 
 #include <cstdint>
@@ -76,14 +94,23 @@ struct ScheduledStatement {
 enum class RootReduction : std::uint8_t { serial, owner, private_copies };
 
 struct Schedule {
-  ContractionTree tree;
+  ContractionTree tree;                        ///< of the last, usually the only, assignment
+  std::vector<ContractionTree> earlier_trees;  ///< of the stored assignments before it, in order
   std::vector<ScheduledTensor> tensors;
   std::vector<ScheduledStatement> statements;
   std::vector<RootReduction> roots;  ///< one per statement with fused = 0, in order
   bool operator==(const Schedule&) const = default;
 };
 
+/// The network that the statements of a schedule speak of: without the assignments that it does not store.
+Network scheduled_network(const Schedule& schedule, const Network& network);
+
+/// The assignment of the network (position in Network::assignments) whose stored result this is, or nothing.
+std::optional<std::size_t> stored_assignment(const ScheduledTensor& tensor, const Network& network);
+
 std::string print(const Schedule& schedule, const Network& network);
+/// "((T * C) * B)", or "S = (M * A * B); O = (S * D)" where several assignments are stored.
+std::string print_trees(const Schedule& schedule, const Network& network);
 /// Reads what print writes; input errors with line number.
 Expected<Schedule> parse_schedule(const std::string& text, const Network& network);
 

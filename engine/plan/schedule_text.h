@@ -20,7 +20,7 @@ std::string print_access(const Schedule& schedule, const ScheduledAccess& access
 /// "x[i,j,r] += T[i,j,k] * C[k,r]".
 std::string print_product(const Schedule& schedule, const ScheduledStatement& statement, const Network& network);
 
-/// Names of the factors of the (first) term, which the tree speaks of.
-std::vector<std::string> factor_names(const Network& network);
+/// Names of the factors of the (first) term of an assignment, which its tree speaks of.
+std::vector<std::string> factor_names(const Network& network, std::size_t assignment = 0);
 
 }  // namespace weft

@@ -93,6 +93,40 @@ void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_
   orders.insert(orders.end(), result.begin(), result.end());
 }
 
+Expected<void> check_plannable_factors(const Network& network, const Assignment& assignment,
+                                       const std::vector<OperandFacts>& operands, const std::vector<bool>& stored) {
+  if (assignment.terms.size() != 1) {
+    return unsupported("sums of products are not supported yet: give one product");
+  }
+  for (const TensorAccess& factor : assignment.terms[0].factors) {
+    if (stored[factor.tensor]) continue;
+    const TensorDeclaration& tensor = network.tensors[factor.tensor];
+    const bool known = std::any_of(operands.begin(), operands.end(),
+                                   [&](const OperandFacts& operand) { return operand.tensor == factor.tensor; });
+    if (!known) return input_error(fmt::format("operand {} is missing", tensor.name));
+    if (facts_of(operands, factor.tensor).format.order() != tensor.extents.size()) {
+      return input_error(fmt::format("operand {} has {} modes but the expression gives it {} indices", tensor.name,
+                                     facts_of(operands, factor.tensor).format.order(), tensor.extents.size()));
+    }
+  }
+  return {};
+}
+
+Expected<void> check_plannable_result(const TensorDeclaration& result, const PlanOptions& options) {
+  const auto requested = options.result_formats.find(result.name);
+  if (requested == options.result_formats.end()) return {};
+  if (requested->second.order() != result.extents.size()) {
+    return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes",
+                                   requested->second.text(), result.name, requested->second.order(),
+                                   result.extents.size()));
+  }
+  if (!requested->second.all_dense()) {
+    return unsupported(fmt::format("the sparse format {} of result {} is not supported yet: request a dense one",
+                                   requested->second.text(), result.name));
+  }
+  return {};
+}
+
 }  // namespace
 
 IndexSet index_set(const std::vector<IndexId>& indices) {
@@ -109,40 +143,19 @@ std::vector<IndexId> members(IndexSet set) {
 
 Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,
                                const PlanOptions& options) {
-  if (network.assignments.size() != 1) {
-    return unsupported(fmt::format("{} assignments at once are not supported yet: give one", network.assignments.size()));
-  }
-  const Assignment& assignment = network.assignments[0];
-  if (assignment.terms.size() != 1) {
-    return unsupported("sums of products are not supported yet: give one product");
-  }
+  if (network.assignments.empty()) return input_error("there is no assignment");
   if (network.indices.size() > most_planned_indices) {
     return unsupported(fmt::format("{} indices in one network are not supported yet: at most {}", network.indices.size(),
                                    most_planned_indices));
   }
-  if (assignment.terms[0].factors.empty()) return input_error("a product needs at least one factor");
-  for (const TensorAccess& factor : assignment.terms[0].factors) {
-    const TensorDeclaration& tensor = network.tensors[factor.tensor];
-    const bool known = std::any_of(operands.begin(), operands.end(),
-                                   [&](const OperandFacts& operand) { return operand.tensor == factor.tensor; });
-    if (!known) return input_error(fmt::format("operand {} is missing", tensor.name));
-    if (facts_of(operands, factor.tensor).format.order() != tensor.extents.size()) {
-      return input_error(fmt::format("operand {} has {} modes but the expression gives it {} indices", tensor.name,
-                                     facts_of(operands, factor.tensor).format.order(), tensor.extents.size()));
-    }
+  std::vector<bool> stored(network.tensors.size(), false);
+  for (const Assignment& assignment : network.assignments) {
+    if (auto done = check_plannable_factors(network, assignment, operands, stored); !done) return done;
+    if (auto done = check_plannable_result(network.tensors[assignment.result.tensor], options); !done) return done;
+    stored[assignment.result.tensor] = true;
   }
-  const TensorDeclaration& result = network.tensors[assignment.result.tensor];
-  const auto requested = options.result_formats.find(result.name);
-  if (requested == options.result_formats.end()) return {};
-  if (requested->second.order() != result.extents.size()) {
-    return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes",
-                                   requested->second.text(), result.name, requested->second.order(),
-                                   result.extents.size()));
-  }
-  if (!requested->second.all_dense()) {
-    return unsupported(fmt::format("the sparse format {} of result {} is not supported yet: request a dense one",
-                                   requested->second.text(), result.name));
-  }
+  // A number that is assigned is written into the products that read it.
+  if (network.assignments.back().terms[0].factors.empty()) return input_error("a product needs at least one factor");
   return {};
 }
 
@@ -223,6 +236,15 @@ std::size_t writer_of(const Schedule& schedule, std::uint32_t tensor) {
 
 std::size_t reader_of(const Schedule& schedule, std::uint32_t tensor) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    for (const ScheduledAccess& factor : schedule.statements[number].factors) {
+      if (factor.tensor == tensor) return number;
+    }
+  }
+  return schedule.statements.size();
+}
+
+std::size_t last_reader_of(const Schedule& schedule, std::uint32_t tensor) {
+  for (std::size_t number = schedule.statements.size(); number-- > 0;) {
     for (const ScheduledAccess& factor : schedule.statements[number].factors) {
       if (factor.tensor == tensor) return number;
     }

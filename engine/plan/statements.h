@@ -21,14 +21,14 @@ IndexSet index_set(const std::vector<IndexId>& indices);
 /// The indices of a set, ascending.
 std::vector<IndexId> members(IndexSet set);
 
-/// What this planner can plan: one assignment of one term, at most 64 indices, dense results.
+/// What this planner can plan: assignments of one term each, at most 64 indices, dense results.
 Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,
                                const PlanOptions& options);
 
 /// The facts of an operand. The tensor must be among them.
 const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId tensor);
 
-/// A schedule with tensors and statements but no loops yet. Every occurrence of an operand has a tensor of its own, in
+/// A schedule of the first assignment with tensors and statements but no loops yet. Every occurrence of an operand has a tensor of its own, in
 /// the order of the factors and in its given layout, so that layouts can be chosen per occurrence; intermediates
 /// follow, then the result. Statements stand in the order of `order`: inner nodes of the tree, children first.
 /// Intermediates are dense in ascending order of their indices. The root statement carries the coefficient.
@@ -42,9 +42,10 @@ std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& 
 /// Every index of the target and the factors.
 IndexSet indices_of(const ScheduledStatement& statement);
 
-/// Number of the statement that writes (or, for `reads`, the first that reads) the tensor; statements.size() if none.
+/// Number of the statement that writes, the first or the last that reads the tensor; statements.size() if none.
 std::size_t writer_of(const Schedule& schedule, std::uint32_t tensor);
 std::size_t reader_of(const Schedule& schedule, std::uint32_t tensor);
+std::size_t last_reader_of(const Schedule& schedule, std::uint32_t tensor);
 
 /// Loops shared by all statements from `first` to `last` (positions in Schedule::statements, first <= last).
 std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last);

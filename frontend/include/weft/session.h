@@ -30,7 +30,10 @@ struct SessionOptions {
 
 struct EvaluateOptions {
   std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
-  std::string tree;                       ///< replaces the planner's choice, e.g. "((T * C) * B)"
+  /// Of several assignments those whose results are wanted, beside the last and those with a format; the others may be
+  /// fused away, and are not computed if nothing reads them.
+  std::vector<std::string> results;
+  std::string tree;                       ///< replaces the planner's choice, e.g. "((T * C) * B)"; several: separated by ;
   std::string schedule;                   ///< text of a schedule; replaces the planner
   std::string schedule_name;              ///< where that text is from, named in errors
   bool unfused = false;                   ///< the best plan that stores every intermediate
@@ -97,8 +100,8 @@ class Session {
   void drop(const std::string& name);
   const std::map<std::string, Tensor>& tensors() const;
 
-  /// Evaluates one assignment over the tensors given by name. `operands` lists the names to use, in the order of an
-  /// einsum's factors; every one must occur in the expression. Errors: input with a picture of the text, unsupported,
+  /// Evaluates an assignment, or several, over the tensors given by name. `operands` lists the names to use, in the
+  /// order of an einsum's factors; every one must occur in the expression. Errors: input with a picture of the text, unsupported,
   /// resource, internal with a reproducing text, cancelled.
   Expected<Evaluation> evaluate(std::string_view expression, const std::vector<std::string>& operands,
                                 const EvaluateOptions& options = {});

@@ -1,0 +1,244 @@
+#include "engine/network/inlining.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace weft {
+namespace {
+
+std::string unused_name(const std::string& wanted, const std::set<std::string>& taken) {
+  for (std::size_t number = 2;; ++number) {
+    const std::string name = wanted + "_" + std::to_string(number);
+    if (!taken.contains(name)) return name;
+  }
+}
+
+// The text of a schedule names indices without saying of which assignment.
+void name_indices_apart(Network& network) {
+  std::set<std::string> taken;
+  for (const Index& index : network.indices) taken.insert(index.name);
+  std::set<std::string> seen;
+  for (Index& index : network.indices) {
+    if (seen.insert(index.name).second) continue;
+    index.name = unused_name(index.name, taken);
+    taken.insert(index.name);
+    seen.insert(index.name);
+  }
+}
+
+std::set<IndexId> indices_of(const TensorAccess& result, const Term& term) {
+  std::set<IndexId> indices(result.indices.begin(), result.indices.end());
+  for (const TensorAccess& factor : term.factors) indices.insert(factor.indices.begin(), factor.indices.end());
+  return indices;
+}
+
+// What a node of the reading product becomes: nodes of the new tree, or nothing for a product without factors.
+class TreeWriter {
+ public:
+  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined) : reader_(reader), inlined_(inlined) {
+    std::uint32_t position = 0;
+    for (std::size_t factor = 0; factor < reader.factors.size(); ++factor) {
+      first_.push_back(position);
+      position += inlined[factor] == nullptr ? 1 : static_cast<std::uint32_t>(inlined[factor]->factors.size());
+    }
+  }
+
+  // The tree of the product that results, and whether its root is open.
+  void write(Term& product) {
+    if (reader_.pinned.nodes.empty()) return;
+    const auto root = static_cast<std::uint32_t>(reader_.pinned.nodes.size() - 1);
+    const ContractionTree::Node& node = reader_.pinned.nodes[root];
+    product.open = reader_.open;
+    if (node.children.empty()) {
+      if (inlined_[node.factor] != nullptr) product.open = inlined_[node.factor]->open;
+      append(root);
+    } else {
+      std::vector<std::uint32_t> children;
+      std::size_t units = count_units(node);
+      for (const std::uint32_t child : node.children) {
+        if (reader_.open && mergeable(child) && units <= most_merged_factors) {
+          append_children(child, children);
+        } else {
+          append_if_any(child, children);
+        }
+      }
+      const auto whole = close(children);
+      // What was a group beside a mere number is the whole product now, and stays as its parentheses say.
+      if (children.size() == 1 && !tree_.nodes[*whole].children.empty()) product.open = false;
+    }
+    product.pinned = std::move(tree_);
+  }
+
+ private:
+  // A reader's leaf whose product may lose its parentheses: what an open product reads.
+  bool mergeable(std::uint32_t child) const {
+    const ContractionTree::Node& node = reader_.pinned.nodes[child];
+    return node.children.empty() && inlined_[node.factor] != nullptr && inlined_[node.factor]->open;
+  }
+
+  // Units of the root if all that can be merged is.
+  std::size_t count_units(const ContractionTree::Node& root) const {
+    std::size_t units = 0;
+    for (const std::uint32_t child : root.children) {
+      const ContractionTree::Node& node = reader_.pinned.nodes[child];
+      units += mergeable(child) && !inlined_[node.factor]->pinned.nodes.empty()
+                   ? std::max<std::size_t>(1, inlined_[node.factor]->pinned.nodes.back().children.size())
+                   : 1;
+    }
+    return units;
+  }
+
+  std::optional<std::uint32_t> append(std::uint32_t number) {
+    const ContractionTree::Node& node = reader_.pinned.nodes[number];
+    if (node.children.empty()) {
+      const Term* product = inlined_[node.factor];
+      if (product == nullptr) return add({{}, first_[node.factor]});
+      if (product->pinned.nodes.empty()) return std::nullopt;
+      return append_inlined(*product, static_cast<std::uint32_t>(product->pinned.nodes.size() - 1), first_[node.factor]);
+    }
+    std::vector<std::uint32_t> children;
+    for (const std::uint32_t child : node.children) append_if_any(child, children);
+    return close(children);
+  }
+
+  void append_if_any(std::uint32_t number, std::vector<std::uint32_t>& children) {
+    if (const auto node = append(number)) children.push_back(*node);
+  }
+
+  void append_children(std::uint32_t number, std::vector<std::uint32_t>& children) {
+    const std::uint32_t factor = reader_.pinned.nodes[number].factor;
+    const Term& product = *inlined_[factor];
+    if (product.pinned.nodes.empty() || product.pinned.nodes.back().children.empty()) {
+      append_if_any(number, children);
+      return;
+    }
+    for (const std::uint32_t child : product.pinned.nodes.back().children) {
+      children.push_back(append_inlined(product, child, first_[factor]));
+    }
+  }
+
+  std::uint32_t append_inlined(const Term& product, std::uint32_t number, std::uint32_t first) {
+    ContractionTree::Node node = product.pinned.nodes[number];
+    if (node.children.empty()) {
+      node.factor += first;
+    } else {
+      for (std::uint32_t& child : node.children) child = append_inlined(product, child, first);
+    }
+    return add(std::move(node));
+  }
+
+  // Where products without factors leave one child, or none, there is nothing to contract.
+  std::optional<std::uint32_t> close(const std::vector<std::uint32_t>& children) {
+    if (children.empty()) return std::nullopt;
+    if (children.size() == 1) return children.front();
+    return add({children, 0});
+  }
+
+  std::uint32_t add(ContractionTree::Node node) {
+    tree_.nodes.push_back(std::move(node));
+    return static_cast<std::uint32_t>(tree_.nodes.size() - 1);
+  }
+
+  const Term& reader_;
+  const std::vector<const Term*>& inlined_;  // per factor of the reader; null: stays
+  std::vector<std::uint32_t> first_;         // where each factor's own begin
+  ContractionTree tree_;
+};
+
+class Inliner {
+ public:
+  Inliner(Network network, const std::vector<TensorId>& dropped) : network_(std::move(network)), written_(network_.tensors.size()) {
+    for (const TensorId tensor : dropped) dropped_.insert(tensor);
+    for (const Index& index : network_.indices) names_.insert(index.name);
+  }
+
+  Network run() {
+    std::vector<Assignment> kept;
+    for (std::size_t number = 0; number < network_.assignments.size(); ++number) {
+      Assignment assignment = network_.assignments[number];
+      for (Term& term : assignment.terms) term = expanded(assignment.result, term);
+      const bool last = number + 1 == network_.assignments.size();
+      if (!last && dropped_.contains(assignment.result.tensor) && assignment.terms.size() == 1) {
+        network_.tensors[assignment.result.tensor].is_result = false;
+        written_[assignment.result.tensor] = std::move(assignment);
+      } else {
+        kept.push_back(std::move(assignment));
+      }
+    }
+    network_.assignments = std::move(kept);
+    return std::move(network_);
+  }
+
+ private:
+  Term expanded(const TensorAccess& result, const Term& term) {
+    std::vector<const Term*> inlined;
+    for (const TensorAccess& factor : term.factors) {
+      const auto& assignment = written_[factor.tensor];
+      inlined.push_back(assignment ? &assignment->terms.front() : nullptr);
+    }
+    if (std::all_of(inlined.begin(), inlined.end(), [](const Term* one) { return one == nullptr; })) return term;
+    std::set<IndexId> used = indices_of(result, term);
+    Term product{term.coefficient, {}, {}, term.open};
+    for (std::size_t number = 0; number < term.factors.size(); ++number) {
+      const TensorAccess& factor = term.factors[number];
+      if (inlined[number] == nullptr) {
+        product.factors.push_back(factor);
+        continue;
+      }
+      product.coefficient *= inlined[number]->coefficient;
+      const TensorAccess& own = written_[factor.tensor]->result;
+      std::map<IndexId, IndexId> renamed;
+      for (std::size_t mode = 0; mode < own.indices.size(); ++mode) renamed[own.indices[mode]] = factor.indices[mode];
+      for (TensorAccess inner : inlined[number]->factors) {
+        for (IndexId& index : inner.indices) {
+          const auto [place, is_summed] = renamed.try_emplace(index, index);
+          if (is_summed) place->second = free_index(index, used);
+          index = place->second;
+        }
+        product.factors.push_back(std::move(inner));
+      }
+    }
+    TreeWriter(term, inlined).write(product);
+    return product;
+  }
+
+  // An index that the product does not have yet: the same one, or a new one of its extent.
+  IndexId free_index(IndexId index, std::set<IndexId>& used) {
+    if (used.insert(index).second) return index;
+    Index fresh{unused_name(network_.indices[index].name, names_), network_.indices[index].extent};
+    names_.insert(fresh.name);
+    network_.indices.push_back(std::move(fresh));
+    const auto number = static_cast<IndexId>(network_.indices.size() - 1);
+    used.insert(number);
+    return number;
+  }
+
+  Network network_;
+  std::set<TensorId> dropped_;
+  std::set<std::string> names_;                     // of indices
+  std::vector<std::optional<Assignment>> written_;  // by tensor: dropped assignments, themselves expanded
+};
+
+}  // namespace
+
+Network inlined(const Network& network, const std::vector<TensorId>& dropped) {
+  if (network.assignments.size() < 2) return network;
+  Network named = network;
+  name_indices_apart(named);
+  return Inliner(std::move(named), dropped).run();
+}
+
+std::vector<std::size_t> times_read(const Network& network) {
+  std::vector<std::size_t> times(network.tensors.size(), 0);
+  for (const Assignment& assignment : network.assignments) {
+    for (const Term& term : assignment.terms) {
+      for (const TensorAccess& factor : term.factors) ++times[factor.tensor];
+    }
+  }
+  return times;
+}
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+#include "frontend/pinned_trees.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/network/inlining.h"
+#include "engine/plan/forest.h"
+#include "engine/plan/schedule_text.h"
+
+namespace weft {
+namespace {
+
+struct TreeText {
+  std::string name;  // of the assignment; empty if the text does not say
+  std::string tree;
+};
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+std::vector<TreeText> split(const std::string& text) {
+  std::vector<TreeText> pieces;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(";\n", begin), text.size());
+    const std::string piece = trimmed(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (piece.empty()) continue;
+    const std::size_t equals = piece.find('=');
+    if (equals == std::string::npos) {
+      pieces.push_back({"", piece});
+    } else {
+      pieces.push_back({trimmed(piece.substr(0, equals)), trimmed(piece.substr(equals + 1))});
+    }
+  }
+  return pieces;
+}
+
+const std::string& name_of(const Network& network, const Assignment& assignment) {
+  return network.tensors[assignment.result.tensor].name;
+}
+
+// Unnamed trees are those of all assignments, or of the last.
+Expected<std::vector<TreeText>> named(const Network& network, std::vector<TreeText> pieces) {
+  const auto is_named = [](const TreeText& piece) { return !piece.name.empty(); };
+  if (std::all_of(pieces.begin(), pieces.end(), is_named) && !pieces.empty()) return pieces;
+  const std::size_t assignments = network.assignments.size();
+  if (std::any_of(pieces.begin(), pieces.end(), is_named) || (pieces.size() != assignments && pieces.size() != 1)) {
+    return input_error(fmt::format("--tree has {} trees for {} assignments: give one for each, separated by ';', or name "
+                                   "those to be stored with NAME = TREE",
+                                   pieces.size(), assignments));
+  }
+  for (std::size_t number = 0; number < pieces.size(); ++number) {
+    pieces[number].name = name_of(network, network.assignments[assignments - pieces.size() + number]);
+  }
+  return pieces;
+}
+
+}  // namespace
+
+Expected<Network> with_pinned_trees(const Network& network, const std::string& text, const PlanOptions& options) {
+  const auto pieces = named(network, split(text));
+  if (!pieces) return std::unexpected(pieces.error());
+  const auto tree_of = [&](const std::string& name) {
+    return std::find_if(pieces->begin(), pieces->end(), [&](const TreeText& piece) { return piece.name == name; });
+  };
+  std::vector<TensorId> dropped;
+  for (const Assignment& assignment : network.assignments) {
+    const std::string& name = name_of(network, assignment);
+    if (tree_of(name) != pieces->end()) continue;
+    if (is_wanted(name, network, options)) {
+      return input_error(fmt::format("--tree has no tree for the result {}: give one per assignment, separated by ';'", name));
+    }
+    dropped.push_back(assignment.result.tensor);
+  }
+  Network pinned = inlined(network, dropped);
+  if (pieces->size() != pinned.assignments.size()) {
+    for (const TreeText& piece : *pieces) {
+      const bool known = std::any_of(pinned.assignments.begin(), pinned.assignments.end(),
+                                     [&](const Assignment& one) { return name_of(pinned, one) == piece.name; });
+      if (!known) return input_error(fmt::format("--tree names {}, which the expression does not assign", piece.name));
+    }
+    return input_error("--tree has two trees of one name");
+  }
+  for (std::size_t number = 0; number < pinned.assignments.size(); ++number) {
+    Term& term = pinned.assignments[number].terms.front();
+    const TreeText& piece = *tree_of(name_of(pinned, pinned.assignments[number]));
+    auto tree = parse_tree(piece.tree, factor_names(pinned, number));
+    if (!tree) {
+      if (network.assignments.size() > 1) tree.error().message += fmt::format("\nin the tree of {}", piece.name);
+      return std::unexpected(tree.error());
+    }
+    term.pinned = std::move(*tree);
+    term.open = false;
+  }
+  return pinned;
+}
+
+}  // namespace weft
