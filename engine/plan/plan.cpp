@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/plan_forest.h"
 #include "engine/plan/search.h"
 
 namespace weft {
@@ -89,16 +90,16 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
     if (auto legal = check(plain, network, operands, options); !legal) return std::unexpected(legal.error());
   }
   const std::size_t all = found.candidates.size();
-  for (Candidate& candidate : found.candidates) {
   std::size_t shrunk = 0;
+  for (Candidate& candidate : found.candidates) {
     if (candidate.cost.peak_bytes <= limit) continue;
     // Private copies go first: the same loops on one thread.
     Schedule serial = candidate.schedule;
     std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
     if (serial == candidate.schedule) continue;
     candidate = {serial, cost(serial, network, operands, options)};
-  }
     if (candidate.cost.peak_bytes <= limit) ++shrunk;
+  }
   const auto smallest = std::min_element(
       found.candidates.begin(), found.candidates.end(),
       [](const Candidate& left, const Candidate& right) { return left.cost.peak_bytes < right.cost.peak_bytes; });
@@ -111,8 +112,8 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   plan.cost = found.candidates.front().cost;
   plan.producer = plan.schedule == plain ? "baseline" : "dp";
   plan.candidates = found.tried + 1;
-  const bool unlimited = found.candidates.size() == all;
   plan.too_large = all - found.candidates.size() + shrunk;
+  const bool unlimited = found.candidates.size() == all;
   plan.optimal = !found.all_layouts || !unlimited ? "false" : found.all_trees ? "all" : "tree";
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
@@ -143,12 +144,18 @@ Expected<Plan> plan_given(const Schedule& schedule, const Network& network, cons
 
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
+  if (network.assignments.size() > 1) {
+    return plan_forest(network, operands, options, [](const Network& one, const auto& known, const PlanOptions& chosen) {
+      return plan(one, known, chosen);
+    });
+  }
   return choose(search_schedules(network, operands, options, true), network, operands, options, false);
 }
 
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
+  if (network.assignments.size() > 1) return plan_forest(network, operands, options, plan_unfused);
   return choose(search_schedules(network, operands, options, false), network, operands, options, true);
 }
 
