@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/plans.h"
 #include "bench/record.h"
 #include "bench/single_figures.h"
 #include "bench/suite.h"
@@ -45,6 +46,20 @@ int main(int argc, char** argv) {
   compare->add_option("OLD", old_path)->required();
   compare->add_option("NEW", new_path)->required();
   compare->add_option("--fail-above", fail_above, "exit 1 if a problem takes more than this ratio");
+  weft::bench::PlansOptions exam;
+  CLI::App* plans = app.add_subcommand("plans", "how far the planner's choices are from the fastest schedules");
+  plans->add_option("--filter", exam.filters, "only networks whose name contains one of these texts");
+  plans->add_option("--data", exam.data, "directory with real tensors")->check(CLI::ExistingDirectory);
+  plans->add_option("--sample", exam.sample, "schedules drawn per network, at most")->check(CLI::PositiveNumber);
+  plans->add_option("--seed", exam.seed, "of the schedules and of drawn tensors");
+  plans->add_option("--seconds", exam.seconds, "of timing the best schedules in turn")->check(CLI::PositiveNumber);
+  plans->add_option("--budget", exam.budget, "seconds per network after which no more schedules are tried")
+      ->check(CLI::PositiveNumber);
+  plans->add_option("--threads", exam.threads, "that kernels run on and plans are made for")->check(CLI::PositiveNumber);
+  plans->add_option("--json", exam.json, "write everything measured to this file");
+  plans->add_option("--known", exam.known, "such a file: times in it are not measured again")->check(CLI::ExistingFile);
+  plans->add_flag("--list", exam.list, "show the networks");
+  plans->add_flag("--plans", exam.schedules, "print the chosen and the best schedules");
   std::string file;
   CLI::App* read = app.add_subcommand("read", "speed of reading a tensor from text");
   read->add_option("FILE", file)->required()->check(CLI::ExistingFile);
@@ -53,6 +68,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (compare->parsed()) return print_comparison(old_path, new_path, fail_above);
+  if (plans->parsed()) return weft::bench::run_plans(exam);
   if (read->parsed()) return weft::bench::read_speed(file);
   if (wake->parsed()) return weft::bench::wake();
   if (startup->parsed())

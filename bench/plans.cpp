@@ -1,0 +1,204 @@
+#include "bench/plans.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "bench/exam_network.h"
+#include "bench/exam_record.h"
+#include "bench/trials.h"
+#include "engine/plan/sample_schedules.h"
+#include "frontend/parse.h"
+#include "frontend/resolve.h"
+
+namespace weft::bench {
+namespace {
+
+using KnownTimes = std::map<std::string, std::map<std::string, double>>;
+
+constexpr double hopeless = 10;          // times the best so far: not worth waiting for
+constexpr double least_limit_ms = 0.5;
+constexpr double patience_ms = 5000;     // for the first schedule, when nothing is known
+constexpr std::size_t finalists = 5;     // that are timed again in turn
+constexpr double most_bytes = 1e9;       // of a schedule that is tried
+constexpr double calls = 1000;           // conversions hardly count: the exam is about nests and layouts
+
+Expected<Trials> trials_of(const ExamNetwork& exam, const PlansOptions& options, const Resources& resources) {
+  auto operands = exam_operands(exam, options.data, options.seed, resources);
+  if (!operands) return std::unexpected(operands.error());
+  const auto parsed = parse_expression(exam.expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<OperandShape> shapes;
+  for (const auto& [name, tensor] : *operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
+  auto network = resolve(*parsed, shapes);
+  if (!network) return std::unexpected(network.error());
+  PlanOptions plan_options;
+  plan_options.calls = calls;
+  plan_options.machine.threads = options.threads;
+  return Trials::create(std::move(*network), std::move(*operands), std::move(plan_options), resources);
+}
+
+// The times of the schedules of one network, each timed once.
+class Stopwatch {
+ public:
+  Stopwatch(Trials& trials, std::map<std::string, double> known) : trials_(trials), known_(std::move(known)) {}
+
+  /// Limited to a multiple of the best so far unless `patient`.
+  Expected<void> time(const Schedule& schedule, bool patient) {
+    const std::string text = print(schedule, trials_.network());
+    if (std::ranges::find(timed_, text, &TimedSchedule::text) != timed_.end()) return {};
+    const Cost judged = cost(schedule, trials_.network(), trials_.facts(), trials_.options());
+    if (static_cast<double>(judged.peak_bytes) > most_bytes) return {};
+    TimedSchedule one{text, judged.ns, 0, false};
+    if (const auto found = known_.find(text); found != known_.end()) {
+      one.ms = std::abs(found->second);
+      one.abandoned = found->second < 0;
+    } else {
+      const double limit = patient ? patience_ms : std::max(least_limit_ms, hopeless * best_ms_);
+      const auto trial = trials_.time(schedule, limit);
+      if (!trial) return std::unexpected(trial.error());
+      one.ms = trial->ms;
+      one.abandoned = trial->abandoned;
+      ++measured_;
+    }
+    if (!one.abandoned) best_ms_ = std::min(best_ms_, one.ms);
+    timed_.push_back(std::move(one));
+    schedules_.push_back(schedule);
+    return {};
+  }
+
+  /// The first schedule timed, `others`, and the fastest ones.
+  std::vector<Schedule> finals(const std::vector<Schedule>& others) const {
+    std::vector<std::size_t> order;
+    for (std::size_t n = 0; n < timed_.size(); ++n)
+      if (!timed_[n].abandoned) order.push_back(n);
+    std::ranges::sort(order, {}, [&](std::size_t n) { return timed_[n].ms; });
+    std::vector<Schedule> found = {schedules_.front()};
+    const auto add = [&](const Schedule& schedule) {
+      if (std::ranges::find(found, schedule) == found.end()) found.push_back(schedule);
+    };
+    for (const Schedule& other : others) add(other);
+    for (std::size_t place = 0; place < std::min(finalists, order.size()); ++place) add(schedules_[order[place]]);
+    return found;
+  }
+
+  const std::vector<TimedSchedule>& timed() const { return timed_; }
+  std::size_t measured() const { return measured_; }
+  double ms_of(const std::string& text) const { return std::ranges::find(timed_, text, &TimedSchedule::text)->ms; }
+
+ private:
+  Trials& trials_;
+  std::map<std::string, double> known_;
+  std::vector<TimedSchedule> timed_;
+  std::vector<Schedule> schedules_;
+  double best_ms_ = std::numeric_limits<double>::infinity();
+  std::size_t measured_ = 0;
+};
+
+// Known times decide where nothing had to be measured; else the finalists run in turn.
+Expected<void> decide(ExamRecord& record, Trials& trials, const Stopwatch& stopwatch, const std::vector<Schedule>& finals,
+                      const Schedule& counted, double seconds) {
+  std::vector<double> ms;
+  if (stopwatch.measured() == 0) {
+    for (const Schedule& schedule : finals) ms.push_back(stopwatch.ms_of(print(schedule, trials.network())));
+  } else {
+    const auto timings = trials.side_by_side(finals, seconds);
+    if (!timings) return std::unexpected(timings.error());
+    for (const Timing& timing : *timings) ms.push_back(timing.median());
+  }
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(ms) - ms.begin());
+  record.chosen_ms = ms.front();
+  record.best_ms = ms[best];
+  record.best = print(finals[best], trials.network());
+  record.counted_ms = ms[static_cast<std::size_t>(std::ranges::find(finals, counted) - finals.begin())];
+  return {};
+}
+
+Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& options, const KnownTimes& known,
+                             const Resources& resources) {
+  const auto start = std::chrono::steady_clock::now();
+  auto trials = trials_of(exam, options, resources);
+  if (!trials) return std::unexpected(trials.error());
+  ExamRecord record;
+  record.name = exam.name;
+  record.held_out = exam.held_out;
+  Expected<Plan> planned = Plan{};
+  record.plan_ms = std::numeric_limits<double>::infinity();
+  for (int time = 0; time < 5; ++time) {
+    // Statistics are counted the first time.
+    record.plan_ms = std::min(record.plan_ms, time_ms([&] { planned = plan(trials->network(), trials->facts(), trials->options()); }));
+    if (!planned) return std::unexpected(planned.error());
+  }
+  record.chosen = print(planned->schedule, trials->network());
+  record.cost_ns = planned->cost.ns;
+
+  const auto times = known.find(exam.name);
+  Stopwatch stopwatch(*trials, times == known.end() ? std::map<std::string, double>{} : times->second);
+  if (auto timed = stopwatch.time(planned->schedule, true); !timed) return std::unexpected(timed.error());
+  const std::vector<Schedule> sampled =
+      sample_schedules(trials->network(), trials->facts(), trials->options(), options.sample, options.seed);
+  for (const Schedule& schedule : sampled) {
+    if (std::chrono::steady_clock::now() - start > std::chrono::duration<double>(options.budget)) break;
+    if (auto timed = stopwatch.time(schedule, false); !timed) return std::unexpected(timed.error());
+  }
+  record.timed = stopwatch.timed();
+  if (auto decided = decide(record, *trials, stopwatch, stopwatch.finals({}), planned->schedule, options.seconds); !decided)
+    return std::unexpected(decided.error());
+  return record;
+}
+
+bool wanted(const std::string& name, const std::vector<std::string>& filters) {
+  return filters.empty() ||
+         std::ranges::any_of(filters, [&](const std::string& filter) { return name.find(filter) != std::string::npos; });
+}
+
+}  // namespace
+
+int run_plans(const PlansOptions& options) {
+  const auto failed = [](const Error& error) {
+    fmt::print(stderr, "error: {}\n", error.message);
+    return 2;
+  };
+  KnownTimes known;
+  if (!options.known.empty()) {
+    auto read = read_exam(options.known);
+    if (!read) return failed(read.error());
+    known = std::move(*read);
+  }
+  Resources resources;
+  resources.threads = Threads(options.threads);
+  std::vector<ExamRecord> records;
+  int failures = 0;
+  if (options.data.empty() && !options.list) fmt::print("no --data DIR: drawn tensors only\n");
+  if (!options.list) fmt::print("{}", exam_head());
+  for (const ExamNetwork& exam : exam_networks(options.data)) {
+    if (!wanted(exam.name, options.filters)) continue;
+    if (options.list) {
+      fmt::print("{:<28} {}{}\n", exam.name, exam.expression, exam.held_out ? "  (held out)" : "");
+      continue;
+    }
+    const auto record = examine(exam, options, known, resources);
+    if (!record) {
+      fmt::print("{:<28} FAILED: {}\n", exam.name, record.error().message);
+      ++failures;
+      continue;
+    }
+    fmt::print("{}", exam_row(*record));
+    if (options.schedules) fmt::print("chosen:\n{}best:\n{}", record->chosen, record->best);
+    std::fflush(stdout);
+    records.push_back(*record);
+  }
+  if (options.list) return 0;
+  fmt::print("{}", exam_summary(records));
+  if (!options.json.empty()) {
+    if (auto written = write_exam(options.json, records); !written) return failed(written.error());
+  }
+  if (records.empty() && failures == 0) return failed(Error{ErrorKind::input, "no network has such a name; --list shows them"});
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace weft::bench

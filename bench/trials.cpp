@@ -1,0 +1,128 @@
+#include "bench/trials.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace weft::bench {
+namespace {
+
+constexpr double few_runs_ms = 1.5;     // of repeated runs that a trial spends at least
+constexpr int most_runs = 12;
+constexpr double tolerance = 1e-9;      // relative; sums of integers beyond 2^53 depend on their order
+
+// Cancels what runs when the time is up.
+class Deadline {
+ public:
+  Deadline(Cancellation cancellation, double ms)
+      : thread_([this, cancellation, ms](const std::stop_token& stop) {
+          std::unique_lock lock(mutex_);
+          const auto limit = std::chrono::duration<double, std::milli>(ms);
+          if (!changed_.wait_for(lock, stop, limit, [&] { return stop.stop_requested(); })) cancellation.cancel();
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+Trials::Trials(Engine engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options)
+    : engine_(std::move(engine)),
+      network_(std::move(network)),
+      operands_(std::move(operands)),
+      options_(std::move(options)),
+      facts_(engine_.facts(network_, operands_, {})) {}
+
+Expected<Trials> Trials::create(Network network, std::map<std::string, Tensor> operands, PlanOptions options,
+                                const Resources& resources) {
+  EngineOptions engine_options;
+  engine_options.resources = resources;
+  auto engine = Engine::create(std::move(engine_options));
+  if (!engine) return std::unexpected(engine.error());
+  return Trials(*engine, std::move(network), std::move(operands), std::move(options));
+}
+
+Expected<Trials::Ready> Trials::ready(const Schedule& schedule, const Resources& resources) const {
+  const auto plan = plan_given(schedule, network_, facts_, options_);
+  if (!plan) return std::unexpected(plan.error());
+  auto kernel = engine_.compile(network_, *plan, facts_);
+  if (!kernel) return std::unexpected(kernel.error());
+  auto binding = kernel->bind(operands_, resources, false);
+  if (!binding) return std::unexpected(binding.error());
+  return Ready{std::move(*kernel), std::move(*binding)};
+}
+
+Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
+  if (!expected_) {
+    auto kept = Buffer::allocate(result.values.size_bytes(), engine_.options().resources.memory, "expected result");
+    if (!kept) return std::unexpected(kept.error());
+    std::ranges::copy(result.values.as<const double>(), kept->as<double>().begin());
+    expected_ = result;
+    expected_->values = std::move(*kept);
+    return {};
+  }
+  const auto expected = expected_->values.as<const double>();
+  const auto found = result.values.as<const double>();
+  for (std::size_t n = 0; n < expected.size(); ++n) {
+    if (std::abs(found[n] - expected[n]) <= tolerance * std::abs(expected[n])) continue;
+    return internal_error("element " + std::to_string(n) + " is " + std::to_string(found[n]) + " instead of " +
+                          std::to_string(expected[n]) + " with\n" + print(schedule, network_));
+  }
+  return {};
+}
+
+Expected<Trial> Trials::time(const Schedule& schedule, double limit_ms) {
+  Resources resources = engine_.options().resources;
+  resources.cancellation = Cancellation();
+  auto prepared = ready(schedule, resources);
+  if (!prepared) return std::unexpected(prepared.error());
+  const double conversion = prepared->binding.convert_ms() / options_.calls;
+  double best = limit_ms;
+  double spent = 0;
+  for (int run = 0; run < most_runs && (run < 3 || spent < few_runs_ms); ++run) {
+    Expected<void> ran;
+    const double ms = time_ms([&] {
+      const Deadline deadline(resources.cancellation, limit_ms);
+      ran = prepared->binding.run();
+    });
+    if (!ran && ran.error().kind == ErrorKind::cancelled) return Trial{limit_ms, true};
+    if (!ran) return std::unexpected(ran.error());
+    if (run == 0) {
+      if (auto equal = compare(schedule, prepared->binding.results().begin()->second); !equal)
+        return std::unexpected(equal.error());
+    }
+    best = std::min(best, ms);
+    spent += ms;
+    if (run > 0 && spent > limit_ms) break;
+  }
+  return Trial{best + conversion, false};
+}
+
+Expected<std::vector<Timing>> Trials::side_by_side(const std::vector<Schedule>& schedules, double seconds) {
+  std::vector<Ready> all;
+  for (const Schedule& schedule : schedules) {
+    auto prepared = ready(schedule, engine_.options().resources);
+    if (!prepared) return std::unexpected(prepared.error());
+    all.push_back(std::move(*prepared));
+  }
+  Expected<void> failure;
+  std::vector<std::function<void()>> runs;
+  for (Ready& one : all) {
+    runs.push_back([&one, &failure] {
+      if (auto ran = one.binding.run(); !ran) failure = ran;
+    });
+  }
+  std::vector<Timing> timings = interleaved(runs, seconds);
+  if (!failure) return std::unexpected(failure.error());
+  for (std::size_t n = 0; n < all.size(); ++n)
+    for (double& ms : timings[n].ms) ms += all[n].binding.convert_ms() / options_.calls;
+  return timings;
+}
+
+}  // namespace weft::bench
