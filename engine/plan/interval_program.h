@@ -35,6 +35,12 @@ class IntervalProgram {
   };
   std::optional<Nests> solve();
 
+  /// No nest of statements first … last below the loops over `bound` takes less, per entry; at the root, over the run.
+  /// Infinite where there is no legal one.
+  double least(IndexSet bound, std::uint32_t first, std::uint32_t last) { return best(bound, first, last); }
+  bool exact() const { return exact_; }
+  bool fused() const { return fused_; }
+
   /// Loops priced so far: a measure of work that is the same on every machine.
   std::uint64_t work() const { return work_; }
 

@@ -1,0 +1,89 @@
+// Schedules as booleans: what the solver chooses from, and what it costs.
+//
+// The encoding of planning.md over nest graphs. An alternative (tree, order of statements, which accesses are
+// converted, with how many dense levels) brings its graph: every state that is opened needs one of its options, an
+// option opens the states below and behind it. A sum over options, conversions and the alternative itself is the time.
+// Layouts are order prefixes as SETS of modes: an option that binds an index puts the set bound so far among the
+// prefixes of every converted access it serves, a copy of an operand has one prefix of every size, and accesses that use
+// one copy agree. Workspaces and what else lives beside them stay within the memory that a nest may use.
+#pragma once
+
+#include <map>
+
+#include "engine/plan/nest_graph.h"
+#include "engine/plan/solver.h"
+
+namespace weft {
+
+struct Alternative {
+  Schedule schedule;        ///< statements without loops
+  std::vector<bool> free;   ///< per tensor of the schedule: converted to the order of its loops
+  double room = dense_rooms[0];
+  bool allowed = true;      ///< false: only there to find out what forbids it
+};
+
+/// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.
+double least_conversion_ns(const Alternative& alternative, const std::vector<OperandFacts>& operands,
+                           const PlanOptions& options);
+
+/// What the solver chose.
+struct ChosenNests {
+  std::size_t alternative = 0;
+  std::vector<std::vector<IndexId>> loops;
+  std::vector<std::uint32_t> fused;
+  std::vector<RootReduction> roots;
+};
+
+class Encoding {
+ public:
+  /// `memory_limit` of 0: no constraint on memory.
+  Encoding(Solver& solver, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+           std::uint64_t memory_limit);
+
+  /// The graph must not be empty.
+  void add(const Alternative& alternative, const NestGraph& graph);
+  /// After the last alternative: one of them is chosen.
+  void close();
+  /// The sum stays below so many nanoseconds. Every part is rounded down, to a millionth of the bound or a little
+  /// more: where no sum is below it, no schedule is.
+  void below(double ns);
+  /// The choice after Satisfiable::yes, and never again one with the same loops, copies and nests.
+  ChosenNests read() const;
+  void exclude_chosen();
+
+ private:
+  struct Encoded {
+    Literal chosen;
+    NestGraph graph;
+    std::vector<Literal> states;
+    std::vector<Literal> options;
+    std::size_t statements = 0;
+    std::vector<std::pair<Literal, double>> copies;  // bytes of the levels of converted operands
+  };
+  struct Converted {
+    std::size_t statement = 0;
+    const ScheduledAccess* access = nullptr;
+  };
+  using Workspaces = std::map<std::pair<std::size_t, IndexSet>, Literal>;
+
+  void price(Literal literal, double ns);
+  void encode_states(Encoded& encoded);
+  void encode_copies(const Alternative& alternative, Encoded& encoded);
+  void encode_copies_of(TensorId tensor, const std::vector<Converted>& accesses, double room, Encoded& encoded);
+  double level_bytes(const Converted& access, TensorId tensor, double room, ModeSet above, ModeSet level) const;
+  void encode_memory(const Alternative& alternative, const Encoded& encoded);
+  void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, const Workspaces& stored,
+                   double lasting);
+  void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen);
+  double bytes(const ScheduledTensor& tensor, IndexSet indices) const;
+
+  Solver& solver_;
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::uint64_t memory_limit_;
+  std::vector<Encoded> alternatives_;
+  std::vector<std::pair<Literal, double>> sum_;  // nanoseconds
+};
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// Asking the solver for a schedule that is cheaper than the best one known, until there is none.
+#pragma once
+
+#include "engine/plan/encoding.h"
+#include "engine/plan/search.h"
+
+namespace weft {
+
+struct ProofRequest {
+  double below_ns = 0;  ///< of the best schedule known; infinite if there is none
+  /// 0: memory does not matter. Else only schedules that stay within it are looked for.
+  std::uint64_t memory_limit = 0;
+  std::uint64_t effort = 0;  ///< in Solver's units, of all checks together
+  /// Nests up to this much dearer than the best one known are left to the solver, so that it judges what the interval
+  /// program has found; 1: only what might be cheaper.
+  double kept = 1;
+};
+
+struct Proof {
+  std::optional<Candidate> cheaper;  ///< legal, the cheapest that was found
+  bool proven = true;                ///< no alternative has anything cheaper still
+  bool effort_spent = false;         ///< why not: the effort was not enough
+  std::uint64_t effort = 0;
+  std::uint64_t bounded = 0;  ///< alternatives left out: the interval program proves that they take longer
+  std::uint64_t solved = 0;   ///< alternatives that the solver was asked about
+};
+
+/// Unsupported error where Z3 cannot be loaded. A function of its arguments.
+Expected<Proof> prove(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                      const std::vector<Alternative>& alternatives, const ProofRequest& request);
+
+}  // namespace weft

@@ -1,0 +1,134 @@
+#include "engine/plan/prove.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "engine/plan/alternatives.h"
+#include "unit/plan/networks.h"
+#include "unit/plan/random_networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::uint64_t effort = 1'000'000'000;
+
+// WEFT_NETWORKS multiplies the number of random networks: a few thousand take minutes.
+unsigned networks(unsigned usual) {
+  const char* times = std::getenv("WEFT_NETWORKS");
+  return times == nullptr ? usual : usual * static_cast<unsigned>(std::max(1, std::atoi(times)));
+}
+
+struct Enumerated {
+  bool complete = false;
+  double ns = infinity;           // of the cheapest that fits
+  std::uint64_t least_bytes = ~std::uint64_t{0};
+  std::uint64_t bytes_of_cheapest = 0;
+};
+
+Enumerated enumerated(const Problem& made) {
+  constexpr std::size_t limit = 3000;
+  Enumerated found;
+  const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+  found.complete = all.size() < limit;
+  for (Schedule schedule : all) {
+    // A reduction in private copies may give way to a serial one.
+    for (const bool serial : {false, true}) {
+      if (serial) schedule.roots.assign(schedule.roots.size(), RootReduction::serial);
+      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      found.least_bytes = std::min(found.least_bytes, judged.peak_bytes);
+      if (judged.peak_bytes > made.options.memory_limit || judged.ns >= found.ns) continue;
+      found.ns = judged.ns;
+      found.bytes_of_cheapest = judged.peak_bytes;
+    }
+  }
+  return found;
+}
+
+Proof proven(const Problem& made, const ProofRequest& request) {
+  const AlternativeChoice choice = all_alternatives(made.network, made.operands, made.options, 100'000);
+  REQUIRE(choice.complete);
+  auto proof = prove(made.network, made.operands, made.options, choice.alternatives, request);
+  const std::string message = proof ? "" : proof.error().message;
+  INFO(message);
+  REQUIRE(proof.has_value());
+  if (proof->cheaper) {
+    CHECK(check(proof->cheaper->schedule, made.network, made.operands, made.options).has_value());
+    CHECK(proof->cheaper->cost == cost(proof->cheaper->schedule, made.network, made.operands, made.options));
+  }
+  return *proof;
+}
+
+}  // namespace
+
+TEST_CASE("without any schedule to beat the solver finds what the enumeration finds") {
+  std::size_t compared = 0;
+  for (unsigned seed = 1; seed <= networks(60); ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed);
+    CAPTURE(print(made.network));
+    const Enumerated expected = enumerated(made);
+    if (!expected.complete) continue;
+    const Proof proof = proven(made, {infinity, 0, effort, 1});
+    REQUIRE(proof.proven);
+    REQUIRE(proof.cheaper.has_value());
+    CHECK(proof.cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+    ++compared;
+  }
+  CHECK(compared >= 35);
+}
+
+TEST_CASE("accesses of one operand share a converted copy where that pays") {
+  std::size_t compared = 0;
+  std::size_t shared = 0;
+  for (unsigned seed = 1; seed <= networks(60); ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed, true);
+    CAPTURE(print(made.network));
+    const Enumerated expected = enumerated(made);
+    if (!expected.complete) continue;
+    const Proof proof = proven(made, {infinity, 0, effort, 1});
+    REQUIRE(proof.proven);
+    REQUIRE(proof.cheaper.has_value());
+    CHECK(proof.cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+    ++compared;
+    for (const ScheduledTensor& tensor : proof.cheaper->schedule.tensors) shared += tensor.converted ? 1 : 0;
+  }
+  CHECK(compared >= 35);
+  CHECK(shared >= 4);
+}
+
+TEST_CASE("within a memory limit the solver finds what the enumeration finds, or that there is nothing") {
+  std::size_t bound = 0;
+  std::size_t impossible = 0;
+  for (unsigned seed = 1; seed <= networks(45); ++seed) {
+    CAPTURE(seed);
+    Problem made = random_network(seed, seed % 3 == 0);
+    CAPTURE(print(made.network));
+    const Enumerated free = enumerated(made);
+    if (!free.complete || free.bytes_of_cheapest == free.least_bytes) continue;
+    for (const std::uint64_t limit : {free.bytes_of_cheapest - 1, (free.bytes_of_cheapest + free.least_bytes) / 2,
+                                      free.least_bytes, free.least_bytes - 1}) {
+      CAPTURE(limit);
+      made.options.memory_limit = limit;
+      const Enumerated expected = enumerated(made);
+      const Proof proof = proven(made, {infinity, limit, effort, 1});
+      REQUIRE(proof.proven);
+      REQUIRE(proof.cheaper.has_value() == std::isfinite(expected.ns));
+      if (!proof.cheaper) {
+        ++impossible;
+        continue;
+      }
+      CHECK(proof.cheaper->cost.peak_bytes <= limit);
+      CHECK(proof.cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+      ++bound;
+    }
+  }
+  CHECK(bound >= 10);
+  CHECK(impossible >= 4);
+}

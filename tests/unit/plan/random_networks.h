@@ -1,0 +1,12 @@
+// Tiny random networks that can be enumerated.
+#pragma once
+
+#include "unit/plan/networks.h"
+
+namespace weft::plan_test {
+
+/// Two or three factors over at most three indices of extents 0 … 60, sparse and dense, layouts pinned or free; of
+/// `shared` ones the first two factors are the same sparse tensor, whose conversion may pay.
+Problem random_network(unsigned seed, bool shared = false);
+
+}  // namespace weft::plan_test
