@@ -6,7 +6,7 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 1;
+constexpr std::uint32_t kernel_abi_version = 2;
 
 /// One per running thread (slot). Written by the engine before the run; failed_* by checked kernels.
 struct Worker {
@@ -15,6 +15,7 @@ struct Worker {
   std::uint64_t failed_storage = 0;         ///< status failed_check: storage, level and coordinate or position
   std::uint64_t failed_level = 0;
   std::uint64_t failed_value = 0;
+  std::uint64_t* counts = nullptr;  ///< of counting kernels: by loop of the program, iterations are added here
 };
 
 enum class KernelStatus : std::int32_t { done = 0, cancelled = 1, out_of_memory = 2, limit = 3, failed_check = 4 };

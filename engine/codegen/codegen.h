@@ -24,6 +24,9 @@ Target host_target();
 struct CodeOptions {
   bool checked = false;    ///< bounds-check every access; a failure returns failed_check and names storage and level
   bool strict_fp = false;  ///< no FMA, no reassociation: every sum in loop order
+  /// Adds to Worker::counts how often the body of every loop ran, loops in the order of the program's text. A piece of a
+  /// vector loop counts for all its lanes. Slower; a kernel that is stopped adds nothing.
+  bool count = false;
   bool operator==(const CodeOptions&) const = default;
   std::string text() const;
 };

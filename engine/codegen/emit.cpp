@@ -157,8 +157,7 @@ void Emitter::spend_fuel() {
 }
 
 void Emitter::poll() {
-  llvm::Value* place = address(ir_.getInt8Ty(), worker_, constant(offsetof(Worker, cancelled)));
-  llvm::Value* pointer = load(ir_.getPtrTy(), place, 8);
+  llvm::Value* pointer = worker_member(offsetof(Worker, cancelled));
   llvm::LoadInst* flag = ir_.CreateAlignedLoad(ir_.getInt8Ty(), pointer, llvm::Align(1));
   flag->setAtomic(llvm::AtomicOrdering::Monotonic);
   llvm::BasicBlock* stop = block("cancelled");
@@ -168,6 +167,10 @@ void Emitter::poll() {
   ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::cancelled)));
   ir_.SetInsertPoint(go_on);
   set(fuel_, constant(fuel_per_poll));
+}
+
+llvm::Value* Emitter::worker_member(std::uint64_t offset) {
+  return load(ir_.getPtrTy(), address(ir_.getInt8Ty(), worker_, constant(offset)), 8);
 }
 
 void Emitter::check(llvm::Value* holds, Origin origin, llvm::Value* value) {

@@ -72,6 +72,9 @@ class Emitter {
   /// At the back edge of a loop that has loops inside, unless one of them always runs in strips: these spend fuel, too.
   void spend_fuel();
 
+  /// A pointer that the worker holds, `offset` bytes into it.
+  llvm::Value* worker_member(std::uint64_t offset);
+
   /// Checked mode: unless `holds`, the kernel returns failed_check with the origin and `value`.
   void check(llvm::Value* holds, Origin origin, llvm::Value* value);
 

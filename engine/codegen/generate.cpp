@@ -48,6 +48,7 @@ void Generator::run() {
   declare_entry(body);
   emit_ = std::make_unique<Emitter>(*body, body->getArg(static_cast<unsigned>(body->arg_size() - 1)), options_);
   receive(*body);
+  if (options_.count) number_loops(program_.body);
   Scope scope;
   for (std::size_t access = 0; access < program_.accesses.size(); ++access)
     scope.cursors.push_back({0, emit_->constant(0), nullptr});
@@ -60,7 +61,36 @@ void Generator::run() {
     loop(*root, scope, true);
   else  // Not one root loop: nothing to cut, so the first range does it all.
     emit_->if_then(emit_->ir().CreateICmpEQ(begin_, emit_->constant(0)), [&] { block(program_.body, scope); });
+  store_counts();
   emit_->finish();
+}
+
+void Generator::number_loops(const loop::Block& statements) {
+  for (const loop::Statement& statement : statements)
+    std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                  numbered_.push_back(&each);
+                                  counters_.emplace(&each, emit_->slot(emit_->constant(0)));
+                                  number_loops(each.body);
+                                },
+                                [&](const loop::Bind& late) { number_loops(late.body); },
+                                [&](const loop::With& live) { number_loops(live.body); },
+                                [](const loop::Accumulate&) {}},
+               statement.node);
+}
+
+/// In registers, so that what is counted runs much as it does uncounted.
+void Generator::count(const loop::For& each, llvm::Value* iterations) {
+  const auto counter = counters_.find(&each);
+  if (counter != counters_.end()) emit_->set(counter->second, emit_->add(emit_->get(counter->second), iterations));
+}
+
+void Generator::store_counts() {
+  if (numbered_.empty()) return;
+  llvm::Value* counts = emit_->worker_member(offsetof(Worker, counts));
+  for (std::size_t number = 0; number < numbered_.size(); ++number) {
+    llvm::Value* place = emit_->address(emit_->word(), counts, emit_->constant(number));
+    emit_->store(emit_->add(emit_->load(emit_->word(), place, 8), emit_->get(counters_.at(numbered_[number]))), place, 8);
+  }
 }
 
 /// The loops themselves, with one noalias parameter per word: the entry's loads from the frame could not say that.

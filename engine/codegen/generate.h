@@ -4,6 +4,7 @@
 
 #include <llvm/IR/Module.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,9 @@ class Generator {
   void declare_entry(llvm::Function* body);
   void receive(llvm::Function& body);
   void count_positions();
+  void number_loops(const loop::Block& statements);
+  void count(const loop::For& each, llvm::Value* iterations);
+  void store_counts();
   void block(const loop::Block& statements, const Scope& scope);
   void with(const loop::With& statement, const Scope& scope);
   void accumulate(const loop::Accumulate& sum, const Scope& scope);
@@ -129,6 +133,8 @@ class Generator {
   std::vector<StorageCode> storages_;
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
+  std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
+  std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;
   llvm::Value* end_ = nullptr;
 };

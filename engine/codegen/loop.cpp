@@ -159,6 +159,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                         bind(rest, here, fingers, [&](const Scope& found) {
                           Scope loaded = found;
                           load_values(each.body, loaded);
+                          count(each, emit_->constant(1));
                           block(each.body, loaded);
                         });
                         emit_->set(coordinate, emit_->add(now, emit_->constant(1)));
@@ -247,6 +248,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
   bind(rest, here, fingers, [&](const Scope& found) {
     Scope loaded = found;
     load_values(each.body, loaded);
+    count(each, emit_->constant(1));
     block(each.body, loaded);
   });
   llvm::Value* run = here.cursors[driver.access].end;
@@ -300,6 +302,7 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
     bind(rest, here, fingers, [&](const Scope& found) {
       Scope loaded = found;
       load_values(each.body, loaded);
+      count(each, emit_->constant(1));
       block(each.body, loaded);
     });
   });

@@ -32,7 +32,8 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Target& target) {
 std::string Target::text() const { return triple + " " + cpu + " " + features; }
 
 std::string CodeOptions::text() const {
-  return std::string(checked ? "checked" : "unchecked") + (strict_fp ? " strict-fp" : " fused-fp");
+  return std::string(checked ? "checked" : "unchecked") + (strict_fp ? " strict-fp" : " fused-fp") +
+         (count ? " counting" : "");
 }
 
 const llvm::Target* find_target(const std::string& triple) {

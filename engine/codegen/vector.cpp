@@ -257,11 +257,14 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
       }
     }
     if (unrolled) {
+      count(each, extent);
       for (const VectorSum& sum : sums)
         for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], n, scope);
     } else {
       llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
-      const Slot offset = emit_->slot(cut ? emit_->minimum(begin_, end) : emit_->constant(0));
+      llvm::Value* first = cut ? emit_->minimum(begin_, end) : emit_->constant(0);
+      const Slot offset = emit_->slot(first);
+      count(each, emit_->sub(end, first));
       emit_->strips(std::span(&offset, 1), std::span(&end, 1), [&](std::span<llvm::Value* const> limits) {
         const std::uint64_t block = vectors_per_block * lanes_;
         emit_->while_loop(

@@ -32,7 +32,27 @@ class Interpreter {
     return outputs;
   }
 
+  std::vector<std::uint64_t> iterations() const {
+    std::vector<std::uint64_t> counts;
+    count(program_.body, counts);
+    return counts;
+  }
+
  private:
+  void count(const Block& block, std::vector<std::uint64_t>& counts) const {
+    for (const Statement& statement : block) {
+      if (const For* loop = std::get_if<For>(&statement.node)) {
+        const auto ran = iterations_.find(loop);
+        counts.push_back(ran == iterations_.end() ? 0 : ran->second);
+        count(loop->body, counts);
+      } else if (const With* with = std::get_if<With>(&statement.node)) {
+        count(with->body, counts);
+      } else if (const Bind* bind = std::get_if<Bind>(&statement.node)) {
+        count(bind->body, counts);
+      }
+    }
+  }
+
   // --- the meaning --------------------------------------------------------------------------------------------------
   void run_block(const Block& block) {
     for (const Statement& statement : block) std::visit([&](const auto& node) { run_statement(node); }, statement.node);
@@ -41,7 +61,7 @@ class Interpreter {
   void run_statement(const For& loop) {
     for (std::uint64_t c = 0; c < extents_[loop.index]; ++c) {
       coordinates_[loop.index] = c;
-      run_filtered(loop.steps, loop.body);
+      if (run_filtered(loop.steps, loop.body)) ++iterations_[&loop];
     }
   }
 
@@ -71,8 +91,8 @@ class Interpreter {
     if (program_.storages[storage].scalar == Scalar::f32) value = static_cast<float>(value);
   }
 
-  /// Runs the body if every drive and locate step has an entry extending what is bound.
-  void run_filtered(const std::vector<Step>& steps, const Block& body) {
+  /// Runs the body, and says so, if every drive and locate step has an entry extending what is bound.
+  bool run_filtered(const std::vector<Step>& steps, const Block& body) {
     bool has_entries = true;
     for (const Step& step : steps) {
       ++bound_[step.access];
@@ -80,6 +100,7 @@ class Interpreter {
     }
     if (has_entries) run_block(body);
     for (const Step& step : steps) --bound_[step.access];
+    return has_entries;
   }
 
   /// Whether some entry of the storage extends the coordinates bound so far. A dense level of an input has every entry.
@@ -151,15 +172,27 @@ class Interpreter {
   std::vector<std::uint64_t> coordinates_;  // per index, of the loops entered
   std::vector<std::uint32_t> bound_;        // per access: levels bound
   std::vector<Entries> entries_;            // per storage
+  std::map<const For*, std::uint64_t> iterations_;
   std::optional<std::uint32_t> missing_coefficient_;
 };
+
+Expected<void> runnable(const Program& program) {
+  if (Expected<void> bound = check_binding(program); !bound) return bound;
+  return check_completeness(program);
+}
 
 }  // namespace
 
 Expected<std::map<std::string, Entries>> interpret(const Program& program, const Interpretation& values) {
-  if (Expected<void> bound = check_binding(program); !bound) return std::unexpected(bound.error());
-  if (Expected<void> complete = check_completeness(program); !complete) return std::unexpected(complete.error());
+  if (Expected<void> good = runnable(program); !good) return std::unexpected(good.error());
   return Interpreter(program, values).run();
+}
+
+Expected<std::vector<std::uint64_t>> iterations(const Program& program, const Interpretation& values) {
+  if (Expected<void> good = runnable(program); !good) return std::unexpected(good.error());
+  Interpreter interpreter(program, values);
+  if (const auto ran = interpreter.run(); !ran) return std::unexpected(ran.error());
+  return interpreter.iterations();
 }
 
 }  // namespace weft::loop

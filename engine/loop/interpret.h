@@ -22,4 +22,8 @@ struct Interpretation {
 /// The outputs by storage name: the coordinates accumulated into. Input errors where a storage or extent is missing.
 Expected<std::map<std::string, Entries>> interpret(const Program& program, const Interpretation& values);
 
+/// How often the body of every loop ran, loops in the order of the text: the coordinates for which every drive and
+/// locate step has an entry. Errors as above.
+Expected<std::vector<std::uint64_t>> iterations(const Program& program, const Interpretation& values);
+
 }  // namespace weft::loop

@@ -220,6 +220,7 @@ class ForestBuilder {
   loop::For loop_over(StatementRange group, std::size_t depth, const BoundLevels& before) {
     const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
     const IndexId index = loops[depth];
+    lowered_.loops.push_back(origin(group, depth));
     loop::For result;
     result.index = index_of(index);
     BoundLevels bound = before;
@@ -228,6 +229,14 @@ class ForestBuilder {
     result.marks = marks(group, depth, steps);
     result.body = block(group, depth + 1, bound);
     return result;
+  }
+
+  LoopOrigin origin(StatementRange group, std::size_t depth) const {
+    for (std::size_t number = group.begin; number < group.end; ++number) {
+      const std::uint32_t statement = nest_.statements[number].origin;
+      if (statement != ~0u) return {statement, static_cast<std::uint32_t>(depth)};
+    }
+    return {};
   }
 
   /// The steps of the loop at `depth` of a group; advances `bound` past the levels they bind.

@@ -9,6 +9,13 @@
 
 namespace weft {
 
+/// Which loop of the schedule a loop of a program is: loop `depth` of the statement, or of one that shares it.
+struct LoopOrigin {
+  std::uint32_t statement = ~0u;  ///< ~0u: lowering added the loop
+  std::uint32_t depth = 0;
+  bool operator==(const LoopOrigin&) const = default;
+};
+
 /// One root loop nest. Its inputs and outputs are tensors of the schedule: operands (converted where the schedule says
 /// so), intermediates that live between nests (dense, over all their modes), or the result.
 struct LoweredNest {
@@ -16,6 +23,7 @@ struct LoweredNest {
   std::vector<std::uint32_t> tensors;  ///< per storage of the program: position in Schedule::tensors; workspaces: ~0u
   std::vector<IndexId> indices;        ///< per index of the program: of the network
   std::vector<double> coefficients;    ///< words c0, c1, …
+  std::vector<LoopOrigin> loops;       ///< per loop of the program, in the order of its text
 };
 
 /// Nests in the order they run. `finite` tells per schedule tensor whether it is known to hold no NaN or Inf (becomes

@@ -82,6 +82,7 @@ TEST_CASE("compile reports its times and the target is part of the text") {
   CHECK(host_target().text().find(host_target().cpu) != std::string::npos);
   CHECK(CodeOptions{}.text() != CodeOptions{.checked = true, .strict_fp = false}.text());
   CHECK(CodeOptions{}.text() != CodeOptions{.checked = false, .strict_fp = true}.text());
+  CHECK(CodeOptions{}.text() != CodeOptions{.count = true}.text());
 }
 
 TEST_CASE("an unknown machine is an error") {

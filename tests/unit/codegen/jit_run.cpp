@@ -211,16 +211,18 @@ std::map<std::string, loop::Entries> PreparedRun::results(const loop::Program& p
   return found;
 }
 
-Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const loop::Program& program,
-                                                          const loop::Interpretation& values, const Target& target,
-                                                          const CodeOptions& options,
-                                                          const std::vector<std::uint64_t>& cuts) {
+namespace {
+
+Expected<void> run_pieces(const Jit& jit, const loop::Program& program, const loop::Interpretation& values,
+                          const Target& target, const CodeOptions& options, const std::vector<std::uint64_t>& cuts,
+                          PreparedRun& run) {
   const Expected<ObjectCode> object = compile(program, target, options);
   if (!object) return std::unexpected(object.error());
   const Expected<LoadedCode> code = jit.load(*object, program.name);
   if (!code) return std::unexpected(code.error());
-  PreparedRun run;
   run.fill(program, values);
+  run.counts.assign(64, 0);
+  run.worker.counts = run.counts.data();
   std::vector<std::uint64_t> places{0};
   for (const std::uint64_t cut : cuts) places.push_back(std::min(cut, run.root_extent));
   std::ranges::sort(places);
@@ -232,7 +234,27 @@ Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const 
           "status " + std::to_string(status) + ", storage " + std::to_string(run.worker.failed_storage) + ", level " +
           std::to_string(run.worker.failed_level) + ", value " + std::to_string(run.worker.failed_value));
   }
+  return {};
+}
+
+}  // namespace
+
+Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const loop::Program& program,
+                                                          const loop::Interpretation& values, const Target& target,
+                                                          const CodeOptions& options,
+                                                          const std::vector<std::uint64_t>& cuts) {
+  PreparedRun run;
+  if (const auto ran = run_pieces(jit, program, values, target, options, cuts, run); !ran) return std::unexpected(ran.error());
   return run.results(program);
+}
+
+Expected<std::vector<std::uint64_t>> count_native(const Jit& jit, const loop::Program& program,
+                                                  const loop::Interpretation& values, const Target& target,
+                                                  CodeOptions options, const std::vector<std::uint64_t>& cuts) {
+  PreparedRun run;
+  options.count = true;
+  if (const auto ran = run_pieces(jit, program, values, target, options, cuts, run); !ran) return std::unexpected(ran.error());
+  return run.counts;
 }
 
 }  // namespace weft::test

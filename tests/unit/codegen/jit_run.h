@@ -33,6 +33,7 @@ struct PreparedRun {
   std::map<loop::StorageId, StoredArrays> arrays;
   std::vector<std::uint64_t> frame;
   std::vector<unsigned char> scratch;
+  std::vector<std::uint64_t> counts;  ///< by loop of the program; more than it has
   std::uint8_t cancelled = 0;
   Worker worker;
   std::uint64_t root_extent = 1;  ///< what [begin, end) ranges over
@@ -49,5 +50,10 @@ Expected<std::map<std::string, loop::Entries>> run_native(const Jit& jit, const 
                                                           const loop::Interpretation& values, const Target& target,
                                                           const CodeOptions& options,
                                                           const std::vector<std::uint64_t>& cuts = {});
+
+/// How often the body of every loop ran, added up over the pieces of the root range.
+Expected<std::vector<std::uint64_t>> count_native(const Jit& jit, const loop::Program& program,
+                                                  const loop::Interpretation& values, const Target& target,
+                                                  CodeOptions options, const std::vector<std::uint64_t>& cuts = {});
 
 }  // namespace weft::test

@@ -1,10 +1,24 @@
 // Every text case as native code: all vector widths, checked, with strict arithmetic, and with the root loop cut.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
 
 using namespace weft;
+
+namespace {
+
+/// Loops that read a dense workspace visit all of it; by meaning, only what was accumulated.
+bool reads_dense_workspace(const loop::Program& program) {
+  return std::ranges::any_of(program.storages, [](const loop::Storage& storage) {
+    return storage.role == loop::Role::workspace &&
+           std::ranges::any_of(storage.levels, [](const Level& level) { return level.kind == LevelKind::dense; });
+  });
+}
+
+}  // namespace
 
 TEST_CASE("every text case as native code") {
   const Expected<std::vector<test::LoopCase>> cases = test::read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop");
@@ -13,6 +27,7 @@ TEST_CASE("every text case as native code") {
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
   std::size_t run = 0;
   std::size_t refused = 0;
+  std::size_t counted = 0;
   for (const test::LoopCase& each : *cases) {
     if (each.error) continue;
     CAPTURE(each.name);
@@ -37,7 +52,28 @@ TEST_CASE("every text case as native code") {
     check(host, {.checked = false, .strict_fp = true}, {2});
     check(test::host_with_bits(256), {}, {1});
     check(test::host_with_bits(128), {}, {});
+
+    const auto expected = loop::iterations(each.program, each.values);
+    REQUIRE(expected.has_value());
+    const auto count = [&](const Target& target, const CodeOptions& options, const std::vector<std::uint64_t>& cuts) {
+      auto found = test::count_native(*jit, each.program, each.values, target, options, cuts);
+      REQUIRE(found.has_value());
+      CHECK(std::all_of(found->begin() + static_cast<std::ptrdiff_t>(expected->size()), found->end(),
+                        [](std::uint64_t beyond) { return beyond == 0; }));
+      found->resize(expected->size());
+      if (reads_dense_workspace(each.program)) {
+        for (std::size_t loop = 0; loop < expected->size(); ++loop) CHECK((*found)[loop] >= (*expected)[loop]);
+      } else {
+        ++counted;
+        CHECK(*found == *expected);
+      }
+    };
+    count(host, {}, {});
+    count(host, {}, {1, 2});
+    count(host, {.checked = true, .strict_fp = false}, {});
+    count(test::host_with_bits(256), {}, {1});
   }
   MESSAGE(run, " cases run, ", refused, " not yet");
   CHECK(run >= 40);
+  CHECK(counted >= 100);
 }
