@@ -259,6 +259,7 @@ Expected<Binding> Kernel::bind(const std::map<std::string, Tensor>& operands, co
     if (!bound) return std::unexpected(bound.error());
     scratch_bytes = std::max(scratch_bytes, bound->scratch_bytes);
     state->nests.push_back(std::move(*bound));
+    state->counts.emplace_back(nest.nest.loops.size(), 0);
   }
   for (unsigned worker = 0; worker < resources.threads.count() && scratch_bytes > 0; ++worker) {
     auto scratch = Buffer::allocate(scratch_bytes, resources.memory, "workspaces");

@@ -76,8 +76,8 @@ struct Engine::State {
     return std::make_shared<const Plan>(std::move(*planned));
   }
 
-  Expected<CachedCode> make(const std::string& key, const loop::Program& program, KernelOrigin& origin,
-                            CompilePhases& phases) {
+  Expected<CachedCode> make(const std::string& key, const loop::Program& program, const CodeOptions& code,
+                            KernelOrigin& origin, CompilePhases& phases) {
     const std::string name = fmt::format("weft_{:016x}", std::hash<std::string>{}(key));
     if (disk) {
       if (const auto bytes = disk->load(key)) {
@@ -94,7 +94,7 @@ struct Engine::State {
       }
     }
     CompileTimes times;
-    auto object = weft::compile(program, target, code_options(), &times, &machines);
+    auto object = weft::compile(program, target, code, &times, &machines);
     if (!object) return std::unexpected(object.error());
     phases.generate += times.generate;
     phases.emit += times.emit;
@@ -181,13 +181,14 @@ Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const P
 }
 
 Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
-                                 const std::vector<OperandFacts>& operands) const {
+                                 const std::vector<OperandFacts>& operands, bool count) const {
   auto kernel = std::make_shared<Kernel::State>();
   kernel->given = network;
   kernel->network = scheduled_network(plan.schedule, network);
   kernel->plan = plan;
   kernel->target = state_->target;
   kernel->code = state_->code_options();
+  kernel->code.count = count;
   const auto start = Clock::now();
   auto nests = lower(network, plan, operands);
   if (!nests) return std::unexpected(nests.error());
@@ -199,7 +200,9 @@ Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
     compiled.nest = std::move(nest);
     const std::string key = kernel_key(compiled.canonical.program, state_->target, kernel->code);
     compiled.origin = KernelOrigin::memory;
-    const auto make = [&] { return state_->make(key, compiled.canonical.program, compiled.origin, kernel->phases); };
+    const auto make = [&] {
+      return state_->make(key, compiled.canonical.program, kernel->code, compiled.origin, kernel->phases);
+    };
     const auto code = state_->options.use_cache ? state_->memory.get(key, make) : make();
     if (!code) return std::unexpected(code.error());
     if (compiled.origin == KernelOrigin::memory) ++state_->memory_hits;

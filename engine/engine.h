@@ -48,8 +48,10 @@ class Engine {
   /// The loop programs of a plan, without compiling them.
   Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan,
                                            const std::vector<OperandFacts>& operands) const;
-  /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads.
-  Expected<Kernel> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands) const;
+  /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads. `count`: the kernel counts
+  /// the iterations of its loops, which takes time.
+  Expected<Kernel> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                           bool count = false) const;
   CacheCounters counters() const;
 
  private:

@@ -70,6 +70,9 @@ class Binding {
   Expected<void> run();
   /// Results by name, sharing memory with the binding: valid until the next run().
   std::map<std::string, Tensor> results() const;
+  /// Of a counting kernel: how often the body of every loop ran since the binding was made, by nest and loop
+  /// (LoweredNest::loops); else zeros.
+  const std::vector<std::vector<std::uint64_t>>& counts() const;
   double convert_ms() const;  ///< spent converting operands while binding
   unsigned threads() const;
 

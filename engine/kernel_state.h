@@ -41,6 +41,7 @@ struct Binding::State {
   std::vector<Tensor> tensors;  ///< by position in Schedule::tensors
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker
+  std::vector<std::vector<std::uint64_t>> counts;  ///< by nest and loop
   double convert_ms = 0;
 
   /// Zeroes the dense tensors a nest writes, and its private copies, in parallel.

@@ -59,8 +59,10 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
   const BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
   std::vector<Worker> workers(resources.threads.count());
+  std::vector<std::vector<std::uint64_t>> counted(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     workers[worker].cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
+    workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
   std::atomic<std::int32_t> status{0};
@@ -97,6 +99,9 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
                                         loop::print(compiled.canonical.program)));
     }
   }
+  for (const std::vector<std::uint64_t>& of_worker : counted) {
+    for (std::size_t loop = 0; loop < of_worker.size(); ++loop) counts[number][loop] += of_worker[loop];
+  }
   for (const PrivateCopies& copies : nest.copies) {
     Tensor& sum = tensors[copies.tensor];
     if (sum.format.scalar == Scalar::f64) {
@@ -131,6 +136,7 @@ std::map<std::string, Tensor> Binding::results() const {
   return results;
 }
 
+const std::vector<std::vector<std::uint64_t>>& Binding::counts() const { return state_->counts; }
 double Binding::convert_ms() const { return state_->convert_ms; }
 unsigned Binding::threads() const { return state_->resources.threads.count(); }
 
