@@ -58,6 +58,9 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
   app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'")->check(not_empty);
   app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty);
+  app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace")
+      ->check(not_empty)
+      ->type_name("NAME");
   app.add_option("--calls", options.calls, "how often this is expected to run; amortises layout conversions")
       ->check(positive)
       ->type_name("N");

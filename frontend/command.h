@@ -20,6 +20,7 @@ struct CommandOptions {
   std::vector<std::string> stages;
   std::string tree;
   std::string schedule_file;
+  std::string objective;
   std::string memory_limit;
   std::string cache_directory;
   std::optional<std::string> json;     ///< path; empty: standard output

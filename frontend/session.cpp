@@ -182,9 +182,24 @@ class Evaluator {
     return error;
   }
 
+  Expected<Objective> objective() const {
+    if (options_.objective.empty() || options_.objective == "time") return Objective::time;
+    if (options_.objective != "workspace-order") {
+      return input_error(fmt::format("--objective {}: the objectives are time and workspace-order", options_.objective));
+    }
+    if (!options_.schedule.empty() || options_.unfused) {
+      return input_error(fmt::format("--objective and {} contradict each other: nothing is left to choose",
+                                     options_.unfused ? "--unfused" : "--schedule"));
+    }
+    return Objective::workspace_order;
+  }
+
   Expected<Plan> planned(Network& network) {
     std::map<std::string, bool> pinned;
+    const auto chosen = objective();
+    if (!chosen) return std::unexpected(chosen.error());
     PlanOptions plan_options;
+    plan_options.objective = *chosen;
     plan_options.calls = options_.calls;
     plan_options.machine = machine_;
     plan_options.memory_limit = engine_.options().resources.memory.limit();

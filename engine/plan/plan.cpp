@@ -7,6 +7,7 @@
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/plan_forest.h"
 #include "engine/plan/search.h"
+#include "engine/plan/workspace_order.h"
 
 namespace weft {
 namespace {
@@ -149,6 +150,7 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
       return plan(one, known, chosen);
     });
   }
+  if (options.objective == Objective::workspace_order) return plan_workspace_order(network, operands, options);
   return choose(search_schedules(network, operands, options, true), network, operands, options, false);
 }
 

@@ -32,6 +32,9 @@ struct OperandFacts {
   std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }
 };
 
+/// What a plan is chosen by: predicted time, or the dimensions of its largest workspace (workspace_order.h).
+enum class Objective : std::uint8_t { time, workspace_order };
+
 struct PlanOptions {
   double calls = 1;                             ///< amortises conversions
   std::uint64_t memory_limit = ~std::uint64_t{0};  ///< bytes over operands, conversions, intermediates, results
@@ -41,6 +44,7 @@ struct PlanOptions {
   /// Assignments whose results are wanted, beside the last and those of result_formats; the others may be fused away.
   std::set<std::string> results;
   Machine machine;                              ///< constants of the cost model
+  Objective objective = Objective::time;
 };
 
 /// Predicted work of one loop of the nest, in the order of the printed loops.

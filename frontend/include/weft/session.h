@@ -36,6 +36,9 @@ struct EvaluateOptions {
   std::string tree;                       ///< replaces the planner's choice, e.g. "((T * C) * B)"; several: separated by ;
   std::string schedule;                   ///< text of a schedule; replaces the planner
   std::string schedule_name;              ///< where that text is from, named in errors
+  /// "time" or "" (the cheapest plan), or "workspace-order": the fewest dimensions of the largest workspace, of one
+  /// contraction tree (CoNST); not with `schedule` or `unfused`.
+  std::string objective;
   bool unfused = false;                   ///< the best plan that stores every intermediate
   double calls = 1;                       ///< expected runs; amortises layout conversions
   unsigned repeat = 0;                    ///< 0: one run; n: n timed runs after one warm-up
