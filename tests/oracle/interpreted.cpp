@@ -19,9 +19,10 @@ std::vector<std::uint64_t> by_mode(const std::vector<std::uint64_t>& by_level, c
 
 }  // namespace
 
-Expected<CoordinateMap> evaluated(const Schedule& schedule, const Network& network,
-                                  const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands,
-                                  const ProgramRunner& run) {
+Expected<std::vector<loop::Entries>> evaluated_tensors(const Schedule& schedule, const Network& network,
+                                                       const std::vector<LoweredNest>& nests,
+                                                       const std::vector<CoordinateMap>& operands,
+                                                       const ProgramRunner& run) {
   // By tensor of the schedule, in storage order.
   std::vector<loop::Entries> stored(schedule.tensors.size());
   for (std::size_t number = 0; number < stored.size(); ++number) {
@@ -48,10 +49,18 @@ Expected<CoordinateMap> evaluated(const Schedule& schedule, const Network& netwo
       stored[nest.tensors[storage]] = outputs->at(nest.program.storages[storage].name);
     }
   }
+  return stored;
+}
+
+Expected<CoordinateMap> evaluated(const Schedule& schedule, const Network& network,
+                                  const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands,
+                                  const ProgramRunner& run) {
+  const auto stored = evaluated_tensors(schedule, network, nests, operands, run);
+  if (!stored) return std::unexpected(stored.error());
   const auto result = std::ranges::find(schedule.tensors, TensorRole::result, &ScheduledTensor::role);
   if (result == schedule.tensors.end()) return internal_error("the schedule has no result");
   CoordinateMap by_modes;
-  for (const auto& [coordinates, value] : stored[static_cast<std::size_t>(result - schedule.tensors.begin())]) {
+  for (const auto& [coordinates, value] : (*stored)[static_cast<std::size_t>(result - schedule.tensors.begin())]) {
     by_modes[by_mode(coordinates, result->format)] = value;
   }
   return by_modes;

@@ -21,6 +21,12 @@ using ProgramRunner =
 Expected<CoordinateMap> evaluated(const Schedule& schedule, const Network& network,
                                   const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands,
                                   const ProgramRunner& run);
+/// What is stored after the last program, by tensor of the schedule and in its storage order. `network` is that of
+/// scheduled_network().
+Expected<std::vector<loop::Entries>> evaluated_tensors(const Schedule& schedule, const Network& network,
+                                                       const std::vector<LoweredNest>& nests,
+                                                       const std::vector<CoordinateMap>& operands,
+                                                       const ProgramRunner& run);
 Expected<CoordinateMap> interpreted(const Schedule& schedule, const Network& network,
                                     const std::vector<LoweredNest>& nests, const std::vector<CoordinateMap>& operands);
 

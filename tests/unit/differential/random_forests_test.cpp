@@ -1,0 +1,127 @@
+#include <doctest/doctest.h>
+
+#include "engine/engine.h"
+#include "oracle/random_forest.h"
+#include "runs.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+constexpr unsigned seconds_per_network = 60;
+/// Large enough that the engine cuts the root loop for its threads however small the tensors are.
+constexpr double worth_threads_ns = 1e9;
+
+using Results = std::map<std::string, CoordinateMap>;
+
+PlanOptions options_of(const RandomForest& random) {
+  PlanOptions options;
+  options.results = random.wanted;
+  return options;
+}
+
+/// Empty if exactly the wanted results are there and have the expected values.
+std::string difference(const Results& found, const RandomForest& random, const Results& expected) {
+  std::set<std::string> wanted = random.wanted;
+  wanted.insert(random.assignments.back().name);
+  for (const auto& [name, values] : found) {
+    if (wanted.erase(name) == 0) return name + " is a result though nobody asked for it";
+    const std::string problem = differences(values, expected.at(name));
+    if (!problem.empty()) return name + ": " + problem;
+  }
+  return wanted.empty() ? "" : *wanted.begin() + " is no result";
+}
+
+std::string defect(const Schedule& schedule, const BuiltNetwork& built, const RandomForest& random, const Results& expected) {
+  const auto result = interpreted_results(schedule, built);
+  const std::string problem = result ? difference(*result, random, expected) : result.error().message;
+  return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
+}
+
+/// Whether the text of a schedule stands for it.
+std::string text_defect(const Plan& plan, const BuiltNetwork& built, const PlanOptions& options) {
+  const std::string text = print(plan.schedule, built.network);
+  const auto read = parse_schedule(text, built.network);
+  if (!read) return read.error().message + "\nin\n" + text;
+  if (*read != plan.schedule) return "another schedule is read than\n" + text + "namely\n" + print(*read, built.network);
+  const auto given = plan_given(*read, built.network, built.facts, options);
+  if (!given) return given.error().message + "\nin\n" + text;
+  return given->cost == plan.cost ? "" : "another cost is read from\n" + text;
+}
+
+std::string defect_of_runs(const Engine& engine, const Plan& plan, const BuiltNetwork& built, const RandomForest& random,
+                           const Results& expected) {
+  const auto kernel = engine.compile(built.network, plan, built.facts);
+  if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
+  for (const unsigned threads : {1U, 2U}) {
+    Resources resources = engine.options().resources;
+    resources.threads = Threads(threads);
+    auto binding = kernel->bind(built.tensors, resources, false);
+    if (!binding) return binding.error().message;
+    for (int run = 0; run < 2; ++run) {
+      if (const auto ran = binding->run(); !ran) return ran.error().message;
+      Results found;
+      for (const auto& [name, tensor] : binding->results()) {
+        auto listed = entries_of(tensor, resources);
+        if (!listed) return listed.error().message;
+        found[name] = std::move(*listed);
+      }
+      const std::string problem = difference(found, random, expected);
+      if (!problem.empty()) return problem + "\nin\n" + print(plan.schedule, built.network);
+    }
+  }
+  return {};
+}
+
+template <class Body>
+void for_each_forest(const Runs& drawn, const Body& body) {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    const RandomForest random = random_forest(seed);
+    const std::string text = reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, seconds_per_network);
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    body(random, *made, expected_results(random));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("schedules of several assignments mean what the assignments mean, and so do their texts") {
+  std::size_t several = 0;
+  for_each_forest(runs(is_sanitized() ? 60 : 300), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
+    const PlanOptions options = options_of(random);
+    const Schedule plain = baseline(built.network, built.facts, options);
+    const auto legal = check(plain, built.network, built.facts, options);
+    CHECK_MESSAGE(legal, legal.error().message);
+    CHECK(defect(plain, built, random, expected) == "");
+    const auto planned = plan(built.network, built.facts, options);
+    REQUIRE_MESSAGE(planned, planned.error().message);
+    CHECK(defect(planned->schedule, built, random, expected) == "");
+    CHECK(text_defect(*planned, built, options) == "");
+    const auto unfused = plan_unfused(built.network, built.facts, options);
+    REQUIRE_MESSAGE(unfused, unfused.error().message);
+    CHECK(defect(unfused->schedule, built, random, expected) == "");
+    several += planned->schedule.earlier_trees.empty() ? 0 : 1;
+  });
+  CHECK(several > 0);
+  MESSAGE(several << " schedules store several assignments");
+}
+
+TEST_CASE("several assignments, compiled and run") {
+  EngineOptions engine_options;
+  engine_options.resources.threads = Threads(1);
+  const auto engine = Engine::create(engine_options);
+  REQUIRE_MESSAGE(engine, engine.error().message);
+  for_each_forest(runs(is_sanitized() ? 20 : 120), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
+    auto planned = engine->plan(built.network, built.facts, options_of(random));
+    REQUIRE_MESSAGE(planned, planned.error().message);
+    CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
+    for (RootReduction& root : planned->schedule.roots) root = RootReduction::private_copies;
+    planned->cost.ns = worth_threads_ns;
+    CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
+  });
+}
