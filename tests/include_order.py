@@ -14,16 +14,17 @@ import sys
 MAY_SEE = {
     "runtime": [],
     "engine/network": ["runtime"],
-    "engine/plan": ["runtime", "engine/network"],
+    "engine/include": ["runtime"],
+    "engine/plan": ["runtime", "engine/network", "engine/include"],
     "engine/loop": ["runtime", "engine/network"],
-    "engine/lower": ["runtime", "engine/network", "engine/plan", "engine/loop"],
+    "engine/lower": ["runtime", "engine/network", "engine/include", "engine/plan", "engine/loop"],
     "engine/codegen": ["runtime", "engine/network", "engine/loop"],
     "engine/jit": ["runtime", "engine/network", "engine/loop", "engine/codegen"],
     "engine/cache": ["runtime", "engine/network"],
-    "engine": ["runtime", "engine/network", "engine/plan", "engine/loop", "engine/lower", "engine/codegen",
+    "engine": ["runtime", "engine/network", "engine/include", "engine/plan", "engine/loop", "engine/lower", "engine/codegen",
                "engine/jit", "engine/cache"],
-    "frontend": ["runtime", "engine/network", "engine/plan", "engine/loop", "engine/lower", "engine/codegen",
-                 "engine/jit", "engine/cache", "engine"],
+    "frontend": ["runtime", "engine/network", "engine/include", "engine/plan", "engine/loop", "engine/lower",
+                 "engine/codegen", "engine/jit", "engine/cache", "engine"],
 }
 # Third-party headers by the start of their name, and the folders that may include them.
 THIRD_PARTY = {

@@ -4,42 +4,12 @@
 
 #include "engine/plan/cost_model.h"
 #include "engine/plan/plan.h"
+#include "engine/plan/quantities.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/workspace_order.h"
 
 namespace weft {
 namespace {
-
-// 12.3 MB: three significant digits, decimal units.
-std::string bytes_text(double bytes) {
-  const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-  std::size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < std::size(units)) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", bytes, units[unit]);
-}
-
-std::string time_text(double ns) {
-  const char* units[] = {"ns", "us", "ms", "s"};
-  std::size_t unit = 0;
-  while (ns >= 999.5 && unit + 1 < std::size(units)) {
-    ns /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", ns, units[unit]);
-}
-
-std::string count_text(double count) {
-  const char* units[] = {"", "k", "M", "G", "T"};
-  std::size_t unit = 0;
-  while (count >= 9999.5 && unit + 1 < std::size(units)) {
-    count /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.4g}{}", count, units[unit]);
-}
 
 std::string how_met(const Schedule& schedule, const Intersection& meeting) {
   std::vector<std::string> parts;

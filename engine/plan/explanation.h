@@ -1,0 +1,19 @@
+// The explanation of a plan as figures and texts: what the report, its JSON and its page are written from.
+#pragma once
+
+#include "engine/plan/plan.h"
+#include "weft/explanation.h"
+
+namespace weft {
+
+/// Counted iterations stay empty, and constraints are listed without their effects.
+Explanation explanation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+                        const PlanOptions& options);
+
+/// The constraints of a plan, and which of them bind: for each, planning without it tells what it costs. Takes as long
+/// as planning, once per constraint; nothing where there is none.
+std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Network& network,
+                                                     const std::vector<OperandFacts>& operands,
+                                                     const PlanOptions& options);
+
+}  // namespace weft
