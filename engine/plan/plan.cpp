@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/improve.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/plan_forest.h"
 #include "engine/plan/search.h"
@@ -72,6 +73,8 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
 Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options, bool must_store) {
   const std::uint64_t limit = usable_memory(options);
+  Improvement improvement = must_store ? Improvement{} : improve(found, network, operands, options);
+  if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
   // What does not need an intermediate or a conversion is always there to fall back on.
   const Schedule plain = baseline(network, operands, options);
   const auto stores = [](const Schedule& schedule) { return schedule.statements.size() > 1; };
@@ -111,11 +114,17 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   Plan plan;
   plan.schedule = found.candidates.front().schedule;
   plan.cost = found.candidates.front().cost;
-  plan.producer = plan.schedule == plain ? "baseline" : "dp";
+  const bool solved = improvement.cheaper && plan.schedule == improvement.cheaper->schedule;
+  plan.producer = solved ? "z3" : plan.schedule == plain ? "baseline" : "dp";
+  plan.trees = found.trees;
+  plan.trees_bounded = found.trees_bounded;
+  plan.solver = std::move(improvement.report);
   plan.candidates = found.tried + 1;
-  plan.too_large = all - found.candidates.size() + shrunk;
-  const bool unlimited = found.candidates.size() == all;
-  plan.optimal = !found.all_layouts || !unlimited ? "false" : found.all_trees ? "all" : "tree";
+  plan.too_large = all - found.candidates.size() + shrunk + found.serialized;
+  const bool exhausted =
+      std::find(found.exhausted.begin(), found.exhausted.end(), plan.schedule.tree) != found.exhausted.end();
+  const bool all_proven = found.all_trees && found.all_exhausted;
+  plan.optimal = !improvement.proven || !exhausted ? "false" : all_proven ? "all" : "tree";
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
     plan.runner_up = found.candidates[number].schedule;

@@ -39,6 +39,7 @@ struct PlanOptions {
   double calls = 1;                             ///< amortises conversions
   std::uint64_t memory_limit = ~std::uint64_t{0};  ///< bytes over operands, conversions, intermediates, results
   bool strict_fp = false;
+  bool prove = false;                           ///< search on until nothing cheaper can exist, with the solver as judge
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
   /// Assignments whose results are wanted, beside the last and those of result_formats; the others may be fused away.
@@ -80,12 +81,23 @@ struct Cost {
 /// Where a plan is from: made just now, or remembered.
 enum class PlanOrigin : std::uint8_t { planned, memory, disk };
 
+/// What Z3 was asked for a plan.
+struct SolverReport {
+  bool asked = false;
+  std::uint64_t alternatives = 0;  ///< trees with their layouts that it was asked about
+  std::uint64_t bounded = 0;       ///< others that the interval program rules out
+  std::uint64_t effort = 0;        ///< in Z3's resource units
+  bool effort_spent = false;       ///< before it had an answer: the best schedule known is kept
+  std::string unavailable;         ///< why it could not be asked; empty if it could
+};
+
 struct Plan {
   Schedule schedule;
   Cost cost;
-  std::string producer;     ///< dp, baseline, user
-  /// Cheapest under the cost model and with intermediates in random access: "all" over all trees, depth-first orders of
-  /// statements, loop orders, fusions and choices of kept and converted operands; "tree" if not all trees were tried.
+  std::string producer;     ///< dp, z3, baseline, user
+  /// Cheapest under the cost model and with intermediates in random access, within the memory limit: "all" over all
+  /// trees, depth-first orders of statements, loop orders, fusions and choices of kept and converted operands; "tree"
+  /// over those of the chosen tree.
   std::string optimal;      ///< "tree", "all" or "false"
   std::uint64_t candidates = 0;
   std::optional<Schedule> runner_up;
@@ -93,6 +105,9 @@ struct Plan {
   std::string why;          ///< one sentence: why the runner-up lost
   std::uint64_t too_large = 0;  ///< candidates that memory ruled out, or that gave up their private copies for it
   PlanOrigin origin = PlanOrigin::planned;
+  std::uint64_t trees = 0;          ///< that were looked at
+  std::uint64_t trees_bounded = 0;  ///< of them left out because a bound says that they take longer
+  SolverReport solver;
 };
 
 /// Legal? Independent of every producer: loops cover indices, concordance of sparse layouts, fused prefixes equal,

@@ -3,29 +3,43 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/memory_demand.h"
+#include "engine/plan/tree_bound.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
 namespace {
 
-constexpr std::uint64_t most_work = 150'000;     // loops priced: some tens of milliseconds
-constexpr std::size_t most_orders = 8;           // of the statements of one tree
-constexpr std::size_t refined_trees = 4;         // have all their layouts tried, unless there is only one to choose
-constexpr std::size_t most_free_sets = 64;       // up to six convertible occurrences are tried in every combination,
-constexpr std::size_t most_room_sets = 8;        // up to three with every choice of dense levels
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t wanted_candidates = 4;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
-constexpr std::size_t kept_candidates = 64;
+constexpr double accuracy = 1e-9;
+
+// How far the search goes. Work is counted in loops priced: some tens of nanoseconds each.
+struct Effort {
+  std::uint64_t work = 150'000;
+  std::size_t orders = 8;        // of the statements of one tree
+  std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
+  std::size_t free_sets = 64;    // up to six convertible occurrences are tried in every combination,
+  std::size_t room_sets = 8;     // up to three with every choice of dense levels
+};
+constexpr Effort usual;
+constexpr Effort for_proofs{6'000'000, 64, 100'000, 1024, 1024};
 
 class Search {
  public:
   Search(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options, bool fused)
-      : network_(network), operands_(operands), options_(options), fused_(fused) {
-    const Term& term = network.assignments[0].terms[0];
+      : network_(network),
+        operands_(operands),
+        options_(options),
+        fused_(fused),
+        effort_(options.prove ? for_proofs : usual),
+        memory_(usable_memory(options)) {
+    const Term& term = network.assignments.front().terms.front();
     for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
       const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
       if (may_be_converted(facts) && facts.format.order() <= most_free_modes) convertible_.push_back(factor);
@@ -33,60 +47,108 @@ class Search {
   }
 
   SearchResult run() {
-    const TreeChoice choice = choose_trees(network_, operands_, options_);
+    TreeChoice choice = choose_trees(network_, operands_, options_);
+    if (!fused_) keep_what_stores(choice.trees);
     result_.all_trees = choice.complete;
+    result_.trees = choice.trees.size();
     const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
     std::vector<std::pair<double, std::size_t>> ranked;
-    for (std::size_t number = 0; number < choice.trees.size(); ++number) {
-      if (work_ > most_work) {
+    for (const ContractionTree& tree : choice.trees) {
+      if (work_ > effort_.work) {
         result_.all_trees = false;
         break;
       }
       // Not before there is something to beat: the bound may ask for statistics that a large tensor is slow to give.
-      if (std::isfinite(best_ns_) && least_ns(choice.trees[number]) >= best_ns_) continue;
-      double ns = solve(choice.trees[number], 0);
-      if (everything != 0 && pays(everything)) ns = std::min(ns, solve(choice.trees[number], everything));
+      const double least = std::isfinite(best_ns_) ? least_tree_ns(network_, tree, operands_, options_, best_ns_) : 0;
+      if (least >= best_ns_) {
+        ++result_.trees_bounded;
+        continue;
+      }
+      trees_.push_back({least, {}, true});
+      for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
+        if (trees_.back().orders.size() == effort_.orders) trees_.back().exhausted = false;
+        else trees_.back().orders.push_back(statements_of(network_, tree, order, operands_, options_));
+      }
+      const std::size_t number = trees_.size() - 1;
+      double ns = solve(number, 0, dense_rooms[0]);
+      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0]));
       ranked.emplace_back(ns, number);
     }
     std::sort(ranked.begin(), ranked.end());
-    const std::size_t refined = convertible_.size() < 2 ? ranked.size() : std::min(refined_trees, ranked.size());
-    if (refined < ranked.size()) result_.all_layouts = false;
-    for (std::size_t number = 0; number < refined; ++number) {
-      refine(choice.trees[ranked[number].second]);
+    for (std::size_t place = 0; place < ranked.size(); ++place) {
+      const auto [ns, number] = ranked[place];
+      if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
+      else if (may_pay(number)) trees_[number].exhausted = false;
     }
-    std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
-      if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
-      return print(left.schedule, network_) < print(right.schedule, network_);
-    });
+    judge_the_best();
+    for (const Tree& tree : trees_) {
+      if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().tree);
+      else result_.all_exhausted = false;
+    }
     return std::move(result_);
   }
 
  private:
+  struct Tree {
+    double least_ns = 0;           // without conversions
+    std::vector<Schedule> orders;  // statements without loops
+    bool exhausted = true;
+  };
+  // What the interval program found for one alternative; conversions are the least that it pays.
+  struct Record {
+    std::size_t tree = 0;
+    std::size_t order = 0;
+    std::uint64_t free = 0;
+    double room = 0;
+    double least_ns = 0;
+    IntervalProgram::Nests nests;
+    bool judged = false;
+  };
+
+  // Unfused nests store an intermediate, unless no tree has one.
+  static void keep_what_stores(std::vector<ContractionTree>& trees) {
+    const auto stores = [](const ContractionTree& tree) {
+      return std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const auto& node) { return !node.children.empty(); }) > 1;
+    };
+    if (std::any_of(trees.begin(), trees.end(), stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
+  }
+
+  // Whether any conversion could pay for a tree.
+  bool may_pay(std::size_t tree) const {
+    for (std::size_t number = 0; number < convertible_.size(); ++number) {
+      if (pays(tree, std::uint64_t{1} << number)) return true;
+    }
+    return false;
+  }
+
   // All choices of free layouts where they are few, else one change at a time as long as it helps.
-  void refine(const ContractionTree& tree) {
+  void refine(std::size_t tree) {
     if (convertible_.empty()) return;
     const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
     std::uint64_t best_free = 0;
-    double best = std::numeric_limits<double>::infinity();
+    double best = infinity;
     const auto attempt = [&](std::uint64_t free, double room) {
-      if (work_ > 2 * most_work) {
-        result_.all_layouts = false;
+      if (!pays(tree, free)) return false;
+      if (work_ > 2 * effort_.work) {
+        trees_[tree].exhausted = false;
         return false;
       }
-      if (!pays(free)) return false;
       const double ns = solve(tree, free, room);
       if (ns >= best) return false;
       best = ns;
       best_free = free;
       return true;
     };
-    if (sets <= most_free_sets) {
+    if (sets <= effort_.free_sets) {
       for (std::uint64_t free = 1; free < sets; ++free) {
         for (std::size_t room = 0; room < std::size(dense_rooms); ++room) {
-          if (room == 0 || (sets <= most_room_sets && differs(free, room))) attempt(free, dense_rooms[room]);
+          if (room == 0 ? free != sets - 1 : sets <= effort_.room_sets && differs(free, room)) {
+            attempt(free, dense_rooms[room]);
+          }
         }
       }
     } else {
+      trees_[tree].exhausted = !may_pay(tree);
       for (bool better = true; better;) {
         better = false;
         const std::uint64_t from = best_free;
@@ -95,8 +157,8 @@ class Search {
         }
       }
     }
-    if (sets <= most_room_sets) return;
-    result_.all_layouts = false;
+    if (sets <= effort_.room_sets) return;
+    if (may_pay(tree)) trees_[tree].exhausted = false;
     for (std::size_t room = 1; room < std::size(dense_rooms); ++room) {
       if (differs(best_free, room)) attempt(best_free, dense_rooms[room]);
       if (differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
@@ -108,7 +170,7 @@ class Search {
     const auto [low, high] = std::minmax(dense_rooms[0], dense_rooms[room]);
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
       if ((free >> number & 1) == 0) continue;
-      const TensorAccess& access = network_.assignments[0].terms[0].factors[convertible_[number]];
+      const TensorAccess& access = factor_of(number);
       const Statistics& statistics = facts_of(operands_, access.tensor).statistics;
       const ModeSet all = (ModeSet{1} << access.indices.size()) - 1;
       for (ModeSet modes = 1; modes < all; ++modes) {
@@ -123,128 +185,132 @@ class Search {
     return false;
   }
 
-  // No schedule of the tree takes less: every statement runs once per combination of its indices that all sparse
-  // factors of the term let through, at the vector rate, on all threads.
-  double least_ns(const ContractionTree& tree) const {
-    const Assignment& assignment = network_.assignments[0];
-    const std::vector<TensorAccess>& factors = assignment.terms[0].factors;
-    const IndexSet result = index_set(assignment.result.indices);
-    std::vector<std::uint32_t> leaves(tree.nodes.size());
-    std::vector<IndexSet> modes(tree.nodes.size());
-    double ns = 0;
-    for (std::size_t number = 0; number < tree.nodes.size(); ++number) {
-      const ContractionTree::Node& node = tree.nodes[number];
-      if (node.children.empty()) {
-        leaves[number] = std::uint32_t{1} << node.factor;
-        modes[number] = index_set(factors[node.factor].indices);
-        continue;
-      }
-      IndexSet indices = 0;
-      for (const std::uint32_t child : node.children) {
-        leaves[number] |= leaves[child];
-        indices |= modes[child];
-      }
-      IndexSet outside = result;
-      for (std::size_t factor = 0; factor < factors.size(); ++factor) {
-        if ((leaves[number] >> factor & 1) == 0) outside |= index_set(factors[factor].indices);
-      }
-      modes[number] = indices & outside;
-      ns += least_iterations(indices) * static_cast<double>(node.children.size());
-    }
-    return ns * options_.machine.vector_flop / options_.machine.threads;
+  const TensorAccess& factor_of(std::size_t convertible) const {
+    return network_.assignments.front().terms.front().factors[convertible_[convertible]];
   }
 
-  double least_iterations(IndexSet indices) const {
-    const auto extent = [&](IndexId index) { return static_cast<double>(network_.indices[index].extent); };
-    double count = 1;
-    for (const IndexId index : members(indices)) count *= extent(index);
-    for (const TensorAccess& factor : network_.assignments[0].terms[0].factors) {
-      const OperandFacts& facts = facts_of(operands_, factor.tensor);
-      if (!has_sparse_level(facts.format)) continue;
-      const bool free = may_be_converted(facts) && conversion_ns(facts, options_.machine) / std::max(1.0, options_.calls) < best_ns_;
-      double least = 1;
-      double room = 1;
-      ModeSet modes = 0;
-      for (const std::uint32_t mode : facts.format.mode_order) {
-        if (!contains(indices, factor.indices[mode])) {
-          if (free) continue;  // converted, its modes may be bound in any order
-          break;
-        }
-        room *= extent(factor.indices[mode]);
-        modes |= ModeSet{1} << mode;
-        least = std::min(least, room > 0 ? facts.statistics.distinct(modes) / room : 0);
-      }
-      count *= least;
-    }
-    return count;
-  }
-
-  // A choice of conversions that costs more than the whole of the best schedule cannot pay.
-  bool pays(std::uint64_t free) const {
+  // One conversion per operand, or one per access.
+  double conversions(std::uint64_t free, bool shared) const {
     std::set<TensorId> converted;
     double ns = 0;
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      const TensorId tensor = network_.assignments[0].terms[0].factors[convertible_[number]].tensor;
-      if ((free >> number & 1) == 0 || !converted.insert(tensor).second) continue;
+      const TensorId tensor = factor_of(number).tensor;
+      if ((free >> number & 1) == 0 || (!converted.insert(tensor).second && shared)) continue;
       ns += conversion_ns(facts_of(operands_, tensor), options_.machine) / std::max(1.0, options_.calls);
     }
-    return ns < best_ns_;
+    return ns;
   }
 
-  double solve(const ContractionTree& tree, std::uint64_t free_factors, double room = dense_rooms[0]) {
-    const std::vector<std::vector<std::uint32_t>> orders = statement_orders(tree, most_orders + 1);
-    if (orders.size() > most_orders) result_.all_layouts = false;
-    double best = std::numeric_limits<double>::infinity();
-    for (std::size_t order = 0; order < std::min(orders.size(), most_orders); ++order) {
-      best = std::min(best, solve(tree, orders[order], free_factors, room));
+  // A choice of conversions that alone takes as long as the best schedule cannot pay.
+  bool pays(std::size_t tree, std::uint64_t free) const {
+    return conversions(free, true) + trees_[tree].least_ns < best_ns_;
+  }
+
+  double solve(std::size_t tree, std::uint64_t free, double room) {
+    double best = infinity;
+    for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
+      best = std::min(best, solve(tree, order, free, room));
     }
     return best;
   }
 
-  double solve(const ContractionTree& tree, const std::vector<std::uint32_t>& order, std::uint64_t free_factors,
-               double room) {
-    ++result_.tried;
-    Schedule schedule = statements_of(network_, tree, order, operands_, options_);
-    std::vector<bool> free(schedule.tensors.size(), false);
+  Alternative alternative(const Record& record) const {
+    Alternative made{trees_[record.tree].orders[record.order], {}, record.room};
+    made.free.assign(made.schedule.tensors.size(), false);
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      free[convertible_[number]] = (free_factors >> number & 1) != 0;
+      made.free[convertible_[number]] = (record.free >> number & 1) != 0;
     }
-    const CostModel model(schedule, network_, operands_, options_, free, room);
-    IntervalProgram program(model, fused_);
-    const auto nests = program.solve();
-    work_ += program.work();
-    if (!nests) return std::numeric_limits<double>::infinity();
-    if (!nests->exact) result_.all_layouts = false;
-    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-      schedule.statements[number].loops = nests->loops[number];
-      schedule.statements[number].fused = nests->fused[number];
-    }
-    return keep(complete(std::move(schedule), model, free, operands_));
+    return made;
   }
 
-  double keep(Schedule schedule) {
-    Cost judged = cost(schedule, network_, operands_, options_);
-    const double ns = judged.ns;
-    best_ns_ = std::min(best_ns_, ns);
-    if (result_.candidates.size() >= kept_candidates) {
-      auto worst = std::max_element(result_.candidates.begin(), result_.candidates.end(),
-                                    [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
-      if (worst->cost.ns > ns && check(schedule, network_, operands_, options_)) {
-        *worst = {std::move(schedule), std::move(judged)};
-      }
-    } else if (check(schedule, network_, operands_, options_)) {
-      result_.candidates.push_back({std::move(schedule), std::move(judged)});
+  double solve(std::size_t tree, std::size_t order, std::uint64_t free, double room) {
+    ++result_.tried;
+    Record record{tree, order, free, room, 0, {}};
+    const Alternative solved = alternative(record);
+    const CostModel model(solved.schedule, network_, operands_, options_, solved.free, room);
+    IntervalProgram program(model, fused_);
+    auto nests = program.solve();
+    work_ += program.work();
+    if (!nests) return infinity;
+    if (!nests->exact) trees_[tree].exhausted = false;
+    record.nests = std::move(*nests);
+    record.least_ns = record.nests.ns + conversions(free, true);
+    records_.push_back(std::move(record));
+    if (records_.back().nests.ns + conversions(free, false) < best_ns_) judge(records_.back(), solved, model);
+    return records_.back().least_ns;
+  }
+
+  void judge_the_best() {
+    std::vector<std::size_t> order(records_.size());
+    for (std::size_t number = 0; number < order.size(); ++number) order[number] = number;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+      return records_[left].least_ns < records_[right].least_ns;
+    });
+    for (const std::size_t number : order) {
+      Record& record = records_[number];
+      const auto beaten = std::count_if(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& known) {
+        return known.cost.peak_bytes <= memory_ && known.cost.ns <= record.least_ns;
+      });
+      if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
+      if (record.judged) continue;
+      const Alternative solved = alternative(record);
+      judge(record, solved, CostModel(solved.schedule, network_, operands_, options_, solved.free, record.room));
     }
-    return ns;
+    std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
+      if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
+      return print(left.schedule, network_) < print(right.schedule, network_);
+    });
+    std::erase_if(open_, [&](const auto& open) { return open.first >= best_ns_ * (1 - accuracy); });
+    for (auto& [ns, alternative] : open_) result_.open.push_back(std::move(alternative));
+  }
+
+  void judge(Record& record, const Alternative& solved, const CostModel& model) {
+    record.judged = true;
+    Schedule schedule = solved.schedule;
+    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+      schedule.statements[number].loops = record.nests.loops[number];
+      schedule.statements[number].fused = record.nests.fused[number];
+    }
+    Candidate candidate{complete(std::move(schedule), model, solved.free, operands_), {}};
+    candidate.cost = cost(candidate.schedule, network_, operands_, options_);
+    if (candidate.cost.peak_bytes > memory_) {
+      result_.memory_binds = true;
+      serialize(candidate);
+      if (candidate.cost.peak_bytes <= memory_) ++result_.serialized;
+    }
+    const bool fits = candidate.cost.peak_bytes <= memory_;
+    // The program's figure is a bound: what the alternative really can do is for the solver to say.
+    if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) open_.emplace_back(record.least_ns, solved);
+    const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
+                                   [&](const Candidate& other) { return other.schedule == candidate.schedule; });
+    if (known || !check(candidate.schedule, network_, operands_, options_)) return;
+    if (fits && candidate.cost.ns < best_ns_) {
+      best_ns_ = candidate.cost.ns;
+      result_.winner = solved;
+    }
+    result_.candidates.push_back(std::move(candidate));
+  }
+
+  // Private copies go first: the same loops on one thread.
+  void serialize(Candidate& candidate) const {
+    Schedule serial = candidate.schedule;
+    std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
+    Cost less = cost(serial, network_, operands_, options_);
+    if (less.peak_bytes < candidate.cost.peak_bytes) candidate = {std::move(serial), std::move(less)};
   }
 
   const Network& network_;
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   bool fused_;
+  Effort effort_;
+  std::uint64_t memory_;
   std::vector<std::uint32_t> convertible_;  // factors of the term
+  std::vector<Tree> trees_;
+  std::vector<Record> records_;
+  std::vector<std::pair<double, Alternative>> open_;
   SearchResult result_;
-  double best_ns_ = std::numeric_limits<double>::infinity();
+  double best_ns_ = infinity;  // of what fits
   std::uint64_t work_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // The search for schedules: trees, orders of statements and layouts around the dynamic program.
 #pragma once
 
-#include "engine/plan/interval_program.h"
+#include "engine/plan/encoding.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -13,13 +13,23 @@ struct Candidate {
 
 struct SearchResult {
   std::vector<Candidate> candidates;  ///< legal ones, cheapest first; equal costs by text
-  std::uint64_t tried = 0;
-  bool all_trees = true;    ///< every tree was searched
-  bool all_layouts = true;  ///< every choice of kept and converted operands, and every order of statements
+  std::uint64_t tried = 0;            ///< alternatives that the interval program has solved
+  std::uint64_t trees = 0;
+  std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
+  bool all_trees = true;              ///< every tree was searched or left out by its bound
+  /// Trees for which every choice of kept and converted operands and every order of statements was tried, or cannot pay.
+  std::vector<ContractionTree> exhausted;
+  bool all_exhausted = true;  ///< every tree that was searched is among them
+  /// What the interval program cannot decide and might be cheaper than the best candidate: accesses that could share a
+  /// copy, and whatever does not fit into memory as the program has it.
+  std::vector<Alternative> open;
+  bool memory_binds = false;             ///< some schedule does not fit as it is
+  std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
+  std::optional<Alternative> winner;     ///< of the first candidate that fits
 };
 
-/// Legal schedules that respect the memory limit where they can. `fused` false: every statement is a nest of its own.
-/// Deterministic: the effort is counted in loops priced, never in time.
+/// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest
+/// of its own. Deterministic: the effort is counted in loops priced, never in time; it is larger if a proof is wanted.
 SearchResult search_schedules(const Network& network, const std::vector<OperandFacts>& operands,
                               const PlanOptions& options, bool fused);
 

@@ -1,0 +1,19 @@
+// Asking the solver about what the search has left open.
+#pragma once
+
+#include "engine/plan/search.h"
+
+namespace weft {
+
+struct Improvement {
+  std::optional<Candidate> cheaper;  ///< than every candidate of the search that fits into memory
+  bool proven = true;                ///< nothing that was left open is cheaper still
+  SolverReport report;
+};
+
+/// Only where the search has left something open or a proof is wanted; else nothing is loaded and nothing spent. A
+/// missing library or spent effort leave the search's result as it is, and the report says so.
+Improvement improve(const SearchResult& found, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options);
+
+}  // namespace weft
