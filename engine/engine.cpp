@@ -55,8 +55,8 @@ struct Engine::State {
   }
   CodeOptions code_options() const { return {options.checked, options.strict_fp}; }
 
-  /// A plan from the disk cache, or made and stored there. One that physical memory shaped is of this machine and this
-  /// moment, so nobody else gets it.
+  /// A plan from the disk cache, or made and stored there. One that physical memory shaped, or that was made without a
+  /// solver, is of this machine and this moment, so nobody else gets it.
   Expected<std::shared_ptr<const Plan>> make_plan(const std::string& key, const Network& network,
                                                   const std::vector<OperandFacts>& operands, const PlanOptions& chosen) {
     if (disk) {
@@ -72,7 +72,8 @@ struct Engine::State {
     }
     auto planned = weft::plan(network, operands, chosen);
     if (!planned) return std::unexpected(planned.error());
-    if (disk && planned->too_large == 0) disk->store(key, print_plan(*planned, network), EntryForm::text);
+    const bool for_everybody = planned->too_large == 0 && planned->solver.unavailable.empty();
+    if (disk && for_everybody) disk->store(key, print_plan(*planned, network), EntryForm::text);
     return std::make_shared<const Plan>(std::move(*planned));
   }
 

@@ -47,10 +47,11 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, strict_fp, tree, result_formats, results, machine, objective] = options;
+  const auto& [calls, memory_limit, strict_fp, prove, tree, result_formats, results, machine, objective] = options;
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
   if (strict_fp) text += "strict floating point\n";
+  if (prove) text += "proven\n";
   if (tree) text += fmt::format("tree {}\n", print(*tree, factor_names(network)));
   for (const auto& [result, format] : result_formats) text += fmt::format("result {} {}\n", result, layout_text(format));
   for (const std::string& result : results) text += fmt::format("wanted {}\n", result);
@@ -116,9 +117,16 @@ std::string plan_key(const Network& network, const std::vector<OperandFacts>& op
 }
 
 std::string print_plan(const Plan& plan, const Network& network) {
-  const auto& [schedule, cost, producer, optimal, candidates, runner_up, runner_up_cost, why, too_large, origin] = plan;
-  std::string text = fmt::format("#\n# cost_ns {}\n# producer {}\n# optimal {}\n# candidates {}\n# too large {}\n",
-                                 cost.ns, producer, optimal, candidates, too_large);
+  const auto& [schedule, cost, producer, optimal, candidates, runner_up, runner_up_cost, why, too_large, origin, trees,
+              trees_bounded, solver] = plan;
+  std::string text = fmt::format("#\n# cost_ns {}\n# producer {}\n# optimal {}\n# candidates {}\n# too large {}\n"
+                                 "# trees {}\n# trees ruled out {}\n",
+                                 cost.ns, producer, optimal, candidates, too_large, trees, trees_bounded);
+  const auto& [asked, alternatives, bounded, effort, effort_spent, unavailable] = solver;
+  if (asked) {
+    text += fmt::format("# solver alternatives {}\n# solver ruled out {}\n# solver effort {}\n# solver effort spent {}\n",
+                        alternatives, bounded, effort, effort_spent ? 1 : 0);
+  }
   if (runner_up && runner_up_cost) {
     text += fmt::format("# runner-up costs {}\n# because {}\n", runner_up_cost->ns, why);
     const std::string other = print(*runner_up, network);
@@ -139,7 +147,9 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   const auto optimal = remarks.value("optimal");
   const auto candidates = remarks.number<std::uint64_t>("candidates");
   const auto too_large = remarks.number<std::uint64_t>("too large");
-  if (!cost_ns || !producer || !optimal || !candidates || !too_large) return not_restored("a remark is missing");
+  const auto trees = remarks.number<std::uint64_t>("trees");
+  const auto trees_bounded = remarks.number<std::uint64_t>("trees ruled out");
+  if (!cost_ns || !producer || !optimal || !candidates || !too_large || !trees || !trees_bounded) return not_restored("a remark is missing");
   auto schedule = parse_schedule(text, network);
   if (!schedule) return std::unexpected(schedule.error());
   if (auto legal = check(*schedule, network, operands, options); !legal) return std::unexpected(legal.error());
@@ -152,6 +162,15 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   plan.optimal = *optimal;
   plan.candidates = *candidates;
   plan.too_large = *too_large;
+  plan.trees = *trees;
+  plan.trees_bounded = *trees_bounded;
+  if (const auto alternatives = remarks.number<std::uint64_t>("solver alternatives")) {
+    plan.solver.asked = true;
+    plan.solver.alternatives = *alternatives;
+    plan.solver.bounded = remarks.number<std::uint64_t>("solver ruled out").value_or(0);
+    plan.solver.effort = remarks.number<std::uint64_t>("solver effort").value_or(0);
+    plan.solver.effort_spent = remarks.number<std::uint64_t>("solver effort spent").value_or(0) != 0;
+  }
   if (const auto other_ns = remarks.number<double>("runner-up costs")) {
     auto other = parse_schedule(remarks.quoted(), network);
     if (!other) return std::unexpected(other.error());

@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "engine/counted.h"
 #include "engine/engine.h"
+#include "engine/plan/explanation.h"
+#include "engine/plan/forest.h"
 #include "frontend/parse.h"
 #include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
@@ -150,6 +153,9 @@ class Evaluator {
     const auto kernel = engine_.compile(*network, *plan, facts_);
     if (!kernel) return std::unexpected(kernel.error());
     if (auto told = tell_kernel(*kernel); !told) return std::unexpected(told.error());
+    if (options_.run && options_.count) {
+      if (auto counted = count(*network, *plan); !counted) return std::unexpected(counted.error());
+    }
     if (options_.run) {
       if (auto ran = run(*kernel); !ran) return std::unexpected(ran.error());
     }
@@ -262,6 +268,13 @@ class Evaluator {
       report().tree = print_trees(plan->schedule, network);
       report().explanation = explain(*plan, network, facts_, plan_options);
     }
+      report().explained = explanation(*plan, network, facts_, plan_options);
+      if (options_.why) {
+        report().explained.constraints = binding_constraints(*plan, network, facts_, plan_options);
+        for (const ExplainedConstraint& constraint : report().explained.constraints) {
+          report().explanation += fmt::format("constraint {}: {}\n", constraint.name, constraint.effect);
+        }
+      }
     return plan;
   }
 

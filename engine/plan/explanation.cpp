@@ -31,6 +31,7 @@ class Explainer {
     layouts();
     workspaces();
     for (const MemoryDemand& demand : plan_.cost.memory) explanation_.memory.push_back({demand.name, demand.bytes});
+    search();
     if (plan_.runner_up && plan_.runner_up_cost) {
       explanation_.runner_up = {print_trees(*plan_.runner_up, network_), print(*plan_.runner_up, network_), plan_.why,
                                 plan_.runner_up_cost->ns};
@@ -39,6 +40,28 @@ class Explainer {
   }
 
  private:
+  void search() {
+    std::vector<std::string>& told = explanation_.search;
+    if (plan_.trees > 0) {
+      told.push_back(plan_.trees_bounded > 0
+                         ? fmt::format("{} contraction trees; {} of them left out, because a lower bound says they take "
+                                       "longer than the chosen one", plan_.trees, plan_.trees_bounded)
+                         : fmt::format("{} contraction tree{}, every one planned", plan_.trees, plan_.trees == 1 ? "" : "s"));
+    }
+    if (plan_.solver.asked) {
+      told.push_back(fmt::format("Z3 was asked about {} trees with layouts, {} others were ruled out before{}",
+                                 plan_.solver.alternatives, plan_.solver.bounded,
+                                 plan_.solver.effort_spent ? "; its effort was spent before it had an answer for all, so "
+                                                             "the best schedule known is kept"
+                                                           : ""));
+    }
+    if (!plan_.solver.unavailable.empty()) told.push_back(fmt::format("Z3 was not asked: {}", plan_.solver.unavailable));
+    if (plan_.too_large > 0) {
+      told.push_back(fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it",
+                                 plan_.too_large, plan_.too_large == 1 ? "" : "s"));
+    }
+  }
+
   bool has_one_reader(std::uint32_t tensor) const {
     return schedule_.tensors[tensor].role == TensorRole::intermediate &&
            reader_of(schedule_, tensor) == last_reader_of(schedule_, tensor);

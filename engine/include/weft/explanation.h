@@ -75,6 +75,7 @@ struct Explanation {
   std::vector<ExplainedWorkspace> workspaces;
   std::vector<ExplainedMemory> memory;
   std::vector<ExplainedConstraint> constraints;
+  std::vector<std::string> search;  ///< sentences: what was tried, what was left out and why
   struct {
     std::string tree, schedule, reason;  ///< empty: there is none
     double cost_ns = 0;

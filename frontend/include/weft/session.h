@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/explanation.h"
 #include "weft/format.h"
 #include "weft/memory.h"
 #include "weft/tensor.h"
@@ -43,6 +44,8 @@ struct EvaluateOptions {
   double calls = 1;                       ///< expected runs; amortises layout conversions
   unsigned repeat = 0;                    ///< 0: one run; n: n timed runs after one warm-up
   bool run = true;                        ///< false: plan only
+  bool why = false;                       ///< tell what each constraint costs, by planning without it
+  bool count = false;                     ///< count iterations in a run of its own, before the timed ones
   bool compile = true;                    ///< false and not run: machine code only for stages that show it
   std::vector<std::string> stages;        ///< stage texts wanted in the report
 };
@@ -88,6 +91,7 @@ struct Report {
   std::map<std::string, ResultReport> results;
   std::string explanation;                    ///< several lines for people
   std::map<std::string, std::string> stages;  ///< by name, those asked for
+  Explanation explained;                      ///< the same as figures and texts
 };
 
 struct Evaluation {
