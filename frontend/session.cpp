@@ -342,6 +342,17 @@ class Evaluator {
   }
 
   Expected<void> run(const Kernel& kernel) {
+  /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
+  Expected<void> count(const Network& network, const Plan& plan) {
+    const auto kernel = engine_.compile(network, plan, facts_, true);
+    if (!kernel) return std::unexpected(kernel.error());
+    auto binding = kernel->bind(operands_, engine_.options().resources, engine_.options().deterministic);
+    if (!binding) return std::unexpected(binding.error());
+    if (auto ran = binding->run(); !ran) return ran;
+    report().explained = with_counts(std::move(report().explained), *kernel, *binding);
+    return {};
+  }
+
     auto binding = kernel.bind(operands_, engine_.options().resources, engine_.options().deterministic);
     if (!binding) return std::unexpected(binding.error());
     report().phases.convert = binding->convert_ms();
