@@ -267,7 +267,6 @@ class Evaluator {
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
       report().explanation = explain(*plan, network, facts_, plan_options);
-    }
       report().explained = explanation(*plan, network, facts_, plan_options);
       if (options_.why) {
         report().explained.constraints = binding_constraints(*plan, network, facts_, plan_options);
@@ -275,6 +274,7 @@ class Evaluator {
           report().explanation += fmt::format("constraint {}: {}\n", constraint.name, constraint.effect);
         }
       }
+    }
     return plan;
   }
 
@@ -341,7 +341,6 @@ class Evaluator {
     return {};
   }
 
-  Expected<void> run(const Kernel& kernel) {
   /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
   Expected<void> count(const Network& network, const Plan& plan) {
     const auto kernel = engine_.compile(network, plan, facts_, true);
@@ -353,6 +352,7 @@ class Evaluator {
     return {};
   }
 
+  Expected<void> run(const Kernel& kernel) {
     auto binding = kernel.bind(operands_, engine_.options().resources, engine_.options().deterministic);
     if (!binding) return std::unexpected(binding.error());
     report().phases.convert = binding->convert_ms();
