@@ -19,6 +19,9 @@ An OPERAND is NAME=SPEC, or just SPEC in order with einsum. A SPEC is
   generated       B=uniform(2000x32,seed=1)   ones(2000x32)   sparse(2000x300x50,nnz=10000,seed=1)
   a scalar        s=2.5
 Expressions: 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' or einsum 'ijk,jr,kr->ir'; parentheses pin the contraction tree.
+Several assignments are separated by ';' or new lines: 'S(i,j) = M(i,j) * A(i,k) * B(j,k); O(i,h) = S(i,j) * D(j,h)'. The
+last, and those that --out or --format names, are results; the others are intermediates that may be fused away, and are
+not computed where nothing reads them.
 Exit status: 0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted.)";
 
 /// An option that is given has a value: an empty one is a script's mistake, not the default.
@@ -56,7 +59,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
-  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'")->check(not_empty);
+  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")->check(not_empty);
   app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty);
   app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace")
       ->check(not_empty)

@@ -225,6 +225,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
 
   const auto evaluation = session->evaluate(options.arguments.front(), *names, evaluate);
   if (!evaluation) return std::unexpected(evaluation.error());
+  for (const std::string& name : evaluation->report.not_computed) {
+    if (!options.quiet) fmt::print(stderr, "note: {0} is not computed: nothing reads it, and neither --out nor --format names it\n", name);
+  }
   bool replaced = false;
   for (const auto& [stage, path] : *wanted) {
     replaced = replaced || path.empty();

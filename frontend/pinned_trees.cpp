@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "engine/network/inlining.h"
@@ -59,6 +60,14 @@ Expected<std::vector<TreeText>> named(const Network& network, std::vector<TreeTe
   return pieces;
 }
 
+std::string repeated_name(const std::vector<TreeText>& pieces) {
+  std::set<std::string> seen;
+  for (const TreeText& piece : pieces) {
+    if (!seen.insert(piece.name).second) return piece.name;
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<Network> with_pinned_trees(const Network& network, const std::string& text, const PlanOptions& options) {
@@ -83,7 +92,7 @@ Expected<Network> with_pinned_trees(const Network& network, const std::string& t
                                      [&](const Assignment& one) { return name_of(pinned, one) == piece.name; });
       if (!known) return input_error(fmt::format("--tree names {}, which the expression does not assign", piece.name));
     }
-    return input_error("--tree has two trees of one name");
+    return input_error(fmt::format("--tree has two trees of {}", repeated_name(*pieces)));
   }
   for (std::size_t number = 0; number < pinned.assignments.size(); ++number) {
     Term& term = pinned.assignments[number].terms.front();

@@ -239,6 +239,7 @@ class Evaluator {
     }
     spread_scalars(network, plan_options);
     given_ = network;
+    for (const TensorId tensor : unneeded(network, plan_options)) report().not_computed.push_back(network.tensors[tensor].name);
     if (!options_.tree.empty()) {
       auto pinned_network = with_pinned_trees(network, options_.tree, plan_options);
       if (!pinned_network) return std::unexpected(pinned_network.error());

@@ -271,6 +271,23 @@ bool is_wanted(const std::string& name, const Network& network, const PlanOption
          options.result_formats.contains(name);
 }
 
+std::vector<TensorId> unneeded(const Network& network, const PlanOptions& options) {
+  std::vector<bool> read(network.tensors.size(), false);
+  std::vector<TensorId> found;
+  for (auto assignment = network.assignments.rbegin(); assignment != network.assignments.rend(); ++assignment) {
+    const TensorId tensor = assignment->result.tensor;
+    if (!read[tensor] && !is_wanted(network.tensors[tensor].name, network, options)) {
+      found.push_back(tensor);
+      continue;
+    }
+    for (const Term& term : assignment->terms) {
+      for (const TensorAccess& factor : term.factors) read[factor.tensor] = true;
+    }
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
 Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const Network& network,
                                                const std::vector<OperandFacts>& operands) {
   if (schedule.earlier_trees.size() + 1 != network.assignments.size()) {

@@ -29,6 +29,9 @@ OperandFacts stored_facts(const Network& network, const Assignment& assignment, 
 /// Names of the results that are wanted: those asked for, those with a requested format, and the last.
 bool is_wanted(const std::string& name, const Network& network, const PlanOptions& options);
 
+/// Assignments that are not computed: neither wanted nor read by one that is.
+std::vector<TensorId> unneeded(const Network& network, const PlanOptions& options);
+
 /// The parts of a schedule, one per assignment of `network`, which must be that of scheduled_network(). Input error
 /// where trees are missing, statements of two assignments share loops or stand in another order than their assignments,
 /// or a result is read where it is not yet stored.

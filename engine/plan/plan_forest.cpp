@@ -30,14 +30,14 @@ class ForestPlanner {
     const std::vector<TensorId> dead = unread();
     const std::vector<TensorId> once = read_once(dead);
     const std::vector<TensorId> all = unwanted();
-    if (once == dead && all == dead) {  // nothing to choose
+    if (once.size() == dead.size() && all.size() == dead.size()) {  // nothing to choose
       attempt(network_, dead);
     } else {
       const auto stored = attempt(network_, dead);
       if (fits(once)) {
         if (attempt(network_, once) && stored) attempt_with_trees(*stored, dead, once);
       }
-      if (all != once && fits(all)) attempt(network_, all);
+      if (all.size() != once.size() && fits(all)) attempt(network_, all);
     }
     return choose();
   }
@@ -59,19 +59,13 @@ class ForestPlanner {
     return tensors;
   }
 
-  // What nobody asked for and nobody reads, whatever reads only for that among it.
+  // What is not computed, and numbers: without a factor there is nothing to run, so that they become coefficients.
   std::vector<TensorId> unread() const {
-    std::vector<bool> needed(network_.tensors.size(), false);
-    std::vector<TensorId> dead;
-    for (auto assignment = network_.assignments.rbegin(); assignment != network_.assignments.rend(); ++assignment) {
-      const TensorId tensor = assignment->result.tensor;
-      // Without a factor there is nothing to run: the number becomes a coefficient of what reads it.
-      const bool number = assignment->terms.front().factors.empty();
-      if (is_wanted(name_of(*assignment), network_, options_) || (needed[tensor] && !number)) {
-        for (const TensorAccess& factor : assignment->terms.front().factors) needed[factor.tensor] = true;
-      } else {
-        dead.insert(dead.begin(), tensor);
-      }
+    std::vector<TensorId> dead = unneeded(network_, options_);
+    for (const Assignment& assignment : network_.assignments) {
+      const bool number = assignment.terms.front().factors.empty() && !is_wanted(name_of(assignment), network_, options_);
+      const TensorId tensor = assignment.result.tensor;
+      if (number && std::find(dead.begin(), dead.end(), tensor) == dead.end()) dead.push_back(tensor);
     }
     return dead;
   }

@@ -89,9 +89,10 @@ struct Report {
   std::vector<double> run_ms;
   std::map<std::string, OperandReport> operands;
   std::map<std::string, ResultReport> results;
+  std::vector<std::string> not_computed;      ///< assigned, but neither wanted nor read
   std::string explanation;                    ///< several lines for people
-  std::map<std::string, std::string> stages;  ///< by name, those asked for
   Explanation explained;                      ///< the same as figures and texts
+  std::map<std::string, std::string> stages;  ///< by name, those asked for
 };
 
 struct Evaluation {
