@@ -75,6 +75,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("--cache-dir", options.cache_directory, "of compiled kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)")
       ->check(not_empty);
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
+  app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
   app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
   app.add_flag("--checked", options.checked, "kernels check every access (slow)");
   app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");

@@ -31,6 +31,7 @@ struct CommandOptions {
   bool no_cache = false;
   bool deterministic = false;
   bool strict_fp = false;
+  bool prove = false;
   bool checked = false;
   bool unfused = false;
   bool quiet = false;

@@ -210,6 +210,7 @@ class Evaluator {
     plan_options.machine = machine_;
     plan_options.memory_limit = engine_.options().resources.memory.limit();
     plan_options.strict_fp = engine_.options().strict_fp;
+    plan_options.prove = options_.prove;
     for (const auto& [name, format] : options_.formats) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end()) {

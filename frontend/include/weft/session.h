@@ -41,6 +41,7 @@ struct EvaluateOptions {
   /// contraction tree (CoNST); not with `schedule` or `unfused`.
   std::string objective;
   bool unfused = false;                   ///< the best plan that stores every intermediate
+  bool prove = false;                     ///< plan until nothing cheaper can exist; the report's `optimal` says of what
   double calls = 1;                       ///< expected runs; amortises layout conversions
   unsigned repeat = 0;                    ///< 0: one run; n: n timed runs after one warm-up
   bool run = true;                        ///< false: plan only
