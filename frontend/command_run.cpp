@@ -194,6 +194,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   for (const auto& stage : *wanted) evaluate.stages.push_back(stage.first);
   evaluate.unfused = options.unfused;
+  evaluate.prove = options.prove;
   evaluate.objective = options.objective;
   evaluate.repeat = options.repeat;
   evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
