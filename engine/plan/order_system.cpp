@@ -19,10 +19,8 @@ std::vector<std::uint32_t> by_position(const Solver& solver, const std::vector<I
   return order;
 }
 
-// Its levels cannot be put into another order: absent entries would become zeros, or it is the user's.
-bool keeps_layout(const OperandFacts& facts) {
-  return facts.pinned || (!facts.format.all_dense() && !may_be_converted(facts));
-}
+// Its levels cannot be put into another order: it is the user's, or absent entries would become zeros.
+bool keeps_layout(const OperandFacts& facts) { return !may_be_converted(facts); }
 
 }  // namespace
 
@@ -105,6 +103,7 @@ void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, Operand
   for (const ScheduledTensor& tensor : skeleton_.tensors) {
     if (tensor.role != TensorRole::operand || !layouts_[tensor.tensor].positions.empty()) continue;
     const OperandFacts& facts = facts_of(operands, tensor.tensor);
+    if (facts.format.all_dense()) continue;
     const Family family = solver_.family(fmt::format("one layout for all uses of {}", tensor.name));
     const std::size_t modes = facts.format.order();
     Permutation& layout = layouts_[tensor.tensor];
@@ -119,8 +118,8 @@ void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, Operand
   }
 }
 
-// dp < dp' implies lp < lp', for every pair of modes of every use of an input. Two modes with one index (a diagonal)
-// have no loops to order.
+// dp < dp' implies lp < lp', for every pair of modes of every use of an input that is stored sparsely. Two modes with
+// one index (a diagonal) have no loops to order.
 void OrderSystem::add_concordance() {
   for (std::size_t number = 0; number < skeleton_.statements.size(); ++number) {
     const auto place = [&](IndexId index) {
@@ -129,7 +128,7 @@ void OrderSystem::add_concordance() {
     };
     for (const ScheduledAccess& factor : skeleton_.statements[number].factors) {
       const ScheduledTensor& tensor = skeleton_.tensors[factor.tensor];
-      if (tensor.role != TensorRole::operand) continue;
+      if (tensor.role != TensorRole::operand || layouts_[tensor.tensor].positions.empty()) continue;
       const Family family = solver_.family(fmt::format("loops in the order of {}", print_access(skeleton_, factor, network_)));
       for (std::size_t left = 0; left < factor.indices.size(); ++left) {
         for (std::size_t right = 0; right < factor.indices.size(); ++right) {

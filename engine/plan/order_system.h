@@ -3,8 +3,9 @@
 // Raje, Xu, Rountev, Valeev & Sadayappan, "CoNST: Code Generation for Sparse Tensor Networks" (TACO 2024), section 3.2,
 // with its variables: ap (position of a statement, 3.2.1), dp (position of each mode in the layout of each tensor,
 // 3.2.2), lp (position of each loop around each statement, 3.2.3); and its constraints: concordance of layouts and loops
-// for every input (3.2.4), and for every intermediate of n modes that the outermost n - l loops of producer, consumer
-// and everything between are the same, all over its modes (3.2.5).
+// for every sparse input (3.2.4; dense ones do without, as the paper's dense workspaces do); and for every intermediate
+// of n modes the outermost n - l loops of producer, consumer and everything between are the same, all over its modes
+// (3.2.5).
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 namespace weft {
 
-/// Layouts the solver may choose: any, or for every operand the one it has.
+/// Layouts the solver may choose for sparse operands: any, or for each the one it has.
 enum class OperandLayouts : std::uint8_t { any, given };
 
 /// What the solver assigned, by statement of the skeleton and by operand of the network.
 struct OrderModel {
   std::vector<std::uint32_t> statements;           ///< in the order of ap
   std::vector<std::vector<IndexId>> loops;         ///< of each statement, in the order of lp
-  std::vector<std::vector<std::uint32_t>> layouts; ///< by TensorId: its modes in the order of dp; empty if not an input
+  std::vector<std::vector<std::uint32_t>> layouts; ///< by TensorId: its modes in the order of dp; empty for what is dense or no input
   bool operator==(const OrderModel&) const = default;
 };
 

@@ -146,7 +146,7 @@ class OrderSearch {
 
   void lay_out(ScheduledTensor& tensor, const std::vector<std::uint32_t>& modes) const {
     const OperandFacts& facts = facts_of(operands_, tensor.tensor);
-    if (facts.format.all_dense() || modes == facts.format.mode_order) return;
+    if (modes.empty() || modes == facts.format.mode_order) return;
     tensor.format = sparse_format(modes.size(), facts.format.scalar);
     tensor.format.mode_order = modes;
     tensor.converted = true;

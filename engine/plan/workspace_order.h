@@ -14,7 +14,7 @@ namespace weft {
 /// before it was known or if the nests of a smaller l were not legal (beside NaN and Inf).
 ///
 /// Beyond the paper: among the solutions for l one that converts no operand is taken, if there is one. Dense operands
-/// are never converted, for their layout does not restrict loops once the nest is found.
+/// are read in any order, as its dense workspaces are, and never converted.
 ///
 /// One assignment of one term. Input error where pinned layouts contradict each other for every l, naming the
 /// constraints; unsupported where one layout cannot serve all uses of an operand or where Z3 is missing; resource
