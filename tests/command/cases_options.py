@@ -160,6 +160,49 @@ def case_emitted_kernels_are_repeatable(weft):
     require(first == second, "the same object code twice")
 
 
+def cases_objective(_):
+    for tree in (None, "((T * C) * B)", "((T * B) * C)"):
+        def one(weft, tree=tree):
+            given = ["--tree", tree] if tree else []
+            run = weft("run", EXPRESSION, *OPERANDS, *given, "--objective", "workspace-order", "--json")
+            require_equal((run.json["plan"]["producer"], run.json["plan"]["optimal"]), ("z3", "tree"), "producer and proof")
+            require_close(result_of(weft, EXPRESSION, *OPERANDS, *given, "--objective", "workspace-order"), WANTED)
+            told = weft("plan", EXPRESSION, *OPERANDS, *given, "--objective", "workspace-order").out
+            require_in("l = 1 is the least with a solution for this tree", told, "explanation")
+            time = weft("plan", EXPRESSION, *OPERANDS, *given, "--objective", "time", "--json").json["plan"]
+            usual = weft("plan", EXPRESSION, *OPERANDS, *given, "--json").json["plan"]
+            require_equal(time["schedule"], usual["schedule"], "schedule of the default objective")
+        yield tree or "planned", one
+
+
+def cases_objective_of_several_sparse_operands(_):
+    for expression, einsum in (("A(i,j,k) = ((E(i,p,q) * F(j,p,r)) * G(k,q,r)) * H(j,k,r)", "ipq,jpr,kqr,jkr->ijk"),
+                               ("A(i,u,j,v) = (E(k,i,u) * M(k,l)) * E(l,j,v)", "kiu,kl,ljv->iujv")):
+        def one(weft, expression=expression, einsum=einsum):
+            tensors = {name: sparse((6, 6, 6), 40, seed) for seed, name in enumerate("EFGH")}
+            tensors["M"] = sparse((6, 6), 12, 9)
+            used = [name for name in "EFGHM" if f"{name}(" in expression]
+            operands = [sparse_operand(weft, name, tensors[name]) for name in used]
+            factors = [name for name in expression.partition("=")[2].replace("(", " ").split() if name in tensors]
+            wanted = evaluate(einsum, *(tensors[name] for name in factors))
+            require_close(result_of(weft, expression, *operands, "--objective", "workspace-order"), wanted)
+        yield einsum, one
+
+
+def case_wrong_objective(weft):
+    weft.error("plan", EXPRESSION, *OPERANDS, "--objective", "space", says="time and workspace-order")
+    weft.error("run", EXPRESSION, *OPERANDS, "--objective", "", says="--objective")
+    weft.error("plan", EXPRESSION, *OPERANDS, "--objective", "workspace-order", "--unfused", says="--unfused")
+
+
+def case_contradictory_layouts_under_an_objective(weft):
+    operands = ["A=sparse(9x9,nnz=30)", "B=sparse(9x9,nnz=30,seed=1)"]
+    layouts = ["--format", "A:ss:0,1", "--format", "B:ss:1,0"]
+    weft("run", "a = A(i,j) * B(i,j)", *operands, *layouts)
+    for says in ("the pinned layout ss:0,1 of A", "the pinned layout ss:1,0 of B"):
+        weft.error("plan", "a = A(i,j) * B(i,j)", *operands, *layouts, "--objective", "workspace-order", says=says)
+
+
 def cases_deterministic(_):
     for what, expression, operands in (
             ("owner", EXPRESSION, ["T=sparse(300x200x100,nnz=40000,seed=1)", "B=uniform(200x8,seed=2)", "C=uniform(100x8,seed=3)"]),

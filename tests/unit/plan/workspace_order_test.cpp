@@ -240,45 +240,6 @@ TEST_CASE("the first l with a solution is the least over all nests") {
   CHECK(enumerated >= 18);
 }
 
-TEST_CASE("the variables are those of the paper") {
-  // Its running example: one order of statements; lp and dp permutations; every input visited in the order of dp.
-  Problem made = problem("A:ipq:sss:100 B:jpr:sss:100 C:kqr:sss:100 D:jkr:sss:100 -> ijk",
-                         {{'i', 9}, {'j', 9}, {'k', 9}, {'p', 9}, {'q', 9}, {'r', 9}});
-  made.options.tree = *parse_tree("(((A * B) * C) * D)", {"A", "B", "C", "D"});
-  const Schedule skeleton = skeleton_of(made);
-  auto system = OrderSystem::create(skeleton, made.network, made.operands, 2, OperandLayouts::any);
-  REQUIRE(system.has_value());
-  std::vector<OrderModel> models;
-  for (int round = 0; round < 20; ++round) {
-    REQUIRE(system->solve(100'000'000) == Satisfiable::yes);
-    const OrderModel model = system->model();
-    CHECK(model.statements == std::vector<std::uint32_t>{0, 1, 2});
-    for (std::size_t number = 0; number < 3; ++number) {
-      CHECK(index_set(model.loops[number]) == indices_of(skeleton.statements[number]));
-      for (const ScheduledAccess& factor : skeleton.statements[number].factors) {
-        const ScheduledTensor& tensor = skeleton.tensors[factor.tensor];
-        if (tensor.role != TensorRole::operand) continue;
-        std::vector<IndexId> visited, stored;
-        for (const IndexId index : model.loops[number]) {
-          if (contains(index_set(factor.indices), index)) visited.push_back(index);
-        }
-        for (const std::uint32_t mode : model.layouts[tensor.tensor]) stored.push_back(factor.indices[mode]);
-        CHECK(visited == stored);
-      }
-    }
-    // X has four modes, Y too: two outermost loops over their modes, the same for producer and consumer.
-    for (std::size_t producer = 0; producer < 2; ++producer) {
-      for (std::size_t position = 0; position < 2; ++position) {
-        CHECK(model.loops[producer][position] == model.loops[producer + 1][position]);
-        CHECK(contains(index_set(skeleton.statements[producer].target.indices), model.loops[producer][position]));
-      }
-    }
-    CHECK(std::find(models.begin(), models.end(), model) == models.end());
-    models.push_back(model);
-    system->exclude(model);
-  }
-}
-
 TEST_CASE("pinned layouts that contradict each other are named") {
   Problem made = problem("A:ij:ss:9 B:ij:ss:9 c:j -> ", {{'i', 5}, {'j', 5}});
   made.options.tree = *parse_tree("((A * B) * c)", {"A", "B", "c"});
