@@ -71,8 +71,12 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->type_name("STAGE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_flag("--no-cache", options.no_cache, "compile anew and store nothing");
-  app.add_option("--cache-dir", options.cache_directory, "of compiled kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)")
+  app.add_option("--html", options.page, "write one self-contained page that shows the plan, and after a run what was measured")
+      ->check(not_empty)
+      ->type_name("FILE");
+  app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
+  app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
+  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)")
       ->check(not_empty);
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
@@ -190,7 +194,7 @@ int command(int argc, const char* const* argv) {
   between->add_option("FILES", options.arguments, "IN OUT")->required()->expected(2);
   add_resource_options(*between, options);
   add_output_options(*between, options);
-  CLI::App* stored = app.add_subcommand("cache", "the kernels stored on disk: status, clear or path");
+  CLI::App* stored = app.add_subcommand("cache", "the plans and kernels stored on disk: status, clear or path");
   stored->add_option("ACTION", options.arguments, "status, clear or path")->required()->expected(1);
   stored->add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty);
   add_output_options(*stored, options);

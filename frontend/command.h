@@ -23,12 +23,14 @@ struct CommandOptions {
   std::string objective;
   std::string memory_limit;
   std::string cache_directory;
+  std::string page;                    ///< --html: where to
   std::optional<std::string> json;     ///< path; empty: standard output
   std::string json_text;               ///< the option as given; `json` is what it means
   unsigned threads = 0;
   unsigned repeat = 0;
   std::optional<double> calls;
   bool no_cache = false;
+  bool count = false;
   bool deterministic = false;
   bool strict_fp = false;
   bool prove = false;

@@ -12,6 +12,7 @@
 #include "frontend/command.h"
 #include "frontend/interrupt.h"
 #include "frontend/operand.h"
+#include "frontend/page.h"
 #include "frontend/parse.h"
 #include "frontend/report_json.h"
 #include "frontend/resolve.h"
@@ -170,6 +171,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   if (options.json && !options.json->empty()) {
     if (auto place = writable_place(*options.json); !place) return place;
   }
+  if (!options.page.empty()) {
+    if (auto place = writable_place(options.page); !place) return place;
+  }
   const auto wanted = stages(options);
   if (!wanted) return std::unexpected(wanted.error());
   EvaluateOptions evaluate;
@@ -199,6 +203,8 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   evaluate.repeat = options.repeat;
   evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
   evaluate.run = run;
+  evaluate.why = !run || !options.page.empty();
+  evaluate.count = options.count || !options.page.empty();
   evaluate.compile = options.json.has_value();
 
   const auto resources = command_resources(options);
@@ -239,6 +245,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
     if (auto written = write_tensor(evaluation->results.at(name), path, *resources, name); !written) return written;
   }
   if (resources->progress) clear_progress();
+  if (!options.page.empty()) {
+    if (auto written = write_text(options.page, page(evaluation->report, read_ms, run)); !written) return written;
+  }
   if (options.json) return write_text(*options.json, report_json(evaluation->report, read_ms, run));
   if (options.quiet || replaced) return {};
   const double total = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

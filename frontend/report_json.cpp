@@ -29,6 +29,72 @@ const char* kind_name(ErrorKind kind) {
   return "internal";
 }
 
+Json counted(const std::optional<std::uint64_t>& count) { return count ? Json(*count) : Json(nullptr); }
+
+Json explanation_json(const Explanation& explained) {
+  Json json;
+  json["statements"] = Json::array();
+  for (const ExplainedStatement& statement : explained.statements) {
+    json["statements"].push_back({{"text", statement.text},
+                                  {"loops", statement.loops},
+                                  {"fused", statement.fused},
+                                  {"iterations", statement.iterations},
+                                  {"counted", counted(statement.counted)},
+                                  {"ns", statement.ns}});
+  }
+  json["loops"] = Json::array();
+  for (const ExplainedLoop& loop : explained.loops) {
+    json["loops"].push_back({{"index", loop.index},
+                             {"extent", loop.extent},
+                             {"depth", loop.depth},
+                             {"statement", loop.statement},
+                             {"how", loop.how},
+                             {"parallel", loop.parallel},
+                             {"vector", loop.vector},
+                             {"iterations", loop.iterations},
+                             {"counted", counted(loop.counted)},
+                             {"steps", loop.steps},
+                             {"flops", loop.flops},
+                             {"bytes", loop.bytes},
+                             {"ns", loop.ns}});
+  }
+  json["layouts"] = Json::array();
+  for (const ExplainedLayout& layout : explained.layouts) {
+    json["layouts"].push_back({{"name", layout.name},
+                               {"role", layout.role},
+                               {"format", layout.format},
+                               {"scalar", layout.scalar},
+                               {"converted", layout.converted},
+                               {"conversion_ns", layout.conversion_ns},
+                               {"reason", layout.reason}});
+  }
+  json["workspaces"] = Json::array();
+  for (const ExplainedWorkspace& workspace : explained.workspaces) {
+    json["workspaces"].push_back({{"name", workspace.name},
+                                  {"indices", workspace.indices},
+                                  {"bytes", workspace.bytes},
+                                  {"place", workspace.place}});
+  }
+  json["memory"] = Json::array();
+  for (const ExplainedMemory& demand : explained.memory) {
+    json["memory"].push_back({{"name", demand.name}, {"bytes", demand.bytes}});
+  }
+  json["constraints"] = Json::array();
+  for (const ExplainedConstraint& constraint : explained.constraints) {
+    json["constraints"].push_back(
+        {{"name", constraint.name}, {"binds", constraint.binds}, {"effect", constraint.effect}});
+  }
+  json["search"] = explained.search;
+  json["runner_up"] = nullptr;
+  if (!explained.runner_up.schedule.empty()) {
+    json["runner_up"] = {{"tree", explained.runner_up.tree},
+                         {"schedule", explained.runner_up.schedule},
+                         {"cost_ns", explained.runner_up.cost_ns},
+                         {"why", explained.runner_up.reason}};
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string report_json(const Report& report, const std::map<std::string, double>& read_ms, bool ran) {
@@ -45,6 +111,7 @@ std::string report_json(const Report& report, const std::map<std::string, double
                   {"peak_is_estimate", report.plan.peak_is_estimate},
                   {"flops", report.plan.flops},
                   {"candidates", report.plan.candidates}};
+  json["explanation"] = explanation_json(report.explained);
   json["phases"] = {{"parse", report.phases.parse},       {"statistics", report.phases.statistics},
                     {"plan", report.phases.plan},         {"lower", report.phases.lower},
                     {"generate", report.phases.generate}, {"emit", report.phases.emit},
