@@ -1,0 +1,87 @@
+#include <doctest/doctest.h>
+
+#include "engine/plan/check.h"
+#include "unit/plan/forest_problem.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+const std::map<char, std::uint64_t> extents = {{'h', 3}, {'i', 10}, {'j', 12}, {'k', 4}};
+
+const std::string stored_text =
+    "schedule\n"
+    "  tree S = (M * A)\n"
+    "  tree O = (S * D)\n"
+    "  layout M ss:0,1 f64\n"
+    "  layout A d:0 f64\n"
+    "  result S d:0 f64\n"
+    "  layout D dd:0,1 f64\n"
+    "  result O dd:0,1 f64\n"
+    "  S[i] += M[i,j] * A[j]   loops i,j\n"
+    "  O[i,h] += S[i] * D[i,h]   loops i,h   vector h\n"
+    "  parallel i owner\n"
+    "  parallel i owner\n";
+
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = stored_text;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+Problem rows() {
+  Problem made = forest_problem("S = M:ij:ss:9 A:j -> i; O = S:i D:ih -> ih", extents);
+  made.options.results = {"S"};
+  return made;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("results that are wanted are stored as results, and no others") {
+  Problem made = rows();
+  CHECK(defect(made, stored_text) == "");
+  CHECK(contains(defect(made, changed("result S", "intermediate S[i]")), "the result S is not stored"));
+  const std::string fused =
+      "schedule\n"
+      "  tree ((M * A) * D)\n"
+      "  layout M ss:0,1 f64\n"
+      "  layout A d:0 f64\n"
+      "  layout D dd:0,1 f64\n"
+      "  intermediate x[i] d:0 f64\n"
+      "  result O dd:0,1 f64\n"
+      "  x[i] += M[i,j] * A[j]   loops i,j\n"
+      "  O[i,h] += x[i] * D[i,h]   loops i,h   fused 1   vector h\n"
+      "  parallel i owner\n";
+  CHECK(contains(defect(made, fused), "the result S is not stored"));
+  made.options.results.clear();
+  CHECK(defect(made, fused) == "");
+  CHECK(contains(defect(made, stored_text), "nobody asked for it"));
+  CHECK(defect(made, changed("result S", "intermediate S[i]")) == "");
+  made.options.result_formats["S"] = dense_format(1);
+  CHECK(contains(defect(made, fused), "the result S is not stored"));
+}
+
+TEST_CASE("each assignment obeys the rules of one") {
+  const Problem made = rows();
+  CHECK(contains(defect(made, changed("loops i,j\n", "loops i,j   vector j\n")), "in the assignment to S"));
+  CHECK(contains(defect(made, changed("loops i,h   vector h", "loops i,h   vector i")), "in the assignment to O"));
+  CHECK(contains(defect(made, changed("S[i] * D[i,h]", "D[i,h]")), "in the assignment to O"));
+  CHECK(contains(defect(made, changed("parallel i owner\n  parallel i owner", "parallel i owner")), "parallel"));
+  Schedule more = schedule_of(made, stored_text);
+  more.roots.push_back(RootReduction::serial);
+  CHECK(contains(check(more, made.network, made.operands, made.options).error().message, "parallel"));
+}
+
+TEST_CASE("beside NaN and Inf an intermediate between assignments must be written everywhere, a result need not") {
+  Problem made = rows();
+  OperandFacts& d = made.operands.back();
+  d.statistics = Statistics(d.statistics.extents(), d.format, d.statistics.nnz(), {}, false);
+  // A dense result stores every entry, zeros included, whatever was accumulated.
+  CHECK(defect(made, stored_text) == "");
+  made.options.results.clear();
+  CHECK(contains(defect(made, changed("result S", "intermediate S[i]")), "NaN or Inf"));
+}
