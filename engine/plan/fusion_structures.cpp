@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
 
 namespace weft {
@@ -126,23 +127,25 @@ bool makes_chains(const OperationTree& tree, const std::vector<bool>& cut,
   return true;
 }
 
-// Best over the parenthesisations of the statements between two places; min of max, so groups decide for themselves.
-std::uint32_t least_order(const OperationTree& tree, const std::vector<std::uint32_t>& order) {
+// The largest intermediate of the best parenthesisation of the statements between two places; min of max, so groups
+// decide for themselves. `size(producer, loops)` of what a producer stores inside shared loops.
+template <typename Size>
+double least_of_largest(const OperationTree& tree, const std::vector<std::uint32_t>& order, Size size) {
   const std::size_t count = order.size();
   std::vector<std::size_t> place_of(count);
   for (std::size_t place = 0; place < count; ++place) place_of[order[place]] = place;
-  std::vector<std::vector<std::uint32_t>> best(count, std::vector<std::uint32_t>(count, 0));
+  std::vector<std::vector<double>> best(count, std::vector<double>(count, 0));
   for (std::size_t length = 2; length <= count; ++length) {
     for (std::size_t first = 0; first + length <= count; ++first) {
       const std::size_t last = first + length - 1;
       const IndexSet shared = common(tree, order, first, last);
-      std::uint32_t least = ~std::uint32_t{0};
+      double least = std::numeric_limits<double>::infinity();
       for (std::size_t split = first; split < last; ++split) {
-        std::uint32_t largest = std::max(best[first][split], best[split + 1][last]);
+        double largest = std::max(best[first][split], best[split + 1][last]);
         for (std::size_t place = first; place <= split; ++place) {
-          const OperationTree::Operation& producer = tree.operations[order[place]];
-          if (producer.reader == count || place_of[producer.reader] <= split || place_of[producer.reader] > last) continue;
-          largest = std::max(largest, static_cast<std::uint32_t>(std::popcount(producer.modes & ~shared)));
+          const std::uint32_t reader = tree.operations[order[place]].reader;
+          if (reader == count || place_of[reader] <= split || place_of[reader] > last) continue;
+          largest = std::max(largest, size(order[place], shared));
         }
         least = std::min(least, largest);
       }
@@ -170,6 +173,19 @@ void append_orders(const OperationTree& tree, std::vector<std::uint32_t>& order,
     order.pop_back();
     done[number] = false;
   }
+}
+
+// Over every order of the statements; 0 where there are too many.
+template <typename Size>
+double least_over_orders(const OperationTree& tree, Size size) {
+  std::vector<std::vector<std::uint32_t>> orders;
+  std::vector<std::uint32_t> order;
+  std::vector<bool> done(tree.operations.size(), false);
+  append_orders(tree, order, done, orders);
+  if (orders.size() > most_orders) return 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::vector<std::uint32_t>& one : orders) least = std::min(least, least_of_largest(tree, one, size));
+  return least;
 }
 
 }  // namespace
@@ -272,14 +288,21 @@ std::vector<FusionStructure> all_structures(const OperationTree& tree, bool uncu
 }
 
 std::uint32_t least_workspace_order(const OperationTree& tree) {
-  std::vector<std::vector<std::uint32_t>> orders;
-  std::vector<std::uint32_t> order;
-  std::vector<bool> done(tree.operations.size(), false);
-  append_orders(tree, order, done, orders);
-  if (orders.size() > most_orders) return 0;
-  std::uint32_t least = ~std::uint32_t{0};
-  for (const std::vector<std::uint32_t>& one : orders) least = std::min(least, least_order(tree, one));
-  return least;
+  return static_cast<std::uint32_t>(least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
+    return static_cast<double>(std::popcount(tree.operations[producer].modes & ~shared));
+  }));
+}
+
+double least_workspace_bytes(const Schedule& schedule, const Network& network) {
+  const OperationTree tree = operation_tree(schedule);
+  return least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
+    const ScheduledTensor& tensor = schedule.tensors[schedule.statements[producer].target.tensor];
+    double bytes = scalar_bytes(tensor.format.scalar);
+    for (const IndexId index : members(tree.operations[producer].modes & ~shared)) {
+      bytes *= static_cast<double>(network.indices[index].extent);
+    }
+    return bytes;
+  });
 }
 
 }  // namespace weft

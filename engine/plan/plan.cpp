@@ -120,7 +120,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   plan.trees_bounded = found.trees_bounded;
   plan.solver = std::move(improvement.report);
   plan.candidates = found.tried + 1;
-  plan.too_large = all - found.candidates.size() + shrunk + found.serialized;
+  plan.too_large = all - found.candidates.size() + shrunk + found.serialized + found.trees_too_large;
   const bool exhausted =
       std::find(found.exhausted.begin(), found.exhausted.end(), plan.schedule.tree) != found.exhausted.end();
   const bool all_proven = found.all_trees && found.all_exhausted;

@@ -23,6 +23,7 @@ struct SearchResult {
   /// What the interval program cannot decide and might be cheaper than the best candidate: accesses that could share a
   /// copy, and whatever does not fit into memory as the program has it.
   std::vector<Alternative> open;
+  std::uint64_t trees_too_large = 0;  ///< left out: no fusion makes their intermediates fit into memory
   bool memory_binds = false;             ///< some schedule does not fit as it is
   std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
   std::optional<Alternative> winner;     ///< of the first candidate that fits

@@ -280,6 +280,46 @@ TEST_CASE("the dimensions no fusion can avoid") {
   CHECK(least("A:ij B:jk C:kl -> il", "ijkl", "((A * B) * C)") == 0);
 }
 
+TEST_CASE("no schedule stores only intermediates smaller than the bound, and some attain it") {
+  std::size_t schedules = 0, attained = 0, networks = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_dense(seed);
+    CAPTURE(print(made.network));
+    const Schedule skeleton = statements(made, *made.options.tree);
+    if (skeleton.statements.size() < 2) continue;
+    const double bound = least_workspace_bytes(skeleton, made.network);
+    double smallest = std::numeric_limits<double>::infinity();
+    for (const Schedule& schedule : enumerate_schedules(made.network, made.operands, made.options, 2000)) {
+      double largest = 0, lasting = 0, most = 0;
+      for (std::size_t writer = 0; writer + 1 < schedule.statements.size(); ++writer) {
+        const ScheduledAccess& target = schedule.statements[writer].target;
+        const std::vector<IndexId>& loops = schedule.statements[writer].loops;
+        const std::size_t shared = shared_loops(schedule, writer, reader_of(schedule, target.tensor));
+        double bytes = 8;
+        for (const IndexId index : target.indices) {
+          const auto at = static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin());
+          if (at >= shared) bytes *= static_cast<double>(made.network.indices[index].extent);
+        }
+        largest = std::max(largest, bytes);
+      }
+      REQUIRE(largest >= bound);
+      smallest = std::min(smallest, largest);
+      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      for (const MemoryDemand& demand : judged.memory) {
+        const bool stays = demand.name.starts_with("operand") || demand.name.starts_with("result");
+        (stays ? lasting : most) += static_cast<double>(demand.bytes);
+      }
+      REQUIRE(static_cast<double>(judged.peak_bytes) >= lasting + bound);
+      ++schedules;
+    }
+    ++networks;
+    if (smallest == bound) ++attained;
+  }
+  MESSAGE(schedules << " schedules of " << networks << " networks, of which " << attained << " attain the bound");
+  CHECK(attained == networks);
+}
+
 // Third judge: it shares neither the enumerator of schedules nor the dynamic program, only the price of a nest.
 TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
   std::size_t compared = 0, structures_seen = 0, covered = 0, apart = 0;

@@ -38,3 +38,21 @@ TEST_CASE("conversions come with the calls that pay for them") {
   made.options.calls = 1e6;
   CHECK_FALSE(converts());
 }
+
+TEST_CASE("trees whose intermediates no fusion makes fit are left out, and nothing better with them") {
+  // (A * B) sums nothing and needs i,j,k,l or a part of it; the limit leaves room for the other trees alone.
+  Problem made = problem("A:ij B:kl C:jk -> il", {{'i', 60}, {'j', 60}, {'k', 60}, {'l', 60}});
+  const SearchResult unlimited = search_schedules(made.network, made.operands, made.options, true);
+  CHECK(unlimited.trees_too_large == 0);
+  std::uint64_t operands = 0;
+  for (const OperandFacts& facts : made.operands) operands += facts.bytes;
+  made.options.memory_limit = operands + 60 * 60 * 8 + 4;  // beside the result there is not even room for a scalar
+  const SearchResult limited = search_schedules(made.network, made.operands, made.options, true);
+  CHECK(limited.trees == 1);  // the product without intermediates
+  CHECK(limited.trees_too_large == 3);
+  REQUIRE_FALSE(limited.candidates.empty());
+  CHECK(limited.candidates.front().schedule.statements.size() == 1);
+  CHECK(limited.candidates.front().cost.peak_bytes <= made.options.memory_limit);
+  made.options.memory_limit = operands;  // nothing fits: every tree stays, for the error
+  CHECK(search_schedules(made.network, made.operands, made.options, true).trees_too_large == 0);
+}
