@@ -15,31 +15,54 @@ double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns;
 
 }  // namespace
 
-std::size_t IntervalProgram::KeyHash::operator()(const Key& key) const {
-  std::uint64_t hash = key.bound * 0x9E3779B97F4A7C15 + (std::uint64_t{key.first} << 32 | key.last);
-  hash ^= hash >> 29;
-  hash *= 0xBF58476D1CE4E5B9;
-  return static_cast<std::size_t>(hash ^ hash >> 32);
+IntervalProgram::IntervalProgram(const CostModel& model, bool fused)
+    : model_(model),
+      fused_(fused),
+      count_(static_cast<std::uint32_t>(model.statements())),
+      own_(std::make_unique<IntervalTable>()),
+      table_(*own_) {
+  for (std::uint32_t first = 0; first < count_; ++first) {
+    for (std::uint32_t last = 0; last < count_; ++last) intervals_.push_back(first * count_ + last);
+    exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
+  }
+}
+
+IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTable& table,
+                                 const std::vector<std::uint32_t>& statements)
+    : model_(model), fused_(fused), count_(static_cast<std::uint32_t>(model.statements())), table_(table) {
+  intervals_.assign(std::size_t{count_} * count_, 0);
+  for (std::uint32_t first = 0; first < count_; ++first) {
+    std::uint32_t number = 0;
+    for (std::uint32_t last = first; last < count_; ++last) {
+      number = table.interval(number, statements[last]);
+      intervals_[first * count_ + last] = number;
+    }
+    exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
+  }
 }
 
 // Statements with many indices have too many subsets: the width of the search shrinks so that its cost stays bounded.
-std::vector<IndexId> IntervalProgram::candidates(IndexSet bound, std::uint32_t first) {
+IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first) {
   const IndexSet unbound = model_.indices(first) & ~bound;
-  std::vector<IndexId> indices = members(unbound);
   const int width = std::popcount(model_.indices(first));
-  if (width <= widest_exact) return indices;
+  if (width <= widest_exact) return unbound;
   const std::size_t tried = width <= 12 ? 3 : width <= 16 ? 2 : 1;
-  if (indices.size() <= tried) return indices;
-  exact_ = false;
+  if (std::popcount(unbound) <= static_cast<int>(tried)) return unbound;
   std::vector<std::pair<double, IndexId>> ranked;
-  for (const IndexId index : indices) {
-    ranked.emplace_back(model_.loop(bound, index, {first, first}).iterations, index);
-    ++work_;
-  }
+  for (const IndexId index : members(unbound)) ranked.emplace_back(loop(bound, index, first, first).iterations, index);
   std::sort(ranked.begin(), ranked.end());
-  indices.clear();
-  for (std::size_t number = 0; number < tried; ++number) indices.push_back(ranked[number].second);
-  return indices;
+  IndexSet chosen = 0;
+  for (std::size_t number = 0; number < tried; ++number) chosen |= one_index(ranked[number].second);
+  return chosen;
+}
+
+IntervalTable::Loop IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end) {
+  const std::uint32_t number = IntervalTable::loop_number(interval(first, end), index);
+  if (const IntervalTable::Loop* known = table_.loops.find(bound, number)) return *known;
+  const LoopEstimate estimate = model_.loop(bound, index, {first, end});
+  ++work_;
+  table_.loops.insert(bound, number, {estimate.iterations, estimate.ns});
+  return {estimate.iterations, estimate.ns};
 }
 
 IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last) {
@@ -48,16 +71,16 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     // Its body ran in the loop that bound its last index; without any loop it runs here.
     double ns = root ? model_.scalar_body(first) : 0;
     if (first < last) ns += model_.crossing(bound, {first, first}, last) + best(bound, first + 1, last);
-    return {ns, 0, first, true};
+    return {ns, 0, 0, true};
   }
-  Choice cheapest{infinity, 0, first, false};
-  for (const IndexId index : candidates(bound, first)) {
+  Choice cheapest{infinity, 0, 0, false};
+  for (IndexSet open = candidates(bound, first); open != 0; open &= open - 1) {
+    const auto index = static_cast<IndexId>(std::countr_zero(open));
     const std::uint32_t furthest = fused_ ? last : first;
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
       const StatementRange range{first, end};
       if (root && !model_.may_share_nest(range)) continue;
-      const LoopEstimate loop = model_.loop(bound, index, range);
-      ++work_;
+      const IntervalTable::Loop loop = this->loop(bound, index, first, end);
       double ns = loop.ns;
       if (end < last) ns += model_.crossing(bound, range, last);
       if (ns >= cheapest.ns && !root) continue;
@@ -69,33 +92,34 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
       }
       if (ns >= cheapest.ns) continue;
       if (end < last) ns += best(bound, end + 1, last);
-      if (ns < cheapest.ns) cheapest = {ns, index, end, false};
+      if (ns < cheapest.ns) cheapest = {ns, index, end - first, false};
     }
   }
   return cheapest;
 }
 
 double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last) {
-  const Key key{bound, first, last};
-  if (const auto found = known_.find(key); found != known_.end()) return found->second.ns;
+  const std::uint32_t number = interval(first, last);
+  if (const Choice* known = table_.choices.find(bound, number)) return known->ns;
   const Choice choice = choose(bound, first, last);
-  known_.emplace(key, choice);
+  table_.choices.insert(bound, number, choice);
   return choice.ns;
 }
 
 void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path,
                            Nests& nests) const {
-  const Choice& choice = known_.at({bound, first, last});
+  const Choice choice = *table_.choices.find(bound, interval(first, last));
+  const std::uint32_t end = first + choice.length;
   if (choice.body) {
     nests.loops[first] = path;
   } else {
     path.push_back(choice.index);
-    read(bound | one_index(choice.index), first, choice.end, path, nests);
+    read(bound | one_index(choice.index), first, end, path, nests);
     path.pop_back();
   }
-  if (choice.end == last) return;
-  nests.fused[choice.end + 1] = static_cast<std::uint32_t>(path.size());
-  read(bound, choice.end + 1, last, path, nests);
+  if (end == last) return;
+  nests.fused[end + 1] = static_cast<std::uint32_t>(path.size());
+  read(bound, end + 1, last, path, nests);
 }
 
 std::optional<IntervalProgram::Nests> IntervalProgram::solve() {

@@ -13,18 +13,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/plan/cost_model.h"
+#include "engine/plan/interval_table.h"
 
 namespace weft {
 
 class IntervalProgram {
  public:
   /// Without `fused`, every statement is a nest of its own.
-  explicit IntervalProgram(const CostModel& model, bool fused = true) : model_(model), fused_(fused) {}
+  explicit IntervalProgram(const CostModel& model, bool fused = true);
+  /// Looks up and remembers what it finds in `table`, by the numbers that `statements` have there.
+  IntervalProgram(const CostModel& model, bool fused, IntervalTable& table, const std::vector<std::uint32_t>& statements);
 
   /// Loops and fusion depths of every statement, in order; nothing if no legal nest exists.
   struct Nests {
@@ -47,30 +50,21 @@ class IntervalProgram {
   static constexpr int widest_exact = 9;
 
  private:
-  struct Key {
-    IndexSet bound = 0;
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const;
-  };
-  struct Choice {
-    double ns = 0;
-    IndexId index = 0;
-    std::uint32_t end = 0;  // last statement of the group
-    bool body = false;      // statement `first` needs no further loop
-  };
+  using Choice = IntervalTable::Choice;
 
   double best(IndexSet bound, std::uint32_t first, std::uint32_t last);
   Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last);
-  std::vector<IndexId> candidates(IndexSet bound, std::uint32_t first);
+  IntervalTable::Loop loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end);
+  std::uint32_t interval(std::uint32_t first, std::uint32_t last) const { return intervals_[first * count_ + last]; }
+  IndexSet candidates(IndexSet bound, std::uint32_t first);
   void read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path, Nests& nests) const;
 
   const CostModel& model_;
   bool fused_;
-  std::unordered_map<Key, Choice, KeyHash> known_;
+  std::uint32_t count_;
+  std::unique_ptr<IntervalTable> own_;
+  IntervalTable& table_;
+  std::vector<std::uint32_t> intervals_;  // by first and last statement
   std::uint64_t work_ = 0;
   bool exact_ = true;
 };

@@ -1,0 +1,98 @@
+// What interval programs have found, by what it depends on: statements that many trees and choices of layouts have in
+// common are solved once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "engine/plan/statements.h"
+
+namespace weft {
+
+/// From a set of bound indices and a number to a value; open addressing, for keys looked up millions of times.
+template <class Value>
+class IndexSetTable {
+ public:
+  IndexSetTable() : entries_(1024) {}
+
+  const Value* find(IndexSet bound, std::uint32_t number) const {
+    for (std::size_t place = hash(bound, number);; ++place) {
+      const Entry& entry = entries_[place & (entries_.size() - 1)];
+      if (!entry.used) return nullptr;
+      if (entry.bound == bound && entry.number == number) return &entry.value;
+    }
+  }
+
+  /// The key must not be there yet.
+  void insert(IndexSet bound, std::uint32_t number, const Value& value) {
+    if (2 * (used_ + 1) > entries_.size()) grow();
+    place(Entry{bound, number, true, value});
+    ++used_;
+  }
+
+ private:
+  struct Entry {
+    IndexSet bound = 0;
+    std::uint32_t number = 0;
+    bool used = false;
+    Value value;
+  };
+
+  static std::size_t hash(IndexSet bound, std::uint32_t number) {
+    std::uint64_t mixed = (bound ^ std::uint64_t{number} << 40) * 0x9E3779B97F4A7C15 + number;
+    mixed ^= mixed >> 29;
+    mixed *= 0xBF58476D1CE4E5B9;
+    return static_cast<std::size_t>(mixed ^ mixed >> 32);
+  }
+
+  void place(const Entry& added) {
+    std::size_t place = hash(added.bound, added.number);
+    while (entries_[place & (entries_.size() - 1)].used) ++place;
+    entries_[place & (entries_.size() - 1)] = added;
+  }
+
+  void grow() {
+    std::vector<Entry> before(entries_.size() * 2);
+    before.swap(entries_);
+    for (const Entry& entry : before) {
+      if (entry.used) place(entry);
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::size_t used_ = 0;
+};
+
+/// Of one network, one set of options and fused or unfused nests. Whoever shares it numbers statements by content: equal
+/// numbers have equal factors in equal layouts and equal targets, and intermediates are what their numbers say.
+class IntervalTable {
+ public:
+  struct Choice {
+    double ns = 0;
+    IndexId index = 0;
+    std::uint32_t length = 0;  ///< of the group: statements behind the first
+    bool body = false;         ///< the first statement needs no further loop
+  };
+  struct Loop {
+    double iterations = 0;
+    double ns = 0;
+  };
+
+  /// The number of a sequence of statements, from that of the sequence without its last (0: empty).
+  std::uint32_t interval(std::uint32_t shorter, std::uint32_t statement) {
+    const auto next = static_cast<std::uint32_t>(intervals_.size() + 1);
+    return intervals_.try_emplace({shorter, statement}, next).first->second;
+  }
+
+  IndexSetTable<Choice> choices;  ///< by interval
+  IndexSetTable<Loop> loops;      ///< by interval and index: see loop_number
+
+  static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }
+
+ private:
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> intervals_;
+};
+
+}  // namespace weft
