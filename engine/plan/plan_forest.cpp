@@ -12,6 +12,7 @@
 #include "engine/plan/forest.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/statements.h"
+#include "engine/plan/workspace_order.h"
 
 namespace weft {
 namespace {
@@ -219,7 +220,12 @@ class ForestPlanner {
 
   Expected<Plan> choose() {
     if (attempts_.empty()) return std::unexpected(*refused_);
-    const auto best = std::min_element(attempts_.begin(), attempts_.end(), [](const Attempt& left, const Attempt& right) {
+    const auto best = std::min_element(attempts_.begin(), attempts_.end(), [&](const Attempt& left, const Attempt& right) {
+      if (options_.objective == Objective::workspace_order) {
+        const std::uint32_t least = workspace_order(left.plan.schedule);
+        const std::uint32_t other = workspace_order(right.plan.schedule);
+        if (least != other) return least < other;
+      }
       return left.plan.cost.ns < right.plan.cost.ns;
     });
     Plan plan = std::move(best->plan);

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/plan/schedule.h"
-#include "unit/plan/networks.h"
+#include "unit/plan/forest_problem.h"
 
 using namespace weft;
 using namespace weft::plan_test;
@@ -99,4 +99,53 @@ TEST_CASE("names that look like keywords or numbers stay names") {
   const Problem odd = problem("inf:ij loops:ij -> i", {{'i', 3}, {'j', 3}});
   const Schedule schedule = baseline(odd.network, odd.operands, odd.options);
   CHECK(schedule_of(odd, print(schedule, odd.network)) == schedule);
+}
+
+TEST_CASE("trees of several assignments say which are stored") {
+  // Two indices are named j; T, which nobody reads by its name, is written into Q.
+  Problem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i -> ", {{'i', 4}, {'j', 5}, {'l', 3}});
+  made.network.indices[2].name = "j";
+  const std::string text =
+      "schedule\n"
+      "  tree tree = (M * v)\n"
+      "  tree Q = ((tree.1 * D) * tree.2)\n"
+      "  layout M ss:0,1 f64\n"
+      "  layout v d:0 f64\n"
+      "  intermediate tree[i] d:0 f64\n"
+      "  layout D dd:0,1 f64\n"
+      "  intermediate x[j] d:0 f64\n"
+      "  intermediate y[] f64\n"
+      "  result Q f64\n"
+      "  tree[i] += M[i,j] * v[j]   loops i,j\n"
+      "  y[] += tree[i_2] * D[i_2,j] * x[j]   loops i_2,j\n";
+  const auto refused = [&](const std::string& changed) {
+    const auto read = parse_schedule(changed, made.network);
+    return read ? std::string() : read.error().message;
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return changed;
+  };
+  CHECK(refused(with("tree tree =", "tree nothing =")).find("line 2: 'nothing' is not assigned") != std::string::npos);
+  CHECK(refused(with("tree tree = (M * v)", "tree (M * v)")).find("the contraction tree") != std::string::npos);
+  CHECK(refused(with("  tree tree = (M * v)\n", "")).find("the contraction tree") != std::string::npos);
+  CHECK(refused(with("tree Q =", "tree tree =")).find("the next tree is that of Q") != std::string::npos);
+  CHECK(refused(with("  tree Q = ((tree.1 * D) * tree.2)\n", "")).find("no line 'tree Q ='") != std::string::npos);
+  CHECK(refused(with("tree Q = (", "tree (")).find("begins with 'NAME ='") != std::string::npos);
+  CHECK(refused(with("tree Q =", "tree Q = (tree.1 * D * tree.2)\n  tree Q =")).find("more lines 'tree'") != std::string::npos);
+}
+
+TEST_CASE("the text of a schedule of several assignments reads back") {
+  for (const std::set<std::string>& results : {std::set<std::string>{}, {"T"}, {"tree"}, {"tree", "T"}}) {
+    Problem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i M:ij -> ", {{'i', 4}, {'j', 5}});
+    made.options.results = results;
+    for (const Schedule& schedule : {baseline(made.network, made.operands, made.options),
+                                     plan(made.network, made.operands, made.options)->schedule}) {
+      const std::string text = print(schedule, made.network);
+      CAPTURE(text);
+      CHECK(schedule_of(made, text) == schedule);
+      CHECK(defect(made, text) == "");
+    }
+  }
 }
