@@ -25,13 +25,18 @@ double total_ns(const Explanation& explained) {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-std::string percent(double fraction) {
-  return fraction > 0 && fraction < 0.01 ? "&lt; 1 %" : fmt::format("{:.0f} %", 100 * fraction);
-}
+std::string percent(double fraction) { return escaped(percent_text(fraction)); }
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values.empty() ? 0 : values[values.size() / 2];
+}
+
+/// Digits in groups of three, held together by narrow spaces.
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t end = text.size(); end > 3;) text.insert(end -= 3, "&#8239;");
+  return text;
 }
 
 std::string tile(std::string_view figure, std::string_view meaning) {
@@ -86,8 +91,8 @@ std::string costs(const Report& report) {
   }
   const ExplainedStatement& statement = explained.statements[dearest->statement];
   std::string text = fmt::format(
-      "<p class=\"lead\"><b>{}</b> of the work is the loop over <b>{}</b> of {}: {} iterations, {}{}.</p>\n",
-      percent(share(dearest->ns, total)), escaped(dearest->index), code(statement.text), count_text(dearest->iterations),
+      "<p class=\"lead\"><b>{}</b> of {} of one thread's work is the loop over <b>{}</b> of {}: {} iterations, {}{}.</p>\n",
+      percent(share(dearest->ns, total)), time_text(total), escaped(dearest->index), code(statement.text), count_text(dearest->iterations),
       escaped(dearest->how), dearest->vector ? ", as vector code" : "");
   text += "<div class=\"strip\">";
   std::string key;
@@ -146,7 +151,7 @@ class NestTable {
                         100 * share(loop.ns, dearest_));
     text += fmt::format("<td class=\"n\">{}</td>", count_text(loop.iterations));
     if (counted_) {
-      text += loop.counted ? fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td>", *loop.counted,
+      text += loop.counted ? fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td>", grouped(*loop.counted),
                                          ratio(static_cast<double>(*loop.counted), loop.iterations))
                            : "<td></td><td></td>";
     }
@@ -160,7 +165,7 @@ class NestTable {
     const ExplainedStatement& statement = explained_.statements[number];
     std::string figures;
     if (counted_) {
-      figures = statement.counted ? fmt::format("<td class=\"n soft\">{}</td><td></td>", *statement.counted)
+      figures = statement.counted ? fmt::format("<td class=\"n soft\">{}</td><td></td>", grouped(*statement.counted))
                                   : "<td></td><td></td>";
     }
     return fmt::format("<tr class=\"{}\"><td class=\"loop\" colspan=\"2\"><div class=\"product\" {}><span class=\"dot\"></span>{}</div></td>"
@@ -291,6 +296,10 @@ std::string escaped(std::string_view text) {
     }
   }
   return result;
+}
+
+std::string percent_text(double fraction) {
+  return fraction > 0 && fraction < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * fraction);
 }
 
 std::string colour_class(std::size_t statement) { return fmt::format("c{}", statement % colours); }

@@ -16,6 +16,9 @@ std::string page(const Report& report, const std::map<std::string, double>& read
 /// Text as HTML shows it: & < > " ' are written as entities.
 std::string escaped(std::string_view text);
 
+/// "37 %", "< 1 %".
+std::string percent_text(double fraction);
+
 /// The contraction trees as one inline SVG: leaves are operands, inner nodes products with their share of the time.
 std::string tree_picture(const Explanation& explanation);
 

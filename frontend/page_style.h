@@ -72,6 +72,7 @@ svg .box { fill: var(--well); stroke: var(--line); }
 svg .box.product { fill: var(--c); fill-opacity: .14; stroke: var(--c); stroke-width: 1.6; }
 svg text { font-size: 12.5px; fill: var(--ink); text-anchor: middle; }
 svg text.small { font-size: 11px; fill: var(--soft); font-family: system-ui, sans-serif; }
+svg text.halo { paint-order: stroke; stroke: var(--card); stroke-width: 6px; stroke-linejoin: round; }
 .c0 { --c: var(--s0); } .c1 { --c: var(--s1); } .c2 { --c: var(--s2); } .c3 { --c: var(--s3); }
 .c4 { --c: var(--s4); } .c5 { --c: var(--s5); } .c6 { --c: var(--s6); } .c7 { --c: var(--s7); }
 .plain { --c: var(--s7); }

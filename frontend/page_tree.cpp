@@ -50,7 +50,7 @@ class Picture {
       place(root, left);
       left += root.width + 2 * gap;
       levels = std::max(levels, height(root));
-      shapes += edges(root) + boxes(root);
+      shapes += edges(root) + boxes(root) + labels(root);
     }
     const double width = std::max(left - 2 * gap, margin) + margin;
     const double tall = static_cast<double>(levels) * level_height - (level_height - box_height) + 2 * margin;
@@ -65,7 +65,7 @@ class Picture {
     Node node;
     node.statement = static_cast<std::int32_t>(number);
     node.label = statement.target;
-    node.note = total_ > 0 ? fmt::format("{:.0f} % · {}", 100 * statement.ns / total_, time_text(statement.ns)) : "";
+    node.note = total_ > 0 ? fmt::format("{} · {}", percent_text(statement.ns / total_), time_text(statement.ns)) : "";
     node.depth = depth;
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
       const std::int32_t writer = statement.written_by[factor];
@@ -134,20 +134,31 @@ class Picture {
       const double to = top(child);
       const double middle = (from + to) / 2;
       std::string kind = "edge leaf";
-      std::string label;
       if (child.statement >= 0) {
-        const std::size_t loops = shared(child.statement, node.statement);
-        kind = loops > 0 ? "edge shared " + colour_class(static_cast<std::size_t>(child.statement)) : "edge";
-        const std::vector<std::string>& names = explained_.statements[static_cast<std::size_t>(child.statement)].loops;
-        label = loops > 0 ? fmt::format("shares {}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(loops), ", "))
-                          : "stored between nests";
+        const bool fused = shared(child.statement, node.statement) > 0;
+        kind = fused ? "edge shared " + colour_class(static_cast<std::size_t>(child.statement)) : "edge";
       }
       text += fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\"/>", kind,
                           node.x, from, node.x, middle, child.x, middle, child.x, to);
-      if (!label.empty()) {
-        text += fmt::format("<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", child.x, to - 6, escaped(label));
-      }
       text += edges(child);
+    }
+    return text;
+  }
+
+  // Written last, with a halo, so that no edge runs through them.
+  std::string labels(const Node& node) const {
+    std::string text;
+    for (const Node& child : node.children) {
+      if (child.statement >= 0) {
+        const std::size_t loops = shared(child.statement, node.statement);
+        const std::vector<std::string>& names = explained_.statements[static_cast<std::size_t>(child.statement)].loops;
+        const auto end = names.begin() + static_cast<std::ptrdiff_t>(loops);
+        text += fmt::format("<text class=\"small halo\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", (node.x + child.x) / 2,
+                            (top(node) + box_height + top(child)) / 2 + 4,
+                            loops > 0 ? escaped(fmt::format("shares {}", fmt::join(names.begin(), end, ", ")))
+                                      : "stored between nests");
+      }
+      text += labels(child);
     }
     return text;
   }

@@ -273,7 +273,8 @@ class Evaluator {
       if (options_.why) {
         report().explained.constraints = binding_constraints(*plan, network, facts_, plan_options);
         for (const ExplainedConstraint& constraint : report().explained.constraints) {
-          report().explanation += fmt::format("constraint {}: {}\n", constraint.name, constraint.effect);
+          report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
+                                                 constraint.effect);
         }
       }
     }

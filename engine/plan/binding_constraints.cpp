@@ -76,7 +76,7 @@ class Relaxation {
                                       time_text(plan_.cost.ns),
                                       print_trees(relaxed->schedule, scheduled_network(relaxed->schedule, network)));
     } else {
-      constraint.effect = "does not bind: nothing cheaper is found without it";
+      constraint.effect = "nothing cheaper is found without it";
     }
     told_.push_back(std::move(constraint));
   }

@@ -29,7 +29,7 @@ std::string time_text(double ns) {
 std::string count_text(double count) {
   const char* units[] = {"", "k", "M", "G", "T"};
   std::size_t unit = 0;
-  while (count >= 9999.5 && unit + 1 < std::size(units)) {
+  while (count >= (unit == 0 ? 9999.5 : 999.95) && unit + 1 < std::size(units)) {
     count /= 1000;
     ++unit;
   }

@@ -1,4 +1,4 @@
-"""The cache of kernels on disk."""
+"""The cache of plans and kernels on disk."""
 
 import os
 import stat
@@ -25,6 +25,57 @@ def case_second_process_loads_from_disk(weft):
     require_equal([kernel(weft, env=own(weft)) for _ in range(3)], ["compiled", "disk", "disk"], "origin of the kernel")
     report = weft("run", *ARGUMENTS, env=own(weft)).json
     require_equal((report["phases"]["generate"], report["phases"]["emit"]), (0, 0), "times of code generation")
+
+
+def case_second_process_finds_the_plan(weft):
+    reports = [weft("run", *ARGUMENTS, env=own(weft)).json for _ in range(2)]
+    require_equal([report["cache"]["plan"] for report in reports], ["miss", "hit"], "cache.plan")
+    require_equal(reports[0]["plan"], reports[1]["plan"], "the plan")
+    require_equal(reports[0]["explanation"], reports[1]["explanation"], "its explanation")
+    report = weft("run", *ARGUMENTS, "--no-cache", env=own(weft)).json
+    require_equal(report["cache"]["plan"], "miss", "cache.plan without cache")
+    require_in(" disk ", weft("plan", *ARGUMENTS[:3], "--verbose", env=own(weft)).err, "what --verbose says")
+
+
+def cases_options_that_shape_plans(_):
+    for what, more, wanted in (("calls", ["--calls", "5"], "miss"), ("a limit", ["--memory-limit", "1G"], "miss"), ("strict", ["--strict-fp"], "miss"),
+                               ("a tree", ["--tree", "(M * v)"], None), ("a layout", ["--format", "M:ds"], "miss"), ("threads", ["--threads", "1"], "hit"),
+                               ("other values", [], "hit")):
+        def one(weft, more=more, wanted=wanted, what=what):
+            weft("plan", *ARGUMENTS, env=own(weft))
+            operands = [ARGUMENTS[0], "M=sparse(50x60,nnz=200)", "v=uniform(60,seed=8)" if what == "other values" else "v=ones(60)", "--json"]
+            found = weft("plan", *operands, *more, env=own(weft)).json["cache"]["plan"]
+            require(wanted is None or found == wanted, f"cache.plan is {found}, wanted {wanted}")
+        yield what, one
+
+
+def case_stored_plan_is_a_schedule(weft):
+    env = own(weft)
+    report = weft("plan", *ARGUMENTS, env=env).json
+    plans = [path for path in files(weft.path("own")) if path.endswith(".plan")]
+    require_equal(len(plans), 1, "stored plans")
+    given = weft("plan", *ARGUMENTS, "--schedule", plans[0], env=env).json
+    require_equal(given["plan"]["producer"], "user", "producer")
+    require_equal(given["plan"]["schedule"], report["plan"]["schedule"], "the schedule given back")
+    require_equal(given["plan"]["cost_ns"], report["plan"]["cost_ns"], "its cost")
+    require_equal(weft("cache", "status", "--json", env=env).json["plans"], 1, "plans told by weft cache")
+
+
+def case_damaged_plan_is_replaced(weft):
+    env = own(weft)
+    first = weft("plan", *ARGUMENTS, env=env).json
+    path = [path for path in files(weft.path("own")) if path.endswith(".plan")][0]
+    for change in (lambda text: text[:-20], lambda text: text.replace("cost_ns ", "cost_ns 1"), lambda text: text.replace("weft 0", "weft 9"), lambda _: ""):
+        with open(path) as file:
+            good = file.read()
+        with open(path, "w") as file:
+            file.write(change(good))
+        run = weft("plan", *ARGUMENTS, "--verbose", env=env)
+        require_equal(run.json["cache"]["plan"], "miss", "cache.plan")
+        require_equal(run.json["plan"], first["plan"], "the plan")
+        require_in("cache ", run.err, "what --verbose says")
+        with open(path) as file:
+            require_equal(file.read(), good, "the entry after it was replaced")
 
 
 def case_no_cache(weft):

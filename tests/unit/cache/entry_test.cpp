@@ -36,3 +36,30 @@ TEST_CASE("entry: sizes that would wrap around are refused") {
   std::memcpy(file.data() + 24, &wrapping, 8);
   CHECK(weft::unpack_entry(file, "key").error() == "truncated or extended");
 }
+
+TEST_CASE("entry: as text it stays readable, and any change of it is noticed") {
+  using weft::EntryForm;
+  const std::string key = "network\nformats";
+  const std::string contents = "# remark\nschedule\n";
+  const std::string file = weft::pack_entry(key, contents, EntryForm::text);
+  CHECK(file.starts_with("# weft plan, entry 1, "));
+  CHECK(file.find("\n# network\n# formats\n# remark\nschedule\n") != std::string::npos);
+  CHECK(weft::unpack_entry(file, key, EntryForm::text).value() == contents);
+  CHECK(weft::entry_name(key, EntryForm::text).ends_with(".plan"));
+  CHECK(weft::entry_form(weft::entry_name(key, EntryForm::text)) == EntryForm::text);
+  for (std::size_t place = 0; place < file.size(); ++place) {
+    std::string flipped = file;
+    flipped[place] = static_cast<char>(flipped[place] ^ 1);
+    CAPTURE(place);
+    CHECK_FALSE(weft::unpack_entry(flipped, key, EntryForm::text).has_value());
+    CHECK_FALSE(weft::unpack_entry(file.substr(0, place), key, EntryForm::text).has_value());
+  }
+  CHECK_FALSE(weft::unpack_entry(file + "x", key, EntryForm::text).has_value());
+  CHECK(weft::unpack_entry(file, "network\nformatz", EntryForm::text).error() ==
+        "holds another key of the same hash, or is damaged");
+  std::string foreign = file;
+  foreign[foreign.find("entry 1") + 6] = '2';
+  CHECK(weft::unpack_entry(foreign, key, EntryForm::text).error() == "written by another version");
+  CHECK(weft::unpack_entry(weft::pack_entry(key, contents), key, EntryForm::text).error() != "");
+  CHECK(weft::unpack_entry(weft::pack_entry("", "", EntryForm::text), "", EntryForm::text).value().empty());
+}
