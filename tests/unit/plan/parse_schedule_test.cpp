@@ -105,7 +105,7 @@ TEST_CASE("trees of several assignments say which are stored") {
   // Two indices are named j; T, which nobody reads by its name, is written into Q.
   Problem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i -> ", {{'i', 4}, {'j', 5}, {'l', 3}});
   made.network.indices[2].name = "j";
-  const std::string text =
+  const std::string forest =
       "schedule\n"
       "  tree tree = (M * v)\n"
       "  tree Q = ((tree.1 * D) * tree.2)\n"
@@ -123,7 +123,7 @@ TEST_CASE("trees of several assignments say which are stored") {
     return read ? std::string() : read.error().message;
   };
   const auto with = [&](const std::string& from, const std::string& to) {
-    std::string changed = text;
+    std::string changed = forest;
     changed.replace(changed.find(from), from.size(), to);
     return changed;
   };
@@ -142,10 +142,10 @@ TEST_CASE("the text of a schedule of several assignments reads back") {
     made.options.results = results;
     for (const Schedule& schedule : {baseline(made.network, made.operands, made.options),
                                      plan(made.network, made.operands, made.options)->schedule}) {
-      const std::string text = print(schedule, made.network);
-      CAPTURE(text);
-      CHECK(schedule_of(made, text) == schedule);
-      CHECK(defect(made, text) == "");
+      const std::string printed = print(schedule, made.network);
+      CAPTURE(printed);
+      CHECK(schedule_of(made, printed) == schedule);
+      CHECK(defect(made, printed) == "");
     }
   }
 }
