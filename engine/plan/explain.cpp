@@ -20,8 +20,6 @@ std::string how_met(const Schedule& schedule, const Intersection& meeting) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string dimensions_text(std::uint32_t count) { return fmt::format("{} dimension{}", count, count == 1 ? "" : "s"); }
-
 void append_line(std::string& text, const std::string& nest, const std::string& figures) {
   text += fmt::format("  {:<58} {}\n", nest, figures);
 }
@@ -110,10 +108,7 @@ std::string explain(const Plan& plan, const Network& given, const std::vector<Op
   text += fmt::format("predicted {} on 8 threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
                       time_text(plan.cost.ns), count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
   if (options.objective == Objective::workspace_order) {
-    const std::uint32_t order = workspace_order(schedule);
-    text += fmt::format("objective workspace-order: the largest workspace has {}; l = {} is {}\n", dimensions_text(order),
-                        std::max<std::uint32_t>(1, order),
-                        plan.optimal == "false" ? "not proven to be the least" : "the least with a solution for this tree");
+    text += explain_workspace_order(plan) + "\n";
   }
   if (plan.runner_up) {
     std::vector<std::string> orders;

@@ -9,6 +9,7 @@
 #include "engine/plan/quantities.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
+#include "engine/plan/workspace_order.h"
 
 namespace weft {
 namespace {
@@ -42,6 +43,7 @@ class Explainer {
  private:
   void search() {
     std::vector<std::string>& told = explanation_.search;
+    if (options_.objective == Objective::workspace_order) told.push_back(explain_workspace_order(plan_));
     if (plan_.trees > 0) {
       told.push_back(plan_.trees_bounded > 0
                          ? fmt::format("{} contraction trees; {} of them left out, because a lower bound says they take "

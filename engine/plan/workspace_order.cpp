@@ -100,7 +100,7 @@ class OrderSearch {
 
   Expected<bool> answer(std::uint32_t order, OperandLayouts layouts) {
     auto system = OrderSystem::create(skeleton_, network_, operands_, order, layouts);
-    if (!system) return std::unexpected(system.error());
+    if (!system) return unsupported("--objective workspace-order: " + system.error().message);
     for (std::size_t models = 0; models < most_models; ++models) {
       ++asked_;
       const Satisfiable satisfiable = system->solve(most_effort);
@@ -220,6 +220,13 @@ std::uint32_t workspace_order(const Schedule& schedule) {
     largest = std::max(largest, static_cast<std::uint32_t>(members(index_set(target.indices) & ~outside).size()));
   }
   return largest;
+}
+
+std::string explain_workspace_order(const Plan& plan) {
+  const std::uint32_t order = workspace_order(plan.schedule);
+  return fmt::format("objective workspace-order: the largest workspace has {} dimension{}; l = {} is {}", order,
+                     order == 1 ? "" : "s", std::max<std::uint32_t>(1, order),
+                     plan.optimal == "false" ? "not proven to be the least" : "the least with a solution for this tree");
 }
 
 }  // namespace weft

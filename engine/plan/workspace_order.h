@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "engine/plan/plan.h"
 
@@ -25,5 +26,8 @@ Expected<Plan> plan_workspace_order(const Network& network, const std::vector<Op
 /// Dimensions of the largest intermediate that the schedule stores: its modes without the loops that its writer, its
 /// readers and everything between share. 0 without intermediates.
 std::uint32_t workspace_order(const Schedule& schedule);
+
+/// One sentence about a plan with this objective: the dimensions of its largest workspace, and the least l.
+std::string explain_workspace_order(const Plan& plan);
 
 }  // namespace weft
