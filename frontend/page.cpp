@@ -111,7 +111,7 @@ std::string ratio(double counted, double predicted) {
   if (predicted <= 0) return "";
   const double by = counted / predicted;
   const bool off = by > far_off || by < 1 / far_off;
-  return fmt::format("<span{}>×{:.2g}</span>", off ? " class=\"far\"" : "", by);
+  return fmt::format("<span{}>×{}</span>", off ? " class=\"far\"" : "", by < 100 ? fmt::format("{:.2g}", by) : count_text(by));
 }
 
 class NestTable {

@@ -55,7 +55,7 @@ th.n { text-align: right; }
 .nest td.loop { min-width: 250px; }
 .nest .for { white-space: nowrap; }
 .nest .how { color: var(--soft); font-size: 12.5px; margin-left: 8px; }
-.nest .product { white-space: nowrap; }
+.nest .product { min-width: 240px; overflow-wrap: anywhere; }
 .chip { display: inline-block; border: 1px solid var(--line); border-radius: 9px; padding: 0 7px; margin-left: 6px; font-size: 11.5px; color: var(--soft); white-space: nowrap; }
 .chip.on { color: var(--warn); border-color: currentColor; }
 .chip.off { color: var(--good); border-color: currentColor; }

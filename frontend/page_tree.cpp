@@ -17,9 +17,18 @@ constexpr double box_height = 40;
 constexpr double level_height = 84;
 constexpr double margin = 6;
 
+constexpr std::size_t longest_label = 30;
+
+/// With an ellipsis, and the closing bracket, where it would be too long.
+std::string shortened(const std::string& label) {
+  if (label.size() <= longest_label) return label;
+  return label.substr(0, longest_label - 4) + "..." + label.back();
+}
+
 struct Node {
   std::int32_t statement = -1;  ///< of an inner node
-  std::string label;
+  std::string name;   ///< in full
+  std::string label;  ///< as it is drawn
   std::string note;
   std::vector<Node> children;
   double own_width = 0;
@@ -64,7 +73,8 @@ class Picture {
     const ExplainedStatement& statement = explained_.statements[number];
     Node node;
     node.statement = static_cast<std::int32_t>(number);
-    node.label = statement.target;
+    node.name = statement.text;
+    node.label = shortened(statement.target);
     node.note = total_ > 0 ? fmt::format("{} · {}", percent_text(statement.ns / total_), time_text(statement.ns)) : "";
     node.depth = depth;
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
@@ -78,7 +88,8 @@ class Picture {
 
   Node leaf(const std::string& access, std::size_t depth) {
     Node node;
-    node.label = access;
+    node.name = access;
+    node.label = shortened(access);
     node.depth = depth;
     const std::string name = access.substr(0, access.find('['));
     const auto layout = std::ranges::find(explained_.layouts, name, &ExplainedLayout::name);
@@ -166,8 +177,8 @@ class Picture {
   std::string boxes(const Node& node) const {
     const bool inner = node.statement >= 0;
     std::string text = fmt::format(
-        "<g class=\"{}\"><rect class=\"box{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" rx=\"7\"/>",
-        inner ? colour_class(static_cast<std::size_t>(node.statement)) : "plain", inner ? " product" : "",
+        "<g class=\"{}\"><title>{}</title><rect class=\"box{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" rx=\"7\"/>",
+        inner ? colour_class(static_cast<std::size_t>(node.statement)) : "plain", escaped(node.name), inner ? " product" : "",
         node.x - node.own_width / 2, top(node), node.own_width, box_height);
     text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text><text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>",
                         node.x, top(node) + 17, escaped(node.label), node.x, top(node) + 33, escaped(node.note));
