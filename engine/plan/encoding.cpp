@@ -54,7 +54,14 @@ double least_conversion_ns(const Alternative& alternative, const std::vector<Ope
 
 Encoding::Encoding(Solver& solver, const Network& network, const std::vector<OperandFacts>& operands,
                    const PlanOptions& options, std::uint64_t memory_limit)
-    : solver_(solver), network_(network), operands_(operands), options_(options), memory_limit_(memory_limit) {}
+    : solver_(solver), network_(network), operands_(operands), options_(options), memory_limit_(memory_limit) {
+  if (memory_limit_ == 0) return;
+  exact_ = operands;
+  for (OperandFacts& operand : exact_) {
+    operand.bytes = operand.exact_bytes();
+    operand.statistics = Statistics(operand.exact());
+  }
+}
 
 void Encoding::price(Literal literal, double ns) {
   if (ns > 0) sum_.emplace_back(literal, ns);
@@ -63,6 +70,9 @@ void Encoding::price(Literal literal, double ns) {
 void Encoding::add(const Alternative& alternative, const NestGraph& graph) {
   Encoded encoded{solver_.boolean(), graph, {}, {}, alternative.schedule.statements.size(), {}};
   price(encoded.chosen, least_conversion_ns(alternative, operands_, options_));
+  if (!alternative.forbidden_by.empty()) {
+    solver_.clause(std::vector{!encoded.chosen}, solver_.family(alternative.forbidden_by));
+  }
   encode_states(encoded);
   encode_copies(alternative, encoded);
   if (memory_limit_ != 0) encode_memory(alternative, encoded);
@@ -166,9 +176,9 @@ void Encoding::encode_copies_of(TensorId tensor, const std::vector<Converted>& a
 // Positions and coordinates of one level of a converted operand, with the values below the last: as memory_plan().
 double Encoding::level_bytes(const Converted& converted, TensorId tensor, double room, ModeSet above,
                              ModeSet level) const {
-  const OperandFacts& facts = facts_of(operands_, tensor);
+  const OperandFacts& facts = facts_of(exact_, tensor);
   const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
-  const AccessModel access(*converted.access, stored, true, room, network_, operands_);
+  const AccessModel access(*converted.access, stored, true, room, network_, exact_);
   const Format format = sparse_format(facts.format.order(), facts.format.scalar);
   const auto positions = [&](ModeSet modes) { return access.positions(static_cast<BoundState>(modes)); };
   double bytes = 0;
@@ -189,7 +199,7 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
   const Schedule& schedule = alternative.schedule;
   const Family memory = solver_.family("memory limit");
   double lasting = 0;
-  for (const OperandFacts& operand : operands_) lasting += static_cast<double>(operand.bytes);
+  for (const OperandFacts& operand : exact_) lasting += static_cast<double>(operand.bytes);
   for (const ScheduledStatement& statement : schedule.statements) {
     const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
     if (target.role == TensorRole::result) lasting += bytes(target, index_set(statement.target.indices));
@@ -197,7 +207,7 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
   double sorting = 0;
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
     if (!alternative.free[number]) continue;
-    const OperandFacts& facts = facts_of(operands_, schedule.tensors[number].tensor);
+    const OperandFacts& facts = facts_of(exact_, schedule.tensors[number].tensor);
     const double entry = 4.0 * static_cast<double>(facts.format.order()) + scalar_bytes(facts.format.scalar);
     sorting = std::max(sorting, 2 * facts.statistics.nnz() * entry);
   }

@@ -19,7 +19,7 @@ struct Alternative {
   Schedule schedule;        ///< statements without loops
   std::vector<bool> free;   ///< per tensor of the schedule: converted to the order of its loops
   double room = dense_rooms[0];
-  bool allowed = true;      ///< false: only there to find out what forbids it
+  std::string forbidden_by = {};  ///< family that rules it out: it is there to find out what contradicts what
 };
 
 /// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.
@@ -80,6 +80,7 @@ class Encoding {
   Solver& solver_;
   const Network& network_;
   const std::vector<OperandFacts>& operands_;
+  std::vector<OperandFacts> exact_;  // where memory matters: sizes before they were quantised
   const PlanOptions& options_;
   std::uint64_t memory_limit_;
   std::vector<Encoded> alternatives_;

@@ -16,4 +16,9 @@ struct Improvement {
 Improvement improve(const SearchResult& found, const Network& network, const std::vector<OperandFacts>& operands,
                     const PlanOptions& options);
 
+/// Why nothing that the search has left open fits into memory: a part of a sentence, empty where that is not proven.
+/// Names the pinned layouts without which something would fit.
+std::string why_nothing_fits(const SearchResult& found, const Network& network,
+                             const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
 }  // namespace weft

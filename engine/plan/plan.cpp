@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-Error too_large(const Cost& cost, std::uint64_t limit) {
+Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
   std::string demands;
   std::vector<MemoryDemand> sorted = cost.memory;
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -25,8 +25,8 @@ Error too_large(const Cost& cost, std::uint64_t limit) {
   }
   const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
   return Error{ErrorKind::resource,
-               fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}): {}", cost.peak_bytes,
-                           limit, demands,
+               fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}{}{}): {}", cost.peak_bytes,
+                           limit, demands, why.empty() ? "" : "; ", why,
                            result ? "request a sparse format for the result, or raise the limit"
                                   : "raise the memory limit, or contract in another order with --tree")};
 }
@@ -107,7 +107,9 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   const auto smallest = std::min_element(
       found.candidates.begin(), found.candidates.end(),
       [](const Candidate& left, const Candidate& right) { return left.cost.peak_bytes < right.cost.peak_bytes; });
-  if (smallest->cost.peak_bytes > limit) return std::unexpected(too_large(smallest->cost, limit));
+  if (smallest->cost.peak_bytes > limit) {
+    return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
+  }
   std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.peak_bytes > limit; });
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
                    [](const Candidate& left, const Candidate& right) { return left.cost.ns < right.cost.ns; });

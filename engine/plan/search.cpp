@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "engine/plan/binding.h"
@@ -19,10 +20,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 4;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
 constexpr double accuracy = 1e-9;
+constexpr std::uint64_t work_of_model = 50;  // what making a cost model takes, in loops priced
 
 // How far the search goes. Work is counted in loops priced: some tens of nanoseconds each.
 struct Effort {
-  std::uint64_t work = 150'000;
+  std::uint64_t work = 100'000;
   std::size_t orders = 8;        // of the statements of one tree
   std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
   std::size_t free_sets = 64;    // up to six convertible occurrences are tried in every combination,
@@ -255,9 +257,9 @@ class Search {
     Record record{tree, order, free, room, 0, {}};
     const Alternative solved = alternative(record);
     const CostModel model(solved.schedule, network_, operands_, options_, solved.free, room);
-    IntervalProgram program(model, fused_);
+    IntervalProgram program(model, fused_, table_, numbers(solved));
     auto nests = program.solve();
-    work_ += program.work();
+    work_ += program.work() + work_of_model;
     if (!nests) return infinity;
     if (!nests->exact) trees_[tree].exhausted = false;
     record.nests = std::move(*nests);
@@ -265,6 +267,31 @@ class Search {
     records_.push_back(std::move(record));
     if (records_.back().nests.ns + conversions(free, false) < best_ns_) judge(records_.back(), solved, model);
     return records_.back().least_ns;
+  }
+
+  // Statements by content, as the table wants them: the factors of the term that flow into each of its factors, and
+  // which of those that it reads itself are converted, with how much room.
+  std::vector<std::uint32_t> numbers(const Alternative& solved) {
+    std::vector<std::uint32_t> numbered;
+    std::vector<std::uint64_t> leaves(solved.schedule.tensors.size());
+    for (const ScheduledStatement& statement : solved.schedule.statements) {
+      std::vector<std::uint64_t> content;
+      std::uint64_t all = 0;
+      for (const ScheduledAccess& factor : statement.factors) {
+        const ScheduledTensor& tensor = solved.schedule.tensors[factor.tensor];
+        const bool read = tensor.role == TensorRole::operand;
+        const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
+        const bool free = read && solved.free[factor.tensor];
+        const auto room = std::find(std::begin(dense_rooms), std::end(dense_rooms), solved.room) - std::begin(dense_rooms);
+        content.push_back(from);
+        content.push_back(free ? 2 + static_cast<std::uint64_t>(room) : read ? 1 : 0);
+        all |= from;
+      }
+      leaves[statement.target.tensor] = all;
+      const auto next = static_cast<std::uint32_t>(contents_.size() + 1);
+      numbered.push_back(contents_.try_emplace(std::move(content), next).first->second);
+    }
+    return numbered;
   }
 
   void judge_the_best() {
@@ -336,6 +363,8 @@ class Search {
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::pair<double, Alternative>> open_;
+  IntervalTable table_;
+  std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
   SearchResult result_;
   double best_ns_ = infinity;  // of what fits
   std::uint64_t work_ = 0;
