@@ -240,7 +240,9 @@ std::string memory(const Report& report) {
   for (const ExplainedMemory& demand : report.explained.memory) {
     amounts.emplace_back(demand.name, static_cast<double>(demand.bytes));
   }
-  std::ranges::stable_sort(amounts, std::ranges::greater{}, &std::pair<std::string, double>::second);
+  std::ranges::sort(amounts, [](const auto& left, const auto& right) {
+    return left.second != right.second ? left.second > right.second : left.first < right.first;
+  });
   amounts.emplace_back("at most at once", static_cast<double>(report.plan.peak_bytes));
   std::string text = bars(amounts, bytes_text);
   if (!report.explained.workspaces.empty()) {
