@@ -70,9 +70,6 @@ void Encoding::price(Literal literal, double ns) {
 void Encoding::add(const Alternative& alternative, const NestGraph& graph) {
   Encoded encoded{solver_.boolean(), graph, {}, {}, alternative.schedule.statements.size(), {}};
   price(encoded.chosen, least_conversion_ns(alternative, operands_, options_));
-  if (!alternative.forbidden_by.empty()) {
-    solver_.clause(std::vector{!encoded.chosen}, solver_.family(alternative.forbidden_by));
-  }
   encode_states(encoded);
   encode_copies(alternative, encoded);
   if (memory_limit_ != 0) encode_memory(alternative, encoded);
@@ -197,7 +194,7 @@ double Encoding::bytes(const ScheduledTensor& tensor, IndexSet indices) const {
 
 void Encoding::encode_memory(const Alternative& alternative, const Encoded& encoded) {
   const Schedule& schedule = alternative.schedule;
-  const Family memory = solver_.family("memory limit");
+  const Family memory = solver_.family(memory_family);
   double lasting = 0;
   for (const OperandFacts& operand : exact_) lasting += static_cast<double>(operand.bytes);
   for (const ScheduledStatement& statement : schedule.statements) {
@@ -211,7 +208,7 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
     const double entry = 4.0 * static_cast<double>(facts.format.order()) + scalar_bytes(facts.format.scalar);
     sorting = std::max(sorting, 2 * facts.statistics.nnz() * entry);
   }
-  within(encoded.copies, static_cast<double>(memory_limit_) - lasting - sorting, encoded.chosen);
+  within(encoded.copies, static_cast<double>(memory_limit_) - lasting - sorting, encoded.chosen, memory);
   // What is stored between statements of one nest, by the indices that writer and reader share.
   Workspaces stored;
   for (std::size_t number = 0; number < encoded.graph.options.size(); ++number) {
@@ -244,6 +241,7 @@ void Encoding::encode_nest(const Alternative& alternative, const Encoded& encode
   const std::size_t first = encoded.graph.states[option.state].first;
   double live = 0;
   double leaving = 0;
+  std::vector<std::string> names;  // of what is stored
   for (std::size_t writer = 0; writer <= option.end; ++writer) {
     const ScheduledAccess& target = schedule.statements[writer].target;
     const ScheduledTensor& tensor = schedule.tensors[target.tensor];
@@ -251,8 +249,9 @@ void Encoding::encode_nest(const Alternative& alternative, const Encoded& encode
     const double whole = bytes(tensor, index_set(target.indices));
     const bool leaves = reader == schedule.statements.size() || reader > option.end;
     if (writer >= first && leaves) leaving += whole;
-    if (tensor.role == TensorRole::intermediate && reader >= first && leaves) live += whole;
-    if (tensor.role == TensorRole::intermediate && writer < first && reader >= first && !leaves) live += whole;
+    if (tensor.role != TensorRole::intermediate || reader < first) continue;
+    if (leaves || writer < first) live += whole;
+    names.push_back(tensor.name);
   }
   if (option.reduction == RootReduction::private_copies) live += 2 * leaving;
   const double room = static_cast<double>(memory_limit_) - lasting - live;
@@ -265,24 +264,25 @@ void Encoding::encode_nest(const Alternative& alternative, const Encoded& encode
     sizes.emplace_back(literal, options_.machine.threads * bytes(schedule.tensors[target.tensor],
                                                                  index_set(target.indices) & ~shared));
   }
-  within(std::move(sizes), room, chosen);
+  within(std::move(sizes), room, chosen,
+         solver_.family(std::string(memory_family) + fmt::format("{}", fmt::join(names, " and "))));
 }
 
 // If `chosen`, the sizes of the true literals fit into the room.
-void Encoding::within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen) {
-  const Family memory = solver_.family("memory limit");
+void Encoding::within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen,
+                      Family family) {
   if (room < 0) {
-    solver_.clause(std::vector{!chosen}, memory);
+    solver_.clause(std::vector{!chosen}, family);
     return;
   }
   std::erase_if(sizes, [&](const std::pair<Literal, double>& size) {
-    if (size.second > room) solver_.clause(std::vector{!chosen, !size.first}, memory);
+    if (size.second > room) solver_.clause(std::vector{!chosen, !size.first}, family);
     return size.second > room;
   });
   Weights weighed = weights(sizes, room, 1);
   if (weighed.total <= weighed.bound) return;
   weighed.parts.push_back({chosen, weighed.total - weighed.bound});
-  solver_.at_most(weighed.parts, weighed.total, memory);
+  solver_.at_most(weighed.parts, weighed.total, family);
 }
 
 void Encoding::close() {
@@ -342,7 +342,7 @@ void Encoding::exclude_chosen() {
       if (solver_.value(option)) any.push_back(!option);
     }
   }
-  solver_.clause(any, solver_.family("memory limit"));
+  solver_.clause(any, solver_.family(memory_family));
 }
 
 }  // namespace weft

@@ -19,12 +19,14 @@ struct Alternative {
   Schedule schedule;        ///< statements without loops
   std::vector<bool> free;   ///< per tensor of the schedule: converted to the order of its loops
   double room = dense_rooms[0];
-  std::string forbidden_by = {};  ///< family that rules it out: it is there to find out what contradicts what
 };
 
 /// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.
 double least_conversion_ns(const Alternative& alternative, const std::vector<OperandFacts>& operands,
                            const PlanOptions& options);
+
+/// Families of constraints about memory begin with this; the names of what a nest stores follow.
+inline constexpr std::string_view memory_family = "memory limit ";
 
 /// What the solver chose.
 struct ChosenNests {
@@ -74,7 +76,7 @@ class Encoding {
   void encode_memory(const Alternative& alternative, const Encoded& encoded);
   void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, const Workspaces& stored,
                    double lasting);
-  void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen);
+  void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen, Family family);
   double bytes(const ScheduledTensor& tensor, IndexSet indices) const;
 
   Solver& solver_;

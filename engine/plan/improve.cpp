@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
-#include "engine/plan/binding.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/prove.h"
 
@@ -19,33 +19,8 @@ constexpr std::uint64_t effort_for_proofs = 50'000'000;
 // what the program could not decide.
 constexpr double kept_for_proofs = 1.01;
 
-constexpr std::size_t most_explained = 64;           // alternatives
-constexpr std::size_t most_options_explained = 20'000;
-
-constexpr const char* memory_family = "memory limit";
-
-std::string pin_family(const OperandFacts& operand, const Network& network) {
-  return fmt::format("the pinned layout {} of {}", operand.format.text(), network.tensors[operand.tensor].name);
-}
-
-// The same with one pinned operand converted: what the pin rules out.
-std::vector<Alternative> unpinned(const Alternative& open, const Network& network,
-                                  const std::vector<OperandFacts>& operands) {
-  std::vector<Alternative> made;
-  for (const OperandFacts& operand : operands) {
-    OperandFacts freed = operand;
-    freed.pinned = false;
-    if (!operand.pinned || !may_be_converted(freed)) continue;
-    Alternative without = open;
-    without.forbidden_by = pin_family(operand, network);
-    for (std::size_t number = 0; number < without.free.size(); ++number) {
-      const ScheduledTensor& tensor = without.schedule.tensors[number];
-      if (tensor.role == TensorRole::operand && tensor.tensor == operand.tensor) without.free[number] = true;
-    }
-    made.push_back(std::move(without));
-  }
-  return made;
-}
+constexpr std::size_t most_explained = 400;  // alternatives
+constexpr std::size_t most_options_explained = 60'000;
 
 }  // namespace
 
@@ -82,20 +57,18 @@ Improvement improve(const SearchResult& found, const Network& network, const std
 
 std::string why_nothing_fits(const SearchResult& found, const Network& network,
                              const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  std::vector<Alternative> alternatives = found.open;
-  for (const Alternative& open : found.open) {
-    for (Alternative& without : unpinned(open, network, operands)) alternatives.push_back(std::move(without));
-  }
-  if (found.open.empty() || alternatives.size() > most_explained || !found.all_trees || !found.all_exhausted) return {};
+  if (found.open.empty() || found.open.size() > most_explained || !found.all_trees || !found.all_exhausted) return {};
   auto solver = Solver::create(Tracking::families);
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {
     Encoding encoding(asked, network, operands, options, usable_memory(options));
-    for (const Alternative& alternative : alternatives) {
+    std::size_t left = most_options_explained;
+    for (const Alternative& alternative : found.open) {
       const CostModel model(alternative.schedule, network, operands, options, alternative.free, alternative.room);
       IntervalProgram program(model);
-      const NestGraph graph = nest_graph(model, program, std::numeric_limits<double>::infinity(), most_options_explained);
+      const NestGraph graph = nest_graph(model, program, std::numeric_limits<double>::infinity(), left);
       if (!graph.complete || !program.exact()) return false;
+      left -= graph.options.size();
       if (!graph.states.empty()) encoding.add(alternative, graph);
     }
     encoding.close();
@@ -103,13 +76,12 @@ std::string why_nothing_fits(const SearchResult& found, const Network& network,
   };
   if (!explained(*solver) || solver->check(usual_effort) != Satisfiable::no) return {};
   std::string text = "no order of loops, fusion or conversion needs less";
-  const std::vector<std::string> core = solver->core();
-  if (std::find(core.begin(), core.end(), memory_family) == core.end()) return {};
-  for (const OperandFacts& operand : operands) {
-    const std::string family = pin_family(operand, network);
-    if (std::find(core.begin(), core.end(), family) == core.end()) continue;
-    text += fmt::format(", because of {}", family);
+  std::set<std::string> demands;
+  for (const std::string& family : solver->core()) {
+    if (family.starts_with(memory_family)) demands.insert(family.substr(memory_family.size()));
   }
+  demands.erase("");
+  if (!demands.empty()) text += fmt::format(": operands and results leave no room for {}", fmt::join(demands, "; "));
   return text;
 }
 

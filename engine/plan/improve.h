@@ -17,7 +17,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
                     const PlanOptions& options);
 
 /// Why nothing that the search has left open fits into memory: a part of a sentence, empty where that is not proven.
-/// Names the pinned layouts without which something would fit.
+/// Names the intermediates of the constraints that contradict each other.
 std::string why_nothing_fits(const SearchResult& found, const Network& network,
                              const std::vector<OperandFacts>& operands, const PlanOptions& options);
 

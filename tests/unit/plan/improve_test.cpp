@@ -1,0 +1,142 @@
+#include "engine/plan/improve.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <thread>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+// Two occurrences of one tensor: the program would convert it twice, once for each.
+Problem chain() {
+  Problem made = problem("K:uvb:sss:30000 K:vwb:sss -> b", {{'u', 600}, {'v', 600}, {'w', 600}, {'b', 20}});
+  made.options.calls = 10;
+  return made;
+}
+
+Plan planned(const Problem& made) {
+  auto found = plan(made.network, made.operands, made.options);
+  const std::string message = found ? "" : found.error().message;
+  INFO(message);
+  REQUIRE(found.has_value());
+  CHECK(check(found->schedule, made.network, made.operands, made.options).has_value());
+  CHECK(found->cost == cost(found->schedule, made.network, made.operands, made.options));
+  return *found;
+}
+
+Problem branching() {
+  Problem made = problem("A:ij:ss:300 B:jk:ss:300 C:kl:ss:300 D:lm -> im",
+                         {{'i', 40}, {'j', 40}, {'k', 40}, {'l', 40}, {'m', 40}});
+  for (OperandFacts& operand : made.operands) operand.pinned = true;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("two accesses share a converted copy, which the interval program cannot see") {
+  const Problem made = chain();
+  const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+  CHECK_FALSE(found.open.empty());
+  const Improvement improvement = improve(found, made.network, made.operands, made.options);
+  REQUIRE(improvement.cheaper.has_value());
+  CHECK(improvement.cheaper->cost.ns < found.candidates.front().cost.ns);
+  CHECK(improvement.proven);
+  const Plan chosen = planned(made);
+  CHECK(chosen.producer == "z3");
+  CHECK(chosen.optimal == "all");
+  CHECK(chosen.schedule == improvement.cheaper->schedule);
+  CHECK(chosen.solver.alternatives > 0);
+}
+
+TEST_CASE("Z3 is not asked where the program decides, unless a proof is wanted") {
+  Problem made = problem("T:ijk:sss:30000 B:jr C:kr -> ir", {{'i', 50}, {'j', 50}, {'k', 50}, {'r', 32}});
+  const Plan usual = planned(made);
+  CHECK_FALSE(usual.solver.asked);
+  CHECK(usual.optimal == "all");
+  made.options.prove = true;
+  const Plan proven = planned(made);
+  CHECK(proven.solver.asked);
+  CHECK(proven.solver.alternatives == 1);
+  CHECK(proven.optimal == "all");
+  CHECK(proven.schedule == usual.schedule);
+}
+
+TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
+  Problem made = branching();
+  const Plan free = planned(made);
+  std::uint64_t limit = free.cost.peak_bytes - 1;
+  double before = free.cost.ns;
+  int binding = 0;
+  for (;;) {
+    made.options.memory_limit = limit;
+    const auto found = plan(made.network, made.operands, made.options);
+    if (!found) {
+      CHECK(found.error().kind == ErrorKind::resource);
+      const std::string message = found.error().message;
+      CAPTURE(message);
+      CHECK(message.find("no order of loops, fusion or conversion needs less") != std::string::npos);
+      break;
+    }
+    CHECK(found->cost.peak_bytes <= limit);
+    CHECK(found->cost.ns >= before);
+    CHECK(found->optimal == "all");
+    before = found->cost.ns;
+    limit = found->cost.peak_bytes - 1;
+    ++binding;
+  }
+  CHECK(binding >= 1);
+}
+
+TEST_CASE("the same plan a hundred times, in any order of problems and on eight threads") {
+  std::array problems{chain(), branching(), chain()};
+  problems[1].options.memory_limit = planned(problems[1]).cost.peak_bytes - 1;
+  problems[2].options.prove = true;
+  std::array<Schedule, 3> expected;
+  std::array<std::uint64_t, 3> effort{};
+  for (std::size_t number = 0; number < 3; ++number) {
+    const Plan first = planned(problems[number]);
+    expected[number] = first.schedule;
+    effort[number] = first.solver.effort;
+    CHECK(first.solver.asked);
+  }
+  const auto repeat = [&](std::size_t start, std::size_t times) {
+    std::size_t differing = 0;
+    for (std::size_t step = 0; step < times; ++step) {
+      const std::size_t number = (start + step * (1 + start % 2)) % 3;
+      const auto again = plan(problems[number].network, problems[number].operands, problems[number].options);
+      if (!again || !(again->schedule == expected[number]) || again->solver.effort != effort[number]) ++differing;
+    }
+    return differing;
+  };
+  CHECK(repeat(0, 100) == 0);
+  std::array<std::size_t, 8> differing{};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < differing.size(); ++thread) {
+    threads.emplace_back([&, thread] { differing[thread] = repeat(thread, 6); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::size_t count : differing) CHECK(count == 0);
+}
+
+TEST_CASE("what cannot be stored within the limit is named") {
+  Problem made = problem("M:ij:ss:600 B:jk A:ki -> ", {{'i', 40}, {'j', 40}, {'k', 40}});
+  made.options.tree = *parse_tree("(M * (B * A))", {"M", "B", "A"});
+  std::uint64_t limit = planned(made).cost.peak_bytes;
+  for (;;) {
+    made.options.memory_limit = limit - 1;
+    const auto found = plan(made.network, made.operands, made.options);
+    if (found) {
+      limit = found->cost.peak_bytes;
+      continue;
+    }
+    const std::string message = found.error().message;
+    CAPTURE(message);
+    CHECK(message.find("operands and results leave no room for x") != std::string::npos);
+    break;
+  }
+}
