@@ -91,6 +91,20 @@ std::string explain_layouts(const Schedule& schedule, const Network& network, co
   return text;
 }
 
+// What was ruled out without being solved, and what Z3 was asked.
+std::string explain_search(const Plan& plan) {
+  std::string text;
+  if (plan.trees_bounded > 0) {
+    text += fmt::format("{} of {} trees left out: a bound says that they take longer\n", plan.trees_bounded, plan.trees);
+  }
+  const SolverReport& solver = plan.solver;
+  if (!solver.asked) return text;
+  if (!solver.unavailable.empty()) return text + fmt::format("not asked whether there is better: {}\n", solver.unavailable);
+  return text + fmt::format("Z3 asked about {} alternatives, {} more ruled out by a bound; effort {}{}\n", solver.alternatives,
+                            solver.bounded, solver.effort,
+                            solver.effort_spent ? ", all that was allowed: the best schedule known is kept" : "");
+}
+
 }  // namespace
 
 std::string explain(const Plan& plan, const Network& given, const std::vector<OperandFacts>& operands,
@@ -107,6 +121,7 @@ std::string explain(const Plan& plan, const Network& given, const std::vector<Op
   text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
   text += fmt::format("predicted {} on 8 threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
                       time_text(plan.cost.ns), count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
+  text += explain_search(plan);
   if (options.objective == Objective::workspace_order) {
     text += explain_workspace_order(plan) + "\n";
   }
