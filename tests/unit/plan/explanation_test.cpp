@@ -59,6 +59,22 @@ TEST_CASE("figures of an explanation are those of the cost, and every loop has a
   CHECK(layout(explained, "R").role == "result");
 }
 
+TEST_CASE("a loop walks what the statements that share it bind there, and no more") {
+  const Problem made = problem("M:ij:ss:50 v:j N:ik:ss:60 -> ik", {{'i', 20}, {'j', 20}, {'k', 20}});
+  const auto given = plan_given(
+      schedule_of(made,
+                  "schedule\n tree ((M * v) * N)\n layout M ss:0,1 f64\n layout v d:0 f64\n layout N ss:0,1 f64\n"
+                  " intermediate x[i] d:0 f64\n result R dd:0,1 f64\n x[i] += M[i,j] * v[j] loops i,j\n"
+                  " R[i,k] += x[i] * N[i,k] loops i,k fused 1\n parallel i owner\n"),
+      made.network, made.operands, made.options);
+  REQUIRE_MESSAGE(given.has_value(), given.error().message);
+  const Explanation explained = explanation(*given, made.network, made.operands, made.options);
+  std::vector<std::string> how;
+  for (const ExplainedLoop& loop : explained.loops) how.push_back(loop.index + " " + loop.how);
+  CHECK(how == std::vector<std::string>{"i merges M, N", "j walks M", "k walks N"});
+  CHECK(explained.statements[1].iterations == explained.loops[2].iterations);
+}
+
 TEST_CASE("conversions say what they are for and what they cost") {
   Problem made = problem("A:ipq:sss:17280 B:jpr:sss:17280 C:kqr:sss:17280 D:jkr:sss:17280 -> ijk",
                          {{'i', 120}, {'j', 120}, {'k', 120}, {'p', 120}, {'q', 120}, {'r', 120}});

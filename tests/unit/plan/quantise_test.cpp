@@ -74,6 +74,14 @@ TEST_CASE("rounded counts stay consistent") {
   }
 }
 
+TEST_CASE("what is rounded down bounds what is rounded up") {
+  // 69 becomes 68 and 207 would become 208, but 68 rows have no more than 204 entries in 3 columns.
+  const Statistics rounded = quantised(Statistics({100, 3}, sparse_format(2), 207, {{1, 69}, {2, 3}, {3, 207}}));
+  CHECK(rounded.distinct(1) == 68);
+  CHECK(rounded.distinct(3) == 204);
+  CHECK(rounded.nnz() == 204);
+}
+
 TEST_CASE("of many modes only single ones and prefixes are asked for") {
   CHECK(quantised_sets(sparse_format(3)).size() == 7);
   CHECK(quantised_sets(sparse_format(8)).size() == 15);
