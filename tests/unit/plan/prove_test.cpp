@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
 
 #include "engine/plan/alternatives.h"
 #include "unit/plan/networks.h"
@@ -131,4 +132,63 @@ TEST_CASE("within a memory limit the solver finds what the enumeration finds, or
   }
   CHECK(bound >= 10);
   CHECK(impossible >= 4);
+}
+
+// What an encoding without one of its families could answer.
+TEST_CASE("choices that break one constraint are refused by the judge") {
+  std::map<std::string, std::size_t> refused;
+  for (unsigned seed = 1; seed <= networks(60); ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed, seed % 2 == 0);
+    const Proof proof = proven(made, {infinity, 0, effort, 1});
+    REQUIRE(proof.cheaper.has_value());
+    const Schedule& legal = proof.cheaper->schedule;
+    const auto refuse = [&](const std::string& what, const Schedule& wrong) {
+      CAPTURE(what);
+      CHECK_FALSE(check(wrong, made.network, made.operands, made.options).has_value());
+      ++refused[what];
+    };
+    for (std::size_t number = 0; number < legal.statements.size(); ++number) {
+      const ScheduledStatement& statement = legal.statements[number];
+      if (!statement.loops.empty()) {
+        Schedule wrong = legal;
+        wrong.statements[number].loops.pop_back();
+        refuse("a loop is missing", wrong);
+      }
+      if (number == 0) continue;
+      const std::vector<IndexId>& before = legal.statements[number - 1].loops;
+      const auto differ = std::mismatch(statement.loops.begin(), statement.loops.end(), before.begin(), before.end());
+      const auto common = static_cast<std::uint32_t>(differ.first - statement.loops.begin());
+      if (common == statement.loops.size()) continue;
+      Schedule wrong = legal;
+      if (statement.fused == 0) wrong.roots.pop_back();
+      wrong.statements[number].fused = common + 1;
+      refuse("loops are shared that differ", wrong);
+    }
+    for (std::size_t number = 0; number < legal.tensors.size(); ++number) {
+      if (legal.tensors[number].role != TensorRole::operand) continue;
+      Schedule wrong = legal;
+      if (legal.tensors[number].converted) {
+        wrong.tensors[number].converted = false;
+        refuse("a conversion is not paid", wrong);
+      } else if (legal.tensors[number].format.order() > 1) {
+        std::swap(wrong.tensors[number].format.mode_order.front(), wrong.tensors[number].format.mode_order.back());
+        refuse("a kept layout is another", wrong);
+        wrong.tensors[number].converted = true;
+        if (facts_of(made.operands, legal.tensors[number].tensor).pinned) refuse("a pinned layout is converted", wrong);
+      }
+    }
+    const ScheduledStatement& last = legal.statements.back();
+    if (last.loops.empty() || last.fused > 0) continue;
+    const std::vector<IndexId>& stored = last.target.indices;
+    if (std::find(stored.begin(), stored.end(), last.loops.front()) != stored.end()) continue;
+    Schedule wrong = legal;
+    wrong.roots.back() = RootReduction::owner;
+    refuse("threads own what they share", wrong);
+  }
+  for (const char* what : {"a loop is missing", "loops are shared that differ", "a conversion is not paid",
+                           "a kept layout is another", "a pinned layout is converted", "threads own what they share"}) {
+    CAPTURE(what);
+    CHECK(refused[what] >= 2);
+  }
 }
