@@ -38,7 +38,8 @@ std::set<IndexId> indices_of(const TensorAccess& result, const Term& term) {
 // What a node of the reading product becomes: nodes of the new tree, or nothing for a product without factors.
 class TreeWriter {
  public:
-  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined) : reader_(reader), inlined_(inlined) {
+  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined, Grouping grouping)
+      : reader_(reader), inlined_(inlined), spliced_(grouping == Grouping::spliced) {
     std::uint32_t position = 0;
     for (std::size_t factor = 0; factor < reader.factors.size(); ++factor) {
       first_.push_back(position);
@@ -56,15 +57,9 @@ class TreeWriter {
       if (inlined_[node.factor] != nullptr) product.open = inlined_[node.factor]->open;
       append(root);
     } else {
+      const bool merges = spliced_ || (reader_.open && count_units(node) <= most_merged_factors);
       std::vector<std::uint32_t> children;
-      std::size_t units = count_units(node);
-      for (const std::uint32_t child : node.children) {
-        if (reader_.open && mergeable(child) && units <= most_merged_factors) {
-          append_children(child, children);
-        } else {
-          append_if_any(child, children);
-        }
-      }
+      for (const std::uint32_t child : node.children) append_part(child, merges, children);
       const auto whole = close(children);
       // What was a group beside a mere number is the whole product now, and stays as its parentheses say.
       if (children.size() == 1 && !tree_.nodes[*whole].children.empty()) product.open = false;
@@ -100,24 +95,22 @@ class TreeWriter {
       return append_inlined(*product, static_cast<std::uint32_t>(product->pinned.nodes.size() - 1), first_[node.factor]);
     }
     std::vector<std::uint32_t> children;
-    for (const std::uint32_t child : node.children) append_if_any(child, children);
+    for (const std::uint32_t child : node.children) append_part(child, spliced_, children);
     return close(children);
   }
 
-  void append_if_any(std::uint32_t number, std::vector<std::uint32_t>& children) {
-    if (const auto node = append(number)) children.push_back(*node);
-  }
-
-  void append_children(std::uint32_t number, std::vector<std::uint32_t>& children) {
-    const std::uint32_t factor = reader_.pinned.nodes[number].factor;
-    const Term& product = *inlined_[factor];
-    if (product.pinned.nodes.empty() || product.pinned.nodes.back().children.empty()) {
-      append_if_any(number, children);
+  // A child, or the factors of the open product that it stands for.
+  void append_part(std::uint32_t number, bool merges, std::vector<std::uint32_t>& children) {
+    if (!merges || !mergeable(number)) {
+      if (const auto node = append(number)) children.push_back(*node);
       return;
     }
-    for (const std::uint32_t child : product.pinned.nodes.back().children) {
-      children.push_back(append_inlined(product, child, first_[factor]));
-    }
+    const std::uint32_t factor = reader_.pinned.nodes[number].factor;
+    const Term& product = *inlined_[factor];
+    if (product.pinned.nodes.empty()) return;
+    const ContractionTree::Node& root = product.pinned.nodes.back();
+    if (root.children.empty()) children.push_back(append_inlined(product, 0, first_[factor]));
+    for (const std::uint32_t child : root.children) children.push_back(append_inlined(product, child, first_[factor]));
   }
 
   std::uint32_t append_inlined(const Term& product, std::uint32_t number, std::uint32_t first) {
@@ -144,13 +137,15 @@ class TreeWriter {
 
   const Term& reader_;
   const std::vector<const Term*>& inlined_;  // per factor of the reader; null: stays
+  bool spliced_;
   std::vector<std::uint32_t> first_;         // where each factor's own begin
   ContractionTree tree_;
 };
 
 class Inliner {
  public:
-  Inliner(Network network, const std::vector<TensorId>& dropped) : network_(std::move(network)), written_(network_.tensors.size()) {
+  Inliner(Network network, const std::vector<TensorId>& dropped, Grouping grouping)
+      : network_(std::move(network)), grouping_(grouping), written_(network_.tensors.size()) {
     for (const TensorId tensor : dropped) dropped_.insert(tensor);
     for (const Index& index : network_.indices) names_.insert(index.name);
   }
@@ -201,7 +196,7 @@ class Inliner {
         product.factors.push_back(std::move(inner));
       }
     }
-    TreeWriter(term, inlined).write(product);
+    TreeWriter(term, inlined, grouping_).write(product);
     return product;
   }
 
@@ -217,6 +212,7 @@ class Inliner {
   }
 
   Network network_;
+  Grouping grouping_;
   std::set<TensorId> dropped_;
   std::set<std::string> names_;                     // of indices
   std::vector<std::optional<Assignment>> written_;  // by tensor: dropped assignments, themselves expanded
@@ -224,11 +220,11 @@ class Inliner {
 
 }  // namespace
 
-Network inlined(const Network& network, const std::vector<TensorId>& dropped) {
+Network inlined(const Network& network, const std::vector<TensorId>& dropped, Grouping grouping) {
   if (network.assignments.size() < 2) return network;
   Network named = network;
   name_indices_apart(named);
-  return Inliner(std::move(named), dropped).run();
+  return Inliner(std::move(named), dropped, grouping).run();
 }
 
 std::vector<std::size_t> times_read(const Network& network) {

@@ -108,13 +108,13 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
 
 Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);
-  // What nobody asked for is written into what reads it: that is legal whatever the values are.
+  // What nobody asked for is written into what reads it, without a group: that is legal whatever the values are.
   std::vector<TensorId> dropped;
   for (const Assignment& assignment : network.assignments) {
     const bool wanted = is_wanted(network.tensors[assignment.result.tensor].name, network, options);
     if (!wanted) dropped.push_back(assignment.result.tensor);
   }
-  const Network stored = inlined(network, dropped);
+  const Network stored = inlined(network, dropped, Grouping::spliced);
   std::vector<Schedule> parts;
   std::vector<OperandFacts> known = operands;
   for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {

@@ -18,6 +18,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t most_inlined_factors = 16;  // of one product, as in the language
+constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
 
 class ForestPlanner {
  public:
@@ -40,6 +41,8 @@ class ForestPlanner {
       }
       if (all.size() != once.size() && fits(all)) attempt(network_, all);
     }
+    // Beside NaN and Inf an intermediate may have to go that only the boundary of two assignments asks for.
+    if (attempts_.empty() && fits(all, most_spliced_factors)) attempt(network_, all, Grouping::spliced);
     return choose();
   }
 
@@ -81,12 +84,12 @@ class ForestPlanner {
     return tensors;
   }
 
-  bool fits(const std::vector<TensorId>& dropped) const {
+  bool fits(const std::vector<TensorId>& dropped, std::size_t most = most_inlined_factors) const {
     const Network stored = inlined(network_, dropped);
     return stored.indices.size() <= most_planned_indices &&
-           std::all_of(stored.assignments.begin(), stored.assignments.end(), [](const Assignment& assignment) {
+           std::all_of(stored.assignments.begin(), stored.assignments.end(), [&](const Assignment& assignment) {
              const Term& term = assignment.terms.front();
-             return term.factors.size() <= most_inlined_factors && std::isfinite(term.coefficient);
+             return term.factors.size() <= most && std::isfinite(term.coefficient);
            });
   }
 
@@ -106,9 +109,14 @@ class ForestPlanner {
     if (changed) attempt(pinned, dropped);
   }
 
-  const Attempt* attempt(const Network& network, const std::vector<TensorId>& dropped) {
+  const Attempt* attempt(const Network& network, const std::vector<TensorId>& dropped,
+                         Grouping grouping = Grouping::merged) {
     Attempt made;
-    made.stored = inlined(network, dropped);
+    made.stored = inlined(network, dropped, grouping);
+    for (Assignment& assignment : made.stored.assignments) {
+      Term& term = assignment.terms.front();
+      if (term.factors.size() > most_inlined_factors) term.open = false;  // too many trees to choose from
+    }
     if (auto planned = planned_parts(made); !planned) {
       refuse(planned.error());
       return nullptr;

@@ -18,7 +18,8 @@ using AssignmentPlanner =
 ///  * write everything that nobody asked for into its readers (always legal beside NaN and Inf).
 /// Wanted results are stored once, read by later assignments as dense operands, in loop nests of their own. What is
 /// neither wanted nor read is not computed. A product that is inlined and cannot be merged with its reader (it is
-/// larger than most_merged_factors, or parenthesised) keeps the tree that is best for it alone.
+/// larger than most_merged_factors, or parenthesised) keeps the tree that is best for it alone, unless no plan with it is
+/// legal beside NaN and Inf.
 Expected<Plan> plan_forest(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
                            const AssignmentPlanner& planner);
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "frontend/resolve.h"
@@ -12,9 +13,24 @@
 namespace weft::test {
 namespace {
 
+// An entry for every coordinate.
+void fill(CoordinateMap& entries, const std::vector<std::uint64_t>& extents) {
+  std::uint64_t count = 1;
+  for (const std::uint64_t extent : extents) count *= extent;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    std::vector<std::uint64_t> coordinates(extents.size());
+    std::uint64_t rest = number;
+    for (std::size_t mode = 0; mode < extents.size(); ++mode) {
+      coordinates[mode] = rest % extents[mode];
+      rest /= extents[mode];
+    }
+    entries.try_emplace(std::move(coordinates), 0);
+  }
+}
+
 class Drawing {
  public:
-  explicit Drawing(std::uint64_t seed) : engine_(seed) { random_.seed = seed; }
+  Drawing(std::uint64_t seed, bool with_nan) : engine_(seed), with_nan_(with_nan) { random_.seed = seed; }
 
   RandomForest draw() {
     is_f32_ = percent(15);
@@ -59,8 +75,8 @@ class Drawing {
     assigned.indices = used;
     static const std::vector<double> coefficients = {1, 1, 1, 1, -1, 2, 0.5};
     if (!is_f32_) assigned.coefficient = coefficients[below(coefficients.size())];
-    for (const std::string& index : used) results_[assigned.name].push_back(extents_.at(index));
-    results_[assigned.name];
+    for (const std::string& index : used) assigned.extents.push_back(extents_.at(index));
+    results_[assigned.name] = assigned.extents;
     random_.assignments.push_back(std::move(assigned));
   }
 
@@ -113,7 +129,8 @@ class Drawing {
     const Scalar scalar = is_f32_ && !percent(20) ? Scalar::f32 : Scalar::f64;
     operand.format = percent(40) ? dense_format(order, scalar) : sparse_format(order, scalar);
     for (Level& level : operand.format.levels) {
-      if (percent(15)) level.kind = LevelKind::dense;
+      // Entries of a dense level count as stored: with NaN those of a mixed format would have to be counted in.
+      if (!with_nan_ && percent(15)) level.kind = LevelKind::dense;
     }
     if (percent(40)) shuffle(operand.format.mode_order);
     operand.pinned = percent(30);
@@ -125,7 +142,7 @@ class Drawing {
   void draw_entries(RandomOperand& operand) {
     std::uint64_t space = 1;
     for (const std::uint64_t extent : operand.extents) space *= extent;
-    if (space == 0 || percent(4)) return;
+    if (space == 0 || (percent(4) && !(with_nan_ && operand.format.all_dense()))) return;
     const std::uint64_t count = operand.format.all_dense() ? space : 1 + below(space);
     for (std::uint64_t n = 0; n < count; ++n) {
       std::vector<std::uint64_t> coordinates;
@@ -136,6 +153,12 @@ class Drawing {
       const double magnitude = is_f32_ ? 1 : 1 + static_cast<double>(below(2));
       operand.entries.emplace_back(std::move(coordinates), percent(40) ? -magnitude : magnitude);
     }
+    if (with_nan_ && operand.format.all_dense()) {
+      CoordinateMap all = summed(operand);
+      fill(all, operand.extents);
+      operand.entries.assign(all.begin(), all.end());
+    }
+    if (with_nan_ && percent(50)) operand.entries[below(operand.entries.size())].second = std::nan("");
   }
 
   std::string text_of(const RandomForest::Assigned& assigned) {
@@ -154,6 +177,7 @@ class Drawing {
 
   std::mt19937_64 engine_;
   RandomForest random_;
+  bool with_nan_;
   bool is_f32_ = false;
   std::map<std::string, std::uint64_t> extents_;               // of the current assignment
   std::vector<std::string> letters_;                           // it has not used yet
@@ -168,7 +192,7 @@ std::vector<std::uint64_t> by_mode(const std::vector<std::uint64_t>& by_level, c
 
 }  // namespace
 
-RandomForest random_forest(std::uint64_t seed) { return Drawing(seed).draw(); }
+RandomForest random_forest(std::uint64_t seed, bool with_nan) { return Drawing(seed, with_nan).draw(); }
 
 std::string reproduction(const RandomForest& random) {
   std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);
@@ -190,7 +214,9 @@ std::map<std::string, CoordinateMap> expected_results(const RandomForest& random
   for (const RandomForest::Assigned& assigned : random.assignments) {
     std::vector<OracleFactor> factors;
     for (const RandomForest::Factor& factor : assigned.factors) factors.push_back({factor.indices, &known.at(factor.tensor)});
-    results[assigned.name] = known[assigned.name] = einsum(assigned.indices, factors, assigned.coefficient);
+    CoordinateMap result = einsum(assigned.indices, factors, assigned.coefficient);
+    if (random.wanted.contains(assigned.name)) fill(result, assigned.extents);
+    results[assigned.name] = known[assigned.name] = std::move(result);
   }
   return results;
 }

@@ -19,6 +19,7 @@ struct RandomForest {
   struct Assigned {
     std::string name;
     std::vector<std::string> indices;
+    std::vector<std::uint64_t> extents;  ///< by mode
     std::vector<Factor> factors;
     double coefficient = 1;
   };
@@ -30,13 +31,14 @@ struct RandomForest {
 };
 
 /// Two to four assignments of one to three factors: operands and results read once, often or never, in any order of
-/// their modes and on diagonals; indices of one name with different extents; extents 0 and 1; results nobody wants.
-RandomForest random_forest(std::uint64_t seed);
+/// their modes and on diagonals; indices of one name with different extents; extents 0 and 1; results nobody wants. With
+/// `with_nan` some entries are NaN (not Inf, whose products depend on the tree).
+RandomForest random_forest(std::uint64_t seed, bool with_nan = false);
 
 /// What `weft run` would be told, and the entries of every operand.
 std::string reproduction(const RandomForest& random);
 
-/// Every result by name, assignment after assignment.
+/// Every result by name, assignment after assignment. A wanted result is dense: later assignments find every entry.
 std::map<std::string, CoordinateMap> expected_results(const RandomForest& random);
 
 /// Parsed, resolved and built; `entries` by tensor.

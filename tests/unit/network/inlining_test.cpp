@@ -134,6 +134,19 @@ TEST_CASE("a pinned product stays a group, an open one is merged while the produ
   CHECK(without("S", "S(i) = A(i) B(i) C(i) | (A * B * C); O(i) = S(i)") == "O(i) = (A(i) * B(i) * C(i))");
 }
 
+TEST_CASE("spliced, an open product is part of what reads it, whatever its size; a pinned one is not") {
+  const auto spliced = [](const std::string& text) {
+    const Network given = network(text);
+    return print(inlined(given, {given.assignments[0].result.tensor}, Grouping::spliced));
+  };
+  CHECK(spliced("S(i) = A(i) B(i) C(i); O(i) = S(i) v(i) w(i) x(i) y(i)") ==
+        "O(i) = A(i) * B(i) * C(i) * v(i) * w(i) * x(i) * y(i)");
+  CHECK(spliced("S(i) = A(ij) B(jk); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == "O(i) = (A(i,j) * B(j,k) * v(i)) * w(i)");
+  CHECK(spliced("S(i) = A(ij); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == "O(i) = (A(i,j) * v(i)) * w(i)");
+  CHECK(spliced("S(i) = A(ij) B(jk) | (A * B); O(i) = S(i) v(i) w(i) | (S * v * w)") ==
+        "O(i) = ((A(i,j) * B(j,k)) * v(i) * w(i))");
+}
+
 TEST_CASE("indices of one name are told apart, and doing it again changes nothing") {
   const Network given = network("S(i) = A(ij); O(i) = S(i) B(iJ)");
   CHECK(without("", given) == "S(i) = A(i,j)\nO(i) = S(i) * B(i,j_2)");
