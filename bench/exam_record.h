@@ -25,6 +25,7 @@ struct ExamRecord {
   double best_ms = 0;
   double counted_ms = 0;             ///< of the choice made with exact counts
   std::string chosen;
+  std::string explanation;           ///< of the chosen schedule
   std::string best;
   double cost_ns = 0;                ///< of the chosen schedule
   std::vector<TimedSchedule> timed;  ///< the chosen one first

@@ -1,16 +1,22 @@
 #include "bench/plans.h"
 
 #include <algorithm>
+#include <cmath>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include "bench/exam_fit.h"
 #include "bench/exam_network.h"
 #include "bench/exam_record.h"
 #include "bench/trials.h"
+#include "engine/plan/count_joins.h"
 #include "engine/plan/sample_schedules.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
@@ -23,11 +29,14 @@ using KnownTimes = std::map<std::string, std::map<std::string, double>>;
 constexpr double hopeless = 10;          // times the best so far: not worth waiting for
 constexpr double least_limit_ms = 0.5;
 constexpr double patience_ms = 5000;     // for the first schedule, when nothing is known
+constexpr std::size_t best_counted = 10; // by exact counts, timed too
+constexpr std::size_t pool = 3;          // times the sample: judged by exact counts
 constexpr std::size_t finalists = 5;     // that are timed again in turn
 constexpr double most_bytes = 1e9;       // of a schedule that is tried
 constexpr double calls = 1000;           // conversions hardly count: the exam is about nests and layouts
 
-Expected<Trials> trials_of(const ExamNetwork& exam, const PlansOptions& options, const Resources& resources) {
+Expected<Trials> trials_of(const ExamNetwork& exam, const PlansOptions& options, const Machine& machine,
+                           const Resources& resources) {
   auto operands = exam_operands(exam, options.data, options.seed, resources);
   if (!operands) return std::unexpected(operands.error());
   const auto parsed = parse_expression(exam.expression);
@@ -38,6 +47,7 @@ Expected<Trials> trials_of(const ExamNetwork& exam, const PlansOptions& options,
   if (!network) return std::unexpected(network.error());
   PlanOptions plan_options;
   plan_options.calls = calls;
+  plan_options.machine = machine;
   plan_options.machine.threads = options.threads;
   return Trials::create(std::move(*network), std::move(*operands), std::move(plan_options), resources);
 }
@@ -87,6 +97,7 @@ class Stopwatch {
   }
 
   const std::vector<TimedSchedule>& timed() const { return timed_; }
+  const std::vector<Schedule>& schedules() const { return schedules_; }
   std::size_t measured() const { return measured_; }
   double ms_of(const std::string& text) const { return std::ranges::find(timed_, text, &TimedSchedule::text)->ms; }
 
@@ -118,36 +129,100 @@ Expected<void> decide(ExamRecord& record, Trials& trials, const Stopwatch& stopw
   return {};
 }
 
+// The cheapest schedules when every join they depend on is counted exactly, as far as steps suffice.
+Expected<std::vector<Schedule>> cheapest_counted(const Trials& trials, const std::map<TensorId, const Tensor*>& tensors,
+                                                 std::vector<Schedule> schedules, const Schedule& chosen,
+                                                 const Resources& resources) {
+  constexpr std::size_t most_joins = 300;
+  PlanOptions options = trials.options();
+  options.joins.clear();
+  JoinCounter counter(trials.network(), trials.facts(), tensors, JoinEffort::exact(), resources);
+  schedules.insert(schedules.begin(), chosen);
+  std::vector<std::pair<double, std::size_t>> judged;
+  for (std::size_t n = 0; n < schedules.size(); ++n) {
+    if (options.joins.size() < most_joins) {
+      if (auto done = count_joins_of(schedules[n], trials.network(), trials.facts(), options, counter); !done)
+        return std::unexpected(done.error());
+    }
+    // What depends on uncounted joins cannot be judged by counts.
+    if (!uncounted_joins(schedules[n], trials.network(), trials.facts(), options).empty()) continue;
+    judged.emplace_back(cost(schedules[n], trials.network(), trials.facts(), options).ns, n);
+  }
+  std::ranges::sort(judged);
+  std::vector<Schedule> cheapest;
+  for (std::size_t place = 0; place < std::min(best_counted, judged.size()); ++place)
+    cheapest.push_back(schedules[judged[place].second]);
+  return cheapest;
+}
+
 Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& options, const KnownTimes& known,
-                             const Resources& resources) {
+                             const Machine& machine, const Resources& resources, std::vector<FitCase>* cases) {
   const auto start = std::chrono::steady_clock::now();
-  auto trials = trials_of(exam, options, resources);
+  auto trials = trials_of(exam, options, machine, resources);
   if (!trials) return std::unexpected(trials.error());
   ExamRecord record;
   record.name = exam.name;
   record.held_out = exam.held_out;
+  std::map<TensorId, const Tensor*> tensors;
+  for (const OperandFacts& operand : trials->facts())
+    tensors[operand.tensor] = &trials->operands().at(trials->network().tensors[operand.tensor].name);
+  JoinCounter sampling(trials->network(), trials->facts(), tensors, {}, resources);
+  double planning_ms = 0;
   Expected<Plan> planned = Plan{};
+  const double both_ms = time_ms([&] {
+    planned = plan_counted(trials->network(), trials->facts(), trials->options(), sampling, [&](const PlanOptions& with) {
+      Expected<Plan> one = Plan{};
+      planning_ms += time_ms([&] { one = plan(trials->network(), trials->facts(), with); });
+      return one;
+    });
+  });
+  if (!planned) return std::unexpected(planned.error());
+  record.sampling_ms = both_ms - planning_ms;
   record.plan_ms = std::numeric_limits<double>::infinity();
   for (int time = 0; time < 5; ++time) {
-    // Statistics are counted the first time.
     record.plan_ms = std::min(record.plan_ms, time_ms([&] { planned = plan(trials->network(), trials->facts(), trials->options()); }));
     if (!planned) return std::unexpected(planned.error());
   }
+  if (auto counted = count_joins_of(planned->schedule, trials->network(), trials->facts(), trials->options(), sampling); !counted)
+    return std::unexpected(counted.error());
   record.chosen = print(planned->schedule, trials->network());
   record.cost_ns = planned->cost.ns;
+  record.explanation = explain(*planned, trials->network(), trials->facts(), trials->options());
+  for (const auto& [join, ratio] : trials->options().joins)
+    record.explanation += fmt::format("  join {:x}: {:.3g} times independence\n", join, ratio);
 
   const auto times = known.find(exam.name);
   Stopwatch stopwatch(*trials, times == known.end() ? std::map<std::string, double>{} : times->second);
   if (auto timed = stopwatch.time(planned->schedule, true); !timed) return std::unexpected(timed.error());
   const std::vector<Schedule> sampled =
-      sample_schedules(trials->network(), trials->facts(), trials->options(), options.sample, options.seed);
+      sample_schedules(trials->network(), trials->facts(), trials->options(), pool * options.sample, options.seed);
   for (const Schedule& schedule : sampled) {
     if (std::chrono::steady_clock::now() - start > std::chrono::duration<double>(options.budget)) break;
+    if (stopwatch.timed().size() > options.sample) break;
     if (auto timed = stopwatch.time(schedule, false); !timed) return std::unexpected(timed.error());
   }
+  auto counted = cheapest_counted(*trials, tensors, sampled, planned->schedule, resources);
+  if (!counted) return std::unexpected(counted.error());
+  for (const Schedule& schedule : *counted)
+    if (auto timed = stopwatch.time(schedule, false); !timed) return std::unexpected(timed.error());
   record.timed = stopwatch.timed();
-  if (auto decided = decide(record, *trials, stopwatch, stopwatch.finals({}), planned->schedule, options.seconds); !decided)
+  if (auto decided = decide(record, *trials, stopwatch, stopwatch.finals({counted->front()}), counted->front(),
+                             options.seconds); !decided)
     return std::unexpected(decided.error());
+  if (cases != nullptr && !exam.held_out) {
+    constexpr std::size_t most_joins = 300;
+    for (const Schedule& schedule : stopwatch.schedules()) {
+      if (trials->options().joins.size() >= most_joins) break;
+      if (auto counted_too = count_joins_of(schedule, trials->network(), trials->facts(), trials->options(), sampling); !counted_too)
+        return std::unexpected(counted_too.error());
+    }
+    FitCase fit{exam.name, std::move(*trials), {}, {}};
+    for (std::size_t n = 0; n < record.timed.size(); ++n) {
+      fit.schedules.push_back(stopwatch.schedules()[n]);
+      fit.ms.push_back(record.timed[n].ms);
+    }
+    cases->push_back(std::move(fit));
+  }
   return record;
 }
 
@@ -169,6 +244,16 @@ int run_plans(const PlansOptions& options) {
     if (!read) return failed(read.error());
     known = std::move(*read);
   }
+  Machine machine;
+  if (!options.calibration.empty()) {
+    std::ifstream file(options.calibration);
+    std::ostringstream text;
+    text << file.rdbuf();
+    auto parsed = parse_machine(text.str(), options.calibration);
+    if (!parsed) return failed(parsed.error());
+    machine = *parsed;
+  }
+  std::vector<FitCase> cases;
   Resources resources;
   resources.threads = Threads(options.threads);
   std::vector<ExamRecord> records;
@@ -181,14 +266,14 @@ int run_plans(const PlansOptions& options) {
       fmt::print("{:<28} {}{}\n", exam.name, exam.expression, exam.held_out ? "  (held out)" : "");
       continue;
     }
-    const auto record = examine(exam, options, known, resources);
+    const auto record = examine(exam, options, known, machine, resources, options.fit.empty() ? nullptr : &cases);
     if (!record) {
       fmt::print("{:<28} FAILED: {}\n", exam.name, record.error().message);
       ++failures;
       continue;
     }
     fmt::print("{}", exam_row(*record));
-    if (options.schedules) fmt::print("chosen:\n{}best:\n{}", record->chosen, record->best);
+    if (options.schedules) fmt::print("chosen:\n{}{}best:\n{}", record->chosen, record->explanation, record->best);
     std::fflush(stdout);
     records.push_back(*record);
   }
@@ -196,6 +281,12 @@ int run_plans(const PlansOptions& options) {
   fmt::print("{}", exam_summary(records));
   if (!options.json.empty()) {
     if (auto written = write_exam(options.json, records); !written) return failed(written.error());
+  }
+  if (!cases.empty()) {
+    std::ofstream file(options.fit);
+    file << print(fitted(cases, machine));
+    file.close();
+    if (!file) return failed(Error{ErrorKind::input, "cannot write " + options.fit});
   }
   if (records.empty() && failures == 0) return failed(Error{ErrorKind::input, "no network has such a name; --list shows them"});
   return failures == 0 ? 0 : 1;

@@ -12,6 +12,8 @@ struct PlansOptions {
   std::string data;                  ///< directory of real tensors; empty: drawn ones only
   std::string json;                  ///< file for everything that was measured
   std::string known;                 ///< such a file: schedules timed there are not timed again
+  std::string calibration;           ///< constants of the cost model, as weft calibrate writes them; empty: the defaults
+  std::string fit;                   ///< write constants fitted to the networks that are not held out to this file
   std::size_t sample = 300;          ///< schedules drawn per network, at most
   std::uint64_t seed = 1;            ///< of the schedules and of drawn tensors
   double seconds = 0.3;              ///< of timing the chosen schedule and the best ones in turn

@@ -152,6 +152,7 @@ Expected<void> dispatch(const CommandOptions& options) {
   if (options.subcommand == "info") return info(options);
   if (options.subcommand == "convert") return convert_file(options);
   if (options.subcommand == "cache") return cache(options);
+  if (options.subcommand == "calibrate") return calibrate(options);
   return unsupported("weft repl is not supported yet");
 }
 
@@ -198,6 +199,12 @@ int command(int argc, const char* const* argv) {
   stored->add_option("ACTION", options.arguments, "status, clear or path")->required()->expected(1);
   stored->add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty);
   add_output_options(*stored, options);
+
+  CLI::App* measure = app.add_subcommand("calibrate", "measure the constants of the cost model on this machine");
+  measure->add_option("--output", options.output, "file to write (default: WEFT_CALIBRATION, ~/.config/weft/calibration)")
+      ->check(not_empty)
+      ->type_name("FILE");
+  measure->add_flag("--quiet", options.quiet, "no summary, no progress");
 
   const auto parsed = parse(app, argc, argv);
   if (!parsed) return report_error(parsed.error(), options);

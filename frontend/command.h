@@ -23,6 +23,7 @@ struct CommandOptions {
   std::string objective;
   std::string memory_limit;
   std::string cache_directory;
+  std::string output;                  ///< of weft calibrate
   std::string page;                    ///< --html: where to
   std::optional<std::string> json;     ///< path; empty: standard output
   std::string json_text;               ///< the option as given; `json` is what it means
@@ -54,5 +55,6 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run);
 Expected<void> info(const CommandOptions& options);
 Expected<void> convert_file(const CommandOptions& options);
 Expected<void> cache(const CommandOptions& options);
+Expected<void> calibrate(const CommandOptions& options);
 
 }  // namespace weft

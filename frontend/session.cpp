@@ -8,6 +8,7 @@
 
 #include "engine/counted.h"
 #include "engine/engine.h"
+#include "engine/plan/count_joins.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/forest.h"
 #include "frontend/parse.h"
@@ -252,20 +253,35 @@ class Evaluator {
       if (!operand.format.all_dense()) operand.statistics.distinct((ModeSet{1} << (operand.format.order() % 32)) - 1);
       operand.statistics.finite();
     }
-    report().phases.statistics = milliseconds_since(start);
-    const auto planning = Clock::now();
+    std::map<TensorId, const Tensor*> tensors;
+    for (const OperandFacts& operand : facts_) tensors[operand.tensor] = &operands_.at(network.tensors[operand.tensor].name);
+    JoinCounter counter(network, facts_, tensors, {}, engine_.options().resources);
+    report().phases.plan = 0;
+    const auto timed = [&](const auto& planner) {
+      const auto planning = Clock::now();
+      Expected<Plan> one = planner();
+      report().phases.plan += milliseconds_since(planning);
+      return one;
+    };
     Expected<Plan> plan = Plan{};
     if (!options_.schedule.empty()) {
       const auto schedule = parse_schedule(options_.schedule, network);
       if (!schedule) return std::unexpected(named(schedule.error()));
-      plan = plan_given(*schedule, network, facts_, plan_options);
+      if (auto legal = check(*schedule, network, facts_, plan_options); !legal) return std::unexpected(named(legal.error()));
+      if (auto counted = count_joins_of(*schedule, network, facts_, plan_options, counter); !counted) {
+        return std::unexpected(counted.error());
+      }
+      plan = timed([&] { return plan_given(*schedule, network, facts_, plan_options); });
       if (!plan) return std::unexpected(named(plan.error()));
-    } else if (options_.unfused) {
-      plan = plan_unfused(network, facts_, plan_options);
     } else {
-      plan = engine_.plan(network, facts_, plan_options);
+      plan = plan_counted(network, facts_, plan_options, counter, [&](const PlanOptions& with) {
+        return timed([&] {
+          return options_.unfused ? plan_unfused(network, facts_, with) : engine_.plan(network, facts_, with);
+        });
+      });
     }
-    report().phases.plan = milliseconds_since(planning);
+    // Sampling the operands is counted with their statistics.
+    report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
       report().explanation = explain(*plan, network, facts_, plan_options);

@@ -113,6 +113,15 @@ double AccessModel::largest_share(IndexId root) const {
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
 
+std::uint32_t AccessModel::filtering_modes(BoundState state) const {
+  if (!sparse_) return 0;
+  if (free_) return state == 0 || dense_in_free(state) ? 0 : state;
+  while (state > 0 && !is_sparse(format_.levels[state - 1].kind)) --state;
+  std::uint32_t modes = 0;
+  for (BoundState level = 0; level < state; ++level) modes |= std::uint32_t{1} << format_.mode_order[level];
+  return modes;
+}
+
 Format AccessModel::realized(const std::vector<IndexId>& loops) const {
   Format format = sparse_format(mode_index_.size(), format_.scalar);
   format.mode_order.clear();

@@ -17,6 +17,7 @@ struct LevelStep {
   double length = 1;
   bool sparse = false;
   bool direct = false;
+  BoundState state = 0;  ///< once it is bound
 };
 
 class AccessModel {
@@ -50,9 +51,12 @@ class AccessModel {
   /// The index whose neighbours are adjacent in memory. The layout of an intermediate follows its loops, so that any of
   /// its indices will do.
   IndexSet contiguous() const { return contiguous_; }
+  void set_contiguous(IndexSet indices) { contiguous_ = indices; }
   double extent(IndexId index) const { return extent_of_index_[index]; }
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;
+  /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
+  std::uint32_t filtering_modes(BoundState state) const;
 
   /// The layout that the order of the loops gives a free access.
   Format realized(const std::vector<IndexId>& loops) const;
@@ -91,14 +95,14 @@ template <class Visit>
 void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
   if (!free_) {
     for (BoundState level = from; level < to; ++level) {
-      visit(LevelStep{ratio(level + 1, level), sparse_ && format_.levels[level].kind != LevelKind::dense, level == from});
+      visit(LevelStep{ratio(level + 1, level), sparse_ && format_.levels[level].kind != LevelKind::dense, level == from, level + 1});
     }
     return;
   }
   BoundState state = from;
   for (BoundState added = to & ~from; added != 0; added &= added - 1) {
     const BoundState next = state | (added & (~added + 1));
-    visit(LevelStep{ratio(next, state), !dense_in_free(next), state == from});
+    visit(LevelStep{ratio(next, state), !dense_in_free(next), state == from, next});
     state = next;
   }
 }

@@ -138,6 +138,14 @@ Cost scheduled_cost(const Schedule& schedule, const Network& network, const std:
 
 }  // namespace
 
+std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
+                                           const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  if (network.assignments.size() != 1) return {};
+  const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
+  static_cast<void>(CostSum(schedule, network, model).sum());
+  return model.uncounted();
+}
+
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
           const PlanOptions& options) {
   if (network.assignments.size() == 1) return scheduled_cost(schedule, network, operands, options);

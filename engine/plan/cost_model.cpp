@@ -95,6 +95,10 @@ Meeting given_meeting(const Machine& machine, std::vector<Meeter> candidates, co
   return price(machine, candidates);
 }
 
+// The layout of an intermediate follows the loops of its writer, which are not known before they are chosen: most likely
+// the innermost is an index that no sparse operand filters.
+IndexSet contiguous_in(IndexSet modes, IndexSet sparse) { return (modes & ~sparse) != 0 ? modes & ~sparse : modes; }
+
 }  // namespace
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
@@ -105,17 +109,36 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
                      const PlanOptions& options, const std::vector<bool>& free, double room)
     : options_(options) {
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
+  // Several assignments number their operands each for themselves.
+  if (network.assignments.size() == 1) occurrences_ = occurrences(network, operands);
+  if (occurrences_.size() < 2) occurrences_.clear();
   for (const ScheduledStatement& scheduled : schedule.statements) {
     Statement statement;
     statement.indices = indices_of(scheduled);
     for (const ScheduledAccess& factor : scheduled.factors) {
-      statement.factors.push_back(std::make_shared<const AccessModel>(factor, schedule.tensors[factor.tensor],
-                                                                      free[factor.tensor], room, network, operands));
-      if (statement.factors.back()->sparse()) statement.filtered |= index_set(factor.indices);
-      statement.writers.push_back(writer_of(schedule, factor.tensor));
+      const auto access = std::make_shared<AccessModel>(factor, schedule.tensors[factor.tensor], free[factor.tensor], room,
+                                                        network, operands);
+      if (access->sparse()) statement.filtered |= index_set(factor.indices);
+      const std::size_t writer = writer_of(schedule, factor.tensor);
+      if (writer < statements_.size()) {
+        statement.sparse |= statements_[writer].sparse;
+        access->set_contiguous(statements_[writer].target->contiguous());
+      }
+      statement.writers.push_back(writer);
+      const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
+        return schedule.tensors[factor.tensor].role == TensorRole::operand &&
+               one.tensor == schedule.tensors[factor.tensor].tensor && one.indices == factor.indices;
+      });
+      statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
+      statement.factors.push_back(access);
     }
-    statement.target = std::make_shared<const AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor],
-                                                           false, room, network, operands);
+    statement.sparse |= statement.filtered;
+    const auto target = std::make_shared<AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor], false,
+                                                      room, network, operands);
+    if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate) {
+      target->set_contiguous(contiguous_in(index_set(scheduled.target.indices), statement.sparse));
+    }
+    statement.target = target;
     statement.reader = reader_of(schedule, scheduled.target.tensor);
     statement.flops = static_cast<double>(scheduled.factors.size());
     if (std::abs(scheduled.coefficient) != 1) statement.flops += 1;
@@ -141,13 +164,48 @@ double CostModel::combinations(IndexSet indices) const {
   return product;
 }
 
-// Independence (facts.md, "What predicts the time of a loop order"): extents times the density of every access.
+JoinSet CostModel::filtering(std::size_t statement, std::size_t factor, BoundState state) const {
+  const int first = statements_[statement].first_bits[factor];
+  return first < 0 ? 0 : JoinSet{statements_[statement].factors[factor]->filtering_modes(state)} << first;
+}
+
+double CostModel::join_ratio(JoinSet set) const {
+  if (set == 0) return 1;
+  const auto [found, added] = ratios_.try_emplace(set, 1.0);
+  if (!added) return found->second;
+  double ratio = 1;
+  for (const JoinSet join : joins_in(set, occurrences_)) {
+    if (const auto counted = options_.joins.find(join); counted != options_.joins.end()) ratio *= counted->second;
+  }
+  return ratios_[set] = ratio;
+}
+
+std::vector<JoinSet> CostModel::uncounted() const {
+  std::vector<JoinSet> missing;
+  for (const auto& [set, ratio] : ratios_) {
+    for (const JoinSet join : joins_in(set, occurrences_)) {
+      if (!options_.joins.contains(join)) missing.push_back(join);
+    }
+  }
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  return missing;
+}
+
+// Independence (facts.md, "What predicts the time of a loop order"): extents times the density of every access; times
+// what counted joins are off.
 double CostModel::iterations(IndexSet bound, StatementRange range) const {
   double count = combinations(bound);
+  JoinSet filters = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    for (const auto& factor : statements_[number].factors) count *= factor->density(factor->bound(bound));
+    const Statement& statement = statements_[number];
+    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      const BoundState state = statement.factors[factor]->bound(bound);
+      count *= statement.factors[factor]->density(state);
+      filters |= filtering(number, factor, state);
+    }
   }
-  return count;
+  return count * join_ratio(filters);
 }
 
 // Distinct combinations of `more` that one statement visits below `bound`: those that its sparse factors let through
@@ -179,41 +237,46 @@ double CostModel::iterations_below(std::size_t statement, IndexSet bound) const 
 CostModel::Movement CostModel::move_dense(std::size_t statement, const AccessModel& access, IndexSet bound,
                                           IndexId index) const {
   if (!contains(access.indices(), index)) return {};
+  const Machine& machine = options_.machine;
   const IndexSet inner = access.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
   const double unit = access.scalar_bytes();
   const IndexSet filtered = statements_[statement].filtered;
   // Columns of a row-major array drag whole lines along.
-  const double spread = (inner & access.contiguous()) != 0 ? unit : options_.machine.line_bytes;
-  const std::size_t from = cache_level(options_.machine, std::min(access.bytes(), combinations(inner) * spread));
+  const double spread = (inner & access.contiguous()) != 0 ? unit : machine.line_bytes;
+  const std::size_t from = cache_level(machine, std::min(access.bytes(), combinations(inner) * spread));
   if (rest == 0) {
     const bool streamed = contains(access.contiguous() & ~filtered, index);
-    if (streamed) return {unit, unit / options_.machine.stream[from]};
-    return {options_.machine.line_bytes, options_.machine.gather[from]};
+    if (streamed) return {unit, unit / machine.stream[from], 0};
+    return {machine.line_bytes, 0, machine.gather[from]};
   }
   const double elements = touched(statement, bound | one_index(index), rest);
   double bytes = elements * unit;
   if ((rest & access.contiguous() & ~filtered) == 0) {
-    bytes = elements * options_.machine.line_bytes;
+    bytes = elements * machine.line_bytes;
     if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
   }
-  if (cache_level(options_.machine, bytes) >= from) return {};
-  return {bytes, bytes / options_.machine.stream[from]};
+  if (cache_level(machine, bytes) >= from) return {};
+  return {bytes, bytes / machine.stream[from], 0};
 }
 
 // A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
-// written back where the last of its other modes is bound.
+// written back where the last of its other modes is bound, element by element where they are not adjacent.
 CostModel::Movement CostModel::write_dense(std::size_t statement, IndexSet bound, IndexId index, bool vector) const {
+  const Machine& machine = options_.machine;
   const AccessModel& target = *statements_[statement].target;
   const IndexSet inner = target.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
-  const auto fits_registers = [&](IndexSet row) { return combinations(row) * target.scalar_bytes() <= options_.machine.register_bytes; };
+  const auto fits_registers = [&](IndexSet row) { return combinations(row) * target.scalar_bytes() <= machine.register_bytes; };
   if (rest == 0 && vector && fits_registers(inner)) return {};
   const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(rest);
   if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index);
-  const double bytes = combinations(rest) * target.scalar_bytes();
-  const std::size_t from = cache_level(options_.machine, std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
-  return {bytes, bytes / options_.machine.stream[from]};
+  const double elements = combinations(rest);
+  const bool adjacent = (rest & target.contiguous()) != 0;
+  const double bytes = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
+  const std::size_t from = cache_level(machine, std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
+  if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
+  return {bytes, bytes / machine.stream[from], 0};
 }
 
 CostModel::Movement CostModel::move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound,
@@ -229,13 +292,13 @@ CostModel::Movement CostModel::move_sparse(std::size_t statement, const AccessMo
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   if (rest == 0) {
     const double bytes = access.scalar_bytes() + 4;
-    return {bytes, bytes / options_.machine.stream[from]};
+    return {bytes, bytes / options_.machine.stream[from], 0};
   }
   const double below = access.entries() / std::max(1.0, access.positions(after));
   const double share = below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), rest) / below) : 0;
   const double bytes = bytes_below(after) * share;
   if (cache_level(options_.machine, bytes) >= from) return {};
-  return {bytes, bytes / options_.machine.stream[from]};
+  return {bytes, bytes / options_.machine.stream[from], 0};
 }
 
 bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange range) const {
@@ -264,6 +327,11 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
   double late_density = 1;
   double late_ns = 0;
   double tables = 0;
+  // What filters outside the loop, and what the first level, or all levels, that it binds add to that.
+  JoinSet outside = 0;
+  JoinSet added_first = 0;
+  JoinSet added = 0;
+  std::vector<JoinSet> added_by;  // per candidate
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
@@ -271,75 +339,103 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
       if (!access.sparse()) continue;
       const BoundState before = access.bound(bound);
       const BoundState after = access.bound(inside);
+      outside |= filtering(number, factor, before);
       if (before == after) continue;
       const double all = access.density(before) > 0 ? access.density(after) / access.density(before) : 0;
       double direct = 1;
+      BoundState first = before;
       access.for_each_step(before, after, [&](const LevelStep& step) {
+        if (step.direct) first = step.state;
         if (!step.sparse) {
           tables += 1;
         } else if (step.direct) {
           candidates.push_back({{static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(factor), true, false},
                                 step.length});
+          added_by.push_back(filtering(number, factor, first));
           direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
         } else {
           late_ns += search_ns(options_.machine, step.length);
         }
       });
+      added_first |= filtering(number, factor, first);
+      added |= filtering(number, factor, after);
       met *= direct;
       late_density *= direct > 0 ? all / direct : 0;
     }
   }
   estimate.iterations = met * late_density;
+  if (!occurrences_.empty()) {
+    const double entered = join_ratio(outside);
+    const auto relative = [&](JoinSet more) { return entered > 0 ? join_ratio(outside | more) / entered : 1; };
+    for (std::size_t candidate = 0; candidate < candidates.size(); ++candidate) {
+      candidates[candidate].length = std::min(extent(index), candidates[candidate].length * relative(added_by[candidate]));
+    }
+    met = std::min(extent(index), met * relative(added_first));
+    estimate.iterations = std::min(met, estimate.iterations * relative(added));
+  }
 
+  const Machine& machine = options_.machine;
   // A short vector loop is unrolled: there is no loop to enter.
-  const bool unrolled = estimate.decision.vector && extent(index) * sizeof(double) <= options_.machine.register_bytes;
-  double ns = unrolled ? 0 : options_.machine.loop_entry;
+  const bool unrolled = estimate.decision.vector && extent(index) * sizeof(double) <= machine.register_bytes;
+  double ns = unrolled ? 0 : machine.loop_entry;
   if (candidates.empty()) {
     estimate.steps = extent(index);
-    if (!estimate.decision.vector) ns += extent(index) * options_.machine.range_step;
+    if (!estimate.decision.vector) ns += extent(index) * machine.range_step;
   } else {
     double shortest = std::numeric_limits<double>::infinity();
     for (const Meeter& candidate : candidates) shortest = std::min(shortest, candidate.length);
     // Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong
     // as often as the rarer case comes (Poisson lengths).
-    if (shortest < 1) ns += options_.machine.branch_miss * std::min(std::exp(-shortest), 1 - std::exp(-shortest));
-    Meeting meeting = given != nullptr ? given_meeting(options_.machine, std::move(candidates), given->parts)
-                                       : cheapest_meeting(options_.machine, std::move(candidates));
+    if (shortest < 1) ns += machine.branch_miss * std::min(std::exp(-shortest), 1 - std::exp(-shortest));
+    if (bound != 0) ns += machine.fiber_entry * static_cast<double>(candidates.size()) * std::min(1.0, shortest);
+    Meeting meeting = given != nullptr ? given_meeting(machine, std::move(candidates), given->parts)
+                                       : cheapest_meeting(machine, std::move(candidates));
     estimate.steps = meeting.steps;
     estimate.decision.parts = std::move(meeting.parts);
     ns += meeting.ns;
   }
   estimate.steps += late_ns > 0 ? met : 0;
-  ns += met * (late_ns + tables * options_.machine.table_lookup);
+  ns += met * (late_ns + tables * machine.table_lookup);
 
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];
     Movement moved;
+    const auto add = [&moved](const Movement& one, double times) {
+      moved.bytes += times * one.bytes;
+      moved.stream_ns += times * one.stream_ns;
+      moved.gather_ns += times * one.gather_ns;
+    };
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
       // An intermediate is not stored over the loops that its writer and its reader share.
       if (statement.writers[factor] >= range.first && statement.writers[factor] < number) continue;
       const AccessModel& access = *statement.factors[factor];
-      const Movement one = access.sparse() ? move_sparse(number, access, bound, index)
-                                           : move_dense(number, access, bound, index);
-      moved.bytes += one.bytes;
-      moved.ns += one.ns;
+      add(access.sparse() ? move_sparse(number, access, bound, index) : move_dense(number, access, bound, index), 1);
     }
+    // Read, added to, written back.
     if (statement.reader == statements_.size() || statement.reader > range.last) {
-      const Movement written = write_dense(number, bound, index, estimate.decision.vector);
-      moved.bytes += 2 * written.bytes;  // read, added to, written back
-      moved.ns += 3 * written.ns;        // and the line that it replaces is written to the cache behind
+      add(write_dense(number, bound, index, estimate.decision.vector), 2);
     }
     estimate.bytes += moved.bytes * estimate.iterations;
-    body += moved.ns;
-    if ((statement.indices & ~inside) != 0 || !contains(statement.indices, index)) continue;
-    estimate.flops += statement.flops * estimate.iterations;
-    body += estimate.decision.vector
-                ? statement.flops * options_.machine.vector_flop
-                : options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(statement.factors.size());
+    // What streams does so beside the arithmetic; what is gathered keeps it waiting.
+    double arithmetic = 0;
+    if ((statement.indices & ~inside) == 0 && contains(statement.indices, index)) {
+      estimate.flops += statement.flops * estimate.iterations;
+      arithmetic = estimate.decision.vector ? vector_ns(number, index) / std::max(1.0, extent(index)) : scalar_body(number);
+    }
+    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns;
   }
   estimate.ns = ns + estimate.iterations * body;
   return estimate;
+}
+
+// One pass of a vector loop over the whole extent; the last vector is computed whole.
+double CostModel::vector_ns(std::size_t statement, IndexId index) const {
+  const Machine& machine = options_.machine;
+  const double lanes = machine.line_bytes / statements_[statement].target->scalar_bytes();
+  const double computed = std::ceil(extent(index) / lanes) * lanes;
+  const double sum = statements_[statement].sums(index) ? machine.vector_sum : 0;
+  return statements_[statement].flops * computed * machine.vector_flop + sum;
 }
 
 double CostModel::scalar_body(std::size_t statement) const {
@@ -365,6 +461,17 @@ double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t 
   return ns;
 }
 
+double CostModel::clearing(StatementRange range) const {
+  double ns = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Statement& statement = statements_[number];
+    if (statement.reader < statements_.size()) continue;
+    const double bytes = statement.target->bytes();
+    ns += bytes / options_.machine.stream[cache_level(options_.machine, bytes)];
+  }
+  return ns;
+}
+
 RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
                              const RootReduction* given) const {
   const double count = std::max(1.0, iterations);
@@ -372,7 +479,8 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   for (std::size_t number = range.first; number <= range.last; ++number) {
     for (const auto& factor : statements_[number].factors) share = std::max(share, factor->largest_share(index));
   }
-  const double owned = work * share + options_.machine.start_parallel;
+  const double cleared = clearing(range);
+  const double owned = work * share + cleared / options_.machine.threads + options_.machine.start_parallel;
   const double bytes = leaving_bytes(range);
   // Each thread clears its copy; then all threads add up the copies of a part each.
   const double copies = 3 * bytes / options_.machine.stream[cache_level(options_.machine, bytes * options_.machine.threads)];
@@ -382,7 +490,7 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
       case RootReduction::private_copies: return owned + copies;
       case RootReduction::serial: break;
     }
-    return work + options_.machine.start_serial;
+    return work + cleared + options_.machine.start_serial;
   };
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};

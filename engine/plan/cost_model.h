@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/plan/access_model.h"
+#include "engine/plan/joins.h"
 
 namespace weft {
 
@@ -82,9 +84,14 @@ class CostModel {
   /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
   bool may_own(IndexId index, StatementRange range) const;
   double leaving_bytes(StatementRange range) const;
+  /// Nanoseconds to clear the results that leave the nest.
+  double clearing(StatementRange range) const;
 
   /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
   double iterations(IndexSet bound, StatementRange range) const;
+
+  /// Joins whose ratio was asked for and that nobody counted, ascending.
+  std::vector<JoinSet> uncounted() const;
 
   const AccessModel& factor(std::size_t statement, std::size_t number) const {
     return *statements_[statement].factors[number];
@@ -102,24 +109,30 @@ class CostModel {
     IndexSet indices = 0;
     std::vector<std::shared_ptr<const AccessModel>> factors;
     std::shared_ptr<const AccessModel> target;
+    std::vector<int> first_bits;       // per factor, of its modes in a JoinSet; negative: not part of joins
     std::vector<std::size_t> writers;  // per factor; statements_.size() for operands
     std::size_t reader = 0;            // of the target; statements_.size() for the result
     IndexSet filtered = 0;  // indices of sparse factors
+    IndexSet sparse = 0;    // and of those that the intermediates it reads were made of
     double flops = 0;
     bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
   };
   struct Movement {
     double bytes = 0;
-    double ns = 0;
+    double stream_ns = 0;  // beside arithmetic
+    double gather_ns = 0;  // on top of it
   };
 
   double extent(IndexId index) const { return extents_[index]; }
   double combinations(IndexSet indices) const;
+  JoinSet filtering(std::size_t statement, std::size_t factor, BoundState state) const;
+  double join_ratio(JoinSet set) const;
   double touched(std::size_t statement, IndexSet bound, IndexSet more) const;
   double iterations_below(std::size_t statement, IndexSet bound) const;
   Movement move_dense(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   Movement write_dense(std::size_t statement, IndexSet bound, IndexId index, bool vector) const;
   Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
+  double vector_ns(std::size_t statement, IndexId index) const;
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
   bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
 
@@ -127,6 +140,8 @@ class CostModel {
   std::vector<double> extents_;
   std::vector<Statement> statements_;
   std::vector<Intermediate> intermediates_;
+  std::vector<Occurrence> occurrences_;
+  mutable std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
 };
 
 /// Nanoseconds to convert an operand once.

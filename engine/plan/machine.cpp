@@ -11,12 +11,7 @@
 namespace weft {
 namespace {
 
-struct Constant {
-  std::string_view name;
-  double& (*of)(Machine&);
-};
-
-constexpr Constant constants[] = {
+constexpr MachineConstant constants[] = {
     {"cache_bytes_l1", [](Machine& machine) -> double& { return machine.cache_bytes[0]; }},
     {"cache_bytes_l2", [](Machine& machine) -> double& { return machine.cache_bytes[1]; }},
     {"cache_bytes_l3", [](Machine& machine) -> double& { return machine.cache_bytes[2]; }},
@@ -39,10 +34,12 @@ constexpr Constant constants[] = {
     {"gallop_doubling", [](Machine& machine) -> double& { return machine.gallop_doubling; }},
     {"table_lookup", [](Machine& machine) -> double& { return machine.table_lookup; }},
     {"loop_entry", [](Machine& machine) -> double& { return machine.loop_entry; }},
+    {"fiber_entry", [](Machine& machine) -> double& { return machine.fiber_entry; }},
     {"branch_miss", [](Machine& machine) -> double& { return machine.branch_miss; }},
     {"scalar_body", [](Machine& machine) -> double& { return machine.scalar_body; }},
     {"scalar_factor", [](Machine& machine) -> double& { return machine.scalar_factor; }},
     {"vector_flop", [](Machine& machine) -> double& { return machine.vector_flop; }},
+    {"vector_sum", [](Machine& machine) -> double& { return machine.vector_sum; }},
     {"reset_entry", [](Machine& machine) -> double& { return machine.reset_entry; }},
     {"convert_entry", [](Machine& machine) -> double& { return machine.convert_entry; }},
     {"threads", [](Machine& machine) -> double& { return machine.threads; }},
@@ -68,10 +65,12 @@ std::optional<double> positive_number(std::string_view text) {
 
 }  // namespace
 
+std::span<const MachineConstant> machine_constants() { return constants; }
+
 std::string print(const Machine& machine) {
   Machine copy = machine;
   std::string text;
-  for (const Constant& constant : constants) text += fmt::format("{} {}\n", constant.name, constant.of(copy));
+  for (const MachineConstant& constant : constants) text += fmt::format("{} {}\n", constant.name, constant.of(copy));
   return text;
 }
 

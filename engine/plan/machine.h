@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,34 +16,43 @@ struct Machine {
   std::array<double, 3> cache_bytes = {32.0 * 1024, 1024.0 * 1024, 32.0 * 1024 * 1024};
   // Reading whole lines one after the other, bytes per nanosecond, from L1, L2, L3 and memory. Gathered rows of 256
   // bytes reached 118, 92, 80, 52 and 20 as the table grew from 0.5 to 128 MiB.
-  std::array<double, 4> stream = {200, 105, 70, 18};
+  std::array<double, 4> stream = {260, 194, 70, 18};
   // Reading one element of a line that nobody else wants: latency, partly overlapped.
-  std::array<double, 4> gather = {0.4, 1.0, 3.0, 10.0};
+  std::array<double, 4> gather = {0.23, 0.6, 3.0, 10.0};
   double line_bytes = 64;
-  double register_bytes = 512;   // eight vectors: what the generator keeps in registers across a loop
+  double register_bytes = 512;    // eight vectors: what the generator keeps in registers across a loop
 
-  double range_step = 0.4;       // a loop over a whole extent
-  double drive_step = 0.6;       // a loop over one fiber
-  double merge_step = 2.3;       // two fingers: one comparison, one mispredicted branch in a few
-  double search_base = 3.0;      // binary search of a fiber, and per halving
-  double search_halving = 1.6;
-  double gallop_base = 2.5;      // from where the last search ended, and per doubling
+  double range_step = 0.33;       // a loop over a whole extent
+  double drive_step = 0.26;       // a loop over one fiber
+  double merge_step = 2.8;        // two fingers: one comparison, one mispredicted branch in a few
+  double search_base = 2.0;       // binary search of a fiber, and per halving
+  double search_halving = 0.96;
+  double gallop_base = 2.4;       // from where the last search ended, and per doubling
   double gallop_doubling = 1.8;
-  double table_lookup = 0.7;     // a dense level of a sparse tensor
-  double loop_entry = 1.2;       // setting up an inner loop
-  double branch_miss = 5.0;      // a branch guessed wrong
-  double scalar_body = 0.8;      // one scalar accumulation, and per factor
-  double scalar_factor = 0.4;
-  double vector_flop = 0.03;     // per element
-  double reset_entry = 1.0;      // clearing a workspace, besides its bytes
+  double table_lookup = 0.63;     // a dense level of a sparse tensor
+  double loop_entry = 0.8;        // setting up an inner loop
+  double fiber_entry = 1.2;       // finding where a fiber begins and ends, and leaving a loop after a length not foreseen
+  double branch_miss = 4.3;       // a branch guessed wrong
+  double scalar_body = 0.31;      // one scalar accumulation, and per factor
+  double scalar_factor = 0.15;
+  double vector_flop = 0.018;     // per element
+  double vector_sum = 2.1;        // adding up the elements of the last vector
+  double reset_entry = 1.0;       // clearing a workspace, besides its bytes
 
-  double convert_entry = 25.0;   // sorting and rebuilding, per stored entry, all threads together
-  double threads = 8;            // assumed: a plan does not depend on how many there are
-  double start_serial = 200;     // of a loop nest
+  double convert_entry = 25;      // sorting and rebuilding, per stored entry, all threads together
+  double threads = 8;             // assumed: a plan does not depend on how many there are
+  double start_serial = 200;      // of a loop nest
   double start_parallel = 5000;
 
   bool operator==(const Machine&) const = default;
 };
+
+/// A constant by the name that it has in texts.
+struct MachineConstant {
+  std::string_view name;
+  double& (*of)(Machine&);
+};
+std::span<const MachineConstant> machine_constants();
 
 /// One `name value` per line, every constant once; values in the shortest form that reads back equal.
 std::string print(const Machine& machine);

@@ -46,6 +46,8 @@ struct PlanOptions {
   std::set<std::string> results;
   Machine machine;                              ///< constants of the cost model
   Objective objective = Objective::time;
+  /// Sizes of joins of sparse operands (joins.h) over what independence says, where they were counted.
+  std::map<std::uint64_t, double> joins;
 };
 
 /// Predicted work of one loop of the nest, in the order of the printed loops.
@@ -119,6 +121,10 @@ Expected<void> check(const Schedule& schedule, const Network& network, const std
 /// How dear? A function of its arguments alone (8 threads are assumed for imbalance).
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
           const PlanOptions& options);
+
+/// Joins (joins.h) that the cost of a schedule depends on and that `options` has no counts of.
+std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
+                                           const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 /// The cheapest legal schedule of the producers (dynamic program over all trees, baseline). A function of its arguments
 /// alone, except that physical memory bounds what the limit allows. Resource error where that leaves no schedule, naming

@@ -1,0 +1,53 @@
+// Counting joins on the operands themselves, in whole or on a sample.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/plan/joins.h"
+
+namespace weft {
+
+/// Effort of counting one join. The sample keeps, of the index that most operands share, the coordinates whose fixed
+/// hash is small, and of the other operands what can meet them (facts.md, "Sampling that works").
+struct JoinEffort {
+  double entries = 20'000;     ///< sampled of an operand, about
+  double reachable = 400'000;  ///< of an operand that the sample meets, at most
+  double steps = 300'000;      ///< of walking
+  static JoinEffort exact() { return {1e18, 1e18, 2e7}; }
+};
+
+/// Counts joins of the operands of a network. A function of the operands' entries: not of threads, time or what was
+/// counted before. Keeps the coordinates of the operands that joins were counted of. Not for several threads at once.
+class JoinCounter {
+ public:
+  /// `operands` by their number in the network; they must outlive the counter. Only formats with a sparse level count.
+  JoinCounter(const Network& network, const std::vector<OperandFacts>& facts,
+              const std::map<TensorId, const Tensor*>& operands, JoinEffort effort, const Resources& resources);
+  ~JoinCounter();
+  JoinCounter(JoinCounter&&) noexcept;
+  JoinCounter& operator=(JoinCounter&&) noexcept;
+
+  /// Size of the join over its size by independence, of the statistics' distinct counts; 1 where the effort does not
+  /// suffice or the join is empty by independence. A join that no sampled entry has counts as half an entry. Errors:
+  /// memory, cancellation.
+  Expected<double> ratio(JoinSet join);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Plans, counts the joins that the chosen schedule and the runner-up depend on, and plans again with what was counted,
+/// until the choice depends on nothing that was not counted, or a few times. `options.joins` holds the counts afterwards,
+/// quantised: the plan is a function of them and of what else `planner` is given. Independent networks are planned once.
+Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
+                            JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner);
+
+/// Counts what the cost of a given schedule depends on.
+Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                              PlanOptions& options, JoinCounter& counter);
+
+}  // namespace weft

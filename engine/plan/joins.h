@@ -1,0 +1,34 @@
+// Joins: combinations of indices that several sparse operands let through together.
+//
+// Independence multiplies densities. Real operands are correlated: the hubs of a graph are hubs on both sides of a
+// product. What the cost model multiplies by is the ratio of a join's counted size to its size by independence; joins
+// that nobody counted have the ratio 1.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "engine/plan/statements.h"
+
+namespace weft {
+
+/// Modes of sparse accesses that filter: bit first_bit + m is mode m of an occurrence. A join is a connected set of two
+/// or more occurrences, each projected on its modes.
+using JoinSet = std::uint64_t;
+
+/// A sparse access of the network; equal ones (the same tensor with the same indices) are one.
+struct Occurrence {
+  TensorId tensor = 0;
+  std::vector<IndexId> indices;  ///< by mode
+  std::uint32_t first_bit = 0;
+  JoinSet all() const { return ((JoinSet{1} << indices.size()) - 1) << first_bit; }
+};
+
+/// Every sparse access, in the order of the network; none where their modes do not fit into a JoinSet.
+std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands);
+
+/// The connected parts of a set that hold two or more occurrences.
+std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurrences);
+
+}  // namespace weft

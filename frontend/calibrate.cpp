@@ -1,0 +1,254 @@
+// weft calibrate: runs small kernels whose schedules are fixed and fits the constants of the cost model to their times.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/engine.h"
+#include "engine/plan/fit_machine.h"
+#include "frontend/calibration.h"
+#include "frontend/command.h"
+#include "frontend/operand.h"
+#include "frontend/parse.h"
+#include "frontend/resolve.h"
+#include "frontend/terminal.h"
+
+namespace weft {
+namespace {
+
+constexpr int rounds = 3;           // of timing and fitting everything: their differences are the spread
+constexpr int runs = 7;             // of a kernel in one round; the fastest counts
+
+struct Probe {
+  std::string what;
+  std::string expression;
+  std::vector<OperandText> operands;
+  std::string schedule;
+};
+
+std::string spmm_schedule() {
+  return "schedule\n tree (M * W)\n layout M ss:0,1 f64\n layout W dd:0,1 f64\n result O dd:0,1 f64\n"
+         " O[i,h] += M[i,j] * W[j,h] loops i,j,h vector h\n parallel i serial\n";
+}
+
+Probe rows(const std::string& what, std::uint64_t count, std::uint64_t entries) {
+  return {what, "O(i,h) = M(i,j) * W(j,h)",
+          {{"M", fmt::format("sparse(2000x{},nnz={})", count, entries)}, {"W", fmt::format("uniform({}x32)", count)}},
+          spmm_schedule()};
+}
+
+Probe elements(const std::string& what, std::uint64_t count, std::uint64_t entries) {
+  return {what, "y(i) = M(i,j) * x(j)",
+          {{"M", fmt::format("sparse(2000x{},nnz={})", count, entries)}, {"x", fmt::format("uniform({})", count)}},
+          "schedule\n tree (M * x)\n layout M ss:0,1 f64\n layout x d:0 f64\n result y d:0 f64\n"
+          " y[i] += M[i,j] * x[j] loops i,j\n parallel i serial\n"};
+}
+
+Probe meeting(const std::string& what, const std::string& how, std::uint64_t left, std::uint64_t right) {
+  return {what, "t() = A(i,j) * B(i,j)",
+          {{"A", fmt::format("sparse(1000x4000,nnz={},seed=1)", left)}, {"B", fmt::format("sparse(1000x4000,nnz={},seed=2)", right)}},
+          "schedule\n tree (A * B)\n layout A ds:0,1 f64 converted\n layout B ds:0,1 f64 converted\n result t f64\n"
+          " t[] += A[i,j] * B[i,j] loops i,j\n" + how + " parallel i serial\n"};
+}
+
+std::vector<Probe> probes() {
+  const std::string products = "O(i,h) = X(i,k) * W(k,h)";
+  const std::string fibers = "y(i) = T(i,j,k) * b(j) * c(k)";
+  const std::string fibers_schedule =
+      "schedule\n tree (T * b * c)\n layout T sss:0,1,2 f64\n layout b d:0 f64\n layout c d:0 f64\n result y d:0 f64\n"
+      " y[i] += T[i,j,k] * b[j] * c[k] loops i,j,k\n parallel i serial\n";
+  return {
+      {"vector arithmetic", products, {{"X", "uniform(1000x64)"}, {"W", "uniform(64x32)"}},
+       "schedule\n tree (X * W)\n layout X dd:0,1 f64\n layout W dd:0,1 f64\n result O dd:0,1 f64\n"
+       " O[i,h] += X[i,k] * W[k,h] loops i,k,h vector h\n parallel i serial\n"},
+      rows("rows from the first cache", 60, 100'000),
+      rows("rows from the second cache", 2'000, 100'000),
+      rows("rows from the third cache", 40'000, 200'000),
+      rows("rows from memory", 400'000, 200'000),
+      elements("elements from the first cache", 2'000, 200'000),
+      elements("elements from the second cache", 50'000, 400'000),
+      elements("elements from the third cache", 1'000'000, 400'000),
+      elements("elements from memory", 12'000'000, 400'000),
+      {"dot products", "y(i) = M(i,j) * A(i,k) * B(j,k)",
+       {{"M", "sparse(2000x100,nnz=50000)"}, {"A", "uniform(2000x16)"}, {"B", "uniform(100x16)"}},
+       "schedule\n tree (M * A * B)\n layout M ss:0,1 f64\n layout A dd:0,1 f64\n layout B dd:0,1 f64\n result y d:0 f64\n"
+       " y[i] += M[i,j] * A[i,k] * B[j,k] loops i,j,k vector k\n parallel i serial\n"},
+      {"short fibers", fibers, {{"T", "sparse(200x400x200,nnz=60000)"}, {"b", "uniform(400)"}, {"c", "uniform(200)"}}, fibers_schedule},
+      {"single entries", fibers, {{"T", "sparse(200x2000x2000,nnz=60000)"}, {"b", "uniform(2000)"}, {"c", "uniform(2000)"}},
+       fibers_schedule},
+      {"whole extents", "t() = X(i,j) * y(j)", {{"X", "uniform(1000x64)"}, {"y", "uniform(64)"}},
+       "schedule\n tree (X * y)\n layout X dd:0,1 f64\n layout y d:0 f64\n result t f64\n t[] += X[i,j] * y[j] loops j,i\n"
+       " parallel j serial\n"},
+      {"a dense level of a sparse tensor", "t() = A(i,j) * x(i)", {{"A", "sparse(20000x100,nnz=10000)"}, {"x", "uniform(20000)"}},
+       "schedule\n tree (A * x)\n layout A ds:0,1 f64 converted\n layout x d:0 f64\n result t f64\n"
+       " t[] += A[i,j] * x[i] loops i,j\n parallel i serial\n"},
+      meeting("merging", "", 100'000, 100'000),
+      meeting("searching", "  meet j: drive A, search B\n", 4'000, 200'000),
+      meeting("searching short fibers", "  meet j: drive A, search B\n", 10'000, 20'000),
+      meeting("galloping", "  meet j: drive A, gallop B\n", 20'000, 200'000),
+      meeting("galloping short fibers", "  meet j: drive A, gallop B\n", 10'000, 20'000),
+      {"clearing a workspace", "O(i,h) = M(i,j) * X(j,k) * W(k,h)",
+       {{"M", "sparse(2000x100,nnz=4000)"}, {"X", "uniform(100x256)"}, {"W", "uniform(256x8)"}},
+       "schedule\n tree ((M * X) * W)\n layout M ss:0,1 f64\n layout X dd:0,1 f64\n layout W dd:0,1 f64\n"
+       " intermediate x[i,k] dd:0,1 f64\n result O dd:0,1 f64\n x[i,k] += M[i,j] * X[j,k] loops i,j,k vector k\n"
+       " O[i,h] += x[i,k] * W[k,h] loops i,k,h fused 1 vector h\n parallel i serial\n"},
+      {"a nest", "t() = x(i) * y(i)", {{"x", "uniform(8)"}, {"y", "uniform(8)"}},
+       "schedule\n tree (x * y)\n layout x d:0 f64\n layout y d:0 f64\n result t f64\n t[] += x[i] * y[i] loops i vector i\n"
+       " parallel i serial\n"},
+  };
+}
+
+constexpr std::string_view fitted_names[] = {
+    "stream_l1",     "stream_l2",     "stream_l3",   "stream_memory",   "gather_l1",    "gather_l2",  "gather_l3",
+    "gather_memory", "range_step",    "drive_step",  "merge_step",      "search_base",  "search_halving", "gallop_base",
+    "gallop_doubling", "table_lookup", "loop_entry", "fiber_entry",     "branch_miss",  "scalar_body", "scalar_factor",
+    "vector_flop",   "vector_sum",    "reset_entry", "start_serial"};
+
+// A probe that is compiled and bound.
+struct Ready {
+  std::string what;
+  Network network;
+  std::vector<OperandFacts> facts;
+  Schedule schedule;
+  std::vector<Binding> binding;  // one; Binding has no empty state
+  double ns = 0;
+
+  double predicted(const Machine& machine) const {
+    PlanOptions options;
+    options.machine = machine;
+    options.machine.threads = 1;
+    options.calls = std::numeric_limits<double>::max();
+    return cost(schedule, network, facts, options).ns;
+  }
+};
+
+Expected<Ready> ready(const Probe& probe, const Engine& engine, const Resources& resources, double& convert_ns) {
+  std::map<std::string, Tensor> tensors;
+  std::vector<OperandShape> shapes;
+  for (const OperandText& operand : probe.operands) {
+    auto tensor = load_operand(operand.spec, std::nullopt, resources, operand.name);
+    if (!tensor) return std::unexpected(tensor.error());
+    shapes.push_back({operand.name, tensor->extents, tensor->format.scalar});
+    tensors[operand.name] = std::move(*tensor);
+  }
+  const auto parsed = parse_expression(probe.expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  auto network = resolve(*parsed, shapes);
+  if (!network) return std::unexpected(network.error());
+  const auto schedule = parse_schedule(probe.schedule, *network);
+  if (!schedule) return std::unexpected(schedule.error());
+  Ready made{probe.what, std::move(*network), {}, *schedule, {}, 0};
+  made.facts = engine.facts(made.network, tensors, {});
+  const auto plan = plan_given(made.schedule, made.network, made.facts, {});
+  if (!plan) return std::unexpected(plan.error());
+  auto kernel = engine.compile(made.network, *plan, made.facts);
+  if (!kernel) return std::unexpected(kernel.error());
+  auto binding = kernel->bind(tensors, resources, false);
+  if (!binding) return std::unexpected(binding.error());
+  double converted = 0;
+  for (const ScheduledTensor& tensor : made.schedule.tensors) {
+    if (!tensor.converted) continue;
+    converted += std::ranges::find(made.facts, tensor.tensor, &OperandFacts::tensor)->statistics.nnz();
+  }
+  if (converted > 0) convert_ns = std::max(convert_ns, binding->convert_ms() * 1e6 / converted);
+  made.binding.push_back(std::move(*binding));
+  return made;
+}
+
+Expected<void> time(Ready& probe) {
+  probe.ns = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < runs; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    if (auto ran = probe.binding.front().run(); !ran) return ran;
+    probe.ns = std::min(probe.ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
+  }
+  return {};
+}
+
+double misfit(const std::vector<Ready>& all, const Machine& machine) {
+  double sum = 0;
+  for (const Ready& probe : all) {
+    const double off = std::log(probe.predicted(machine) / probe.ns);
+    sum += off * off;
+  }
+  return sum;
+}
+
+// Directories above a file, as far as they are missing; only the user may read them, as the XDG specification asks.
+Expected<void> make_directories(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string directory = path.substr(0, slash);
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      return input_error(fmt::format("cannot make the directory {}: {}", directory, std::strerror(errno)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<void> calibrate(const CommandOptions& options) {
+  std::string path = options.output;
+  if (path.empty()) {
+    const auto place = calibration_path();
+    if (!place) return input_error("no place for the calibration: set HOME, XDG_CONFIG_HOME or WEFT_CALIBRATION, or give --output");
+    path = *place;
+    if (auto made = make_directories(path); !made) return made;
+  }
+  if (auto place = writable_place(path); !place) return place;
+  auto resources = command_resources(options);
+  if (!resources) return std::unexpected(resources.error());
+  resources->threads = Threads(1);
+  EngineOptions engine_options;
+  engine_options.resources = *resources;
+  engine_options.use_cache = false;
+  const auto engine = Engine::create(std::move(engine_options));
+  if (!engine) return std::unexpected(engine.error());
+
+  const std::vector<Probe> wanted = probes();
+  std::vector<Ready> all;
+  double convert_ns = 0;
+  for (const Probe& probe : wanted) {
+    if (resources->progress) resources->progress("preparing kernels", static_cast<double>(all.size()) / static_cast<double>(wanted.size()));
+    auto made = ready(probe, *engine, *resources, convert_ns);
+    if (!made) return std::unexpected(made.error());
+    all.push_back(std::move(*made));
+  }
+  std::vector<Machine> fits;
+  for (int round = 0; round < rounds; ++round) {
+    if (resources->progress) resources->progress("measuring", static_cast<double>(round) / rounds);
+    for (Ready& probe : all) {
+      if (auto timed = time(probe); !timed) return timed;
+    }
+    fits.push_back(fit_machine(Machine{}, fitted_names, [&](const Machine& machine) { return misfit(all, machine); }));
+  }
+  if (resources->progress) clear_progress();
+  Machine machine;
+  if (convert_ns > 0) machine.convert_entry = std::round(convert_ns * 10) / 10;
+  std::string summary;
+  for (const MachineConstant& constant : machine_constants()) {
+    if (std::ranges::find(fitted_names, constant.name) == std::end(fitted_names)) continue;
+    std::vector<double> values;
+    for (Machine& fit : fits) values.push_back(constant.of(fit));
+    std::ranges::sort(values);
+    constant.of(machine) = values[rounds / 2];
+    summary += fmt::format("{:<16} {:>9} +-{:.0f} %\n", constant.name, constant.of(machine),
+                           50 * (values.back() - values.front()) / values[rounds / 2]);
+  }
+  double worst = 0;
+  for (const Ready& probe : all) {
+    const double ratio = probe.predicted(machine) / probe.ns;
+    worst = std::max(worst, std::abs(std::log(ratio)));
+    summary += fmt::format("{:<34} {:>11.0f} ns, predicted {:>11.0f}\n", probe.what, probe.ns, probe.predicted(machine));
+  }
+  if (auto written = write_text(path, "# written by weft calibrate\n" + print(machine)); !written) return written;
+  if (options.quiet) return {};
+  return write_text("", summary + fmt::format("predictions within a factor of {:.2f}; written to {}\n", std::exp(worst), path));
+}
+
+}  // namespace weft

@@ -1,0 +1,134 @@
+#include "engine/plan/count_joins.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+using Pairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+
+Tensor matrix_of(const Pairs& pairs, std::uint64_t rows, std::uint64_t columns) {
+  Coordinates coordinates;
+  coordinates.extents = {rows, columns};
+  coordinates.count = pairs.size();
+  const Memory memory;
+  for (int mode = 0; mode < 2; ++mode) {
+    coordinates.crd.push_back(std::move(*Buffer::allocate(pairs.size() * 4, memory, "coordinates")));
+    std::size_t n = 0;
+    for (const auto& [row, column] : pairs) coordinates.crd.back().as<std::uint32_t>()[n++] = mode == 0 ? row : column;
+  }
+  coordinates.values = std::move(*Buffer::allocate(pairs.size() * 8, memory, "values"));
+  for (double& value : coordinates.values.as<double>()) value = 1;
+  return std::move(*build(std::move(coordinates), sparse_format(2), Resources(), "K"));
+}
+
+// Hubs on both sides: the square of a uniform number crowds small coordinates.
+Pairs skewed(std::size_t count, std::uint32_t extent, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&] {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+    return static_cast<std::uint32_t>(unit * unit * extent);
+  };
+  Pairs pairs;
+  while (pairs.size() < count) {
+    const std::uint32_t row = draw();
+    pairs.emplace(row, draw());
+  }
+  return pairs;
+}
+
+struct Wedge {
+  Problem made;
+  Tensor first;
+  Tensor second;
+  double paths = 0;  // K[i,j] * L[j,k] with all combinations
+
+  JoinCounter counter(JoinEffort effort) {
+    std::map<TensorId, const Tensor*> tensors{{made.operands[0].tensor, &first}, {made.operands[1].tensor, &second}};
+    return JoinCounter(made.network, made.operands, tensors, effort, Resources());
+  }
+  double independent() const { return first_distinct() * second_distinct() / 300.0; }
+  double first_distinct() const { return made.operands[0].statistics.nnz(); }
+  double second_distinct() const { return made.operands[1].statistics.nnz(); }
+};
+
+Wedge wedge(std::size_t count) {
+  Wedge found;
+  const Pairs left = skewed(count, 300, 1);
+  const Pairs right = skewed(count, 300, 2);
+  found.first = matrix_of(left, 300, 300);
+  found.second = matrix_of(right, 300, 300);
+  for (const auto& [i, j] : left) {
+    found.paths += static_cast<double>(
+        std::distance(right.lower_bound({j, 0}), right.upper_bound({j, ~std::uint32_t{0}})));
+  }
+  found.made = problem("K:ij:ss:1 L:jk:ss:1 -> ik", {{'i', 300}, {'j', 300}, {'k', 300}});
+  found.made.operands[0].statistics = statistics(found.first, Threads(1));
+  found.made.operands[1].statistics = statistics(found.second, Threads(1));
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a join that is counted whole has its exact size") {
+  Wedge made = wedge(3000);
+  JoinCounter counter = made.counter(JoinEffort::exact());
+  const auto ratio = counter.ratio(0b1111);
+  REQUIRE(ratio);
+  CHECK(*ratio * made.independent() == doctest::Approx(made.paths));
+  CHECK(*ratio > 1.3);  // hubs meet hubs
+  // Without k every row of L that is not empty counts once.
+  const auto semijoin = counter.ratio(0b0111);
+  REQUIRE(semijoin);
+  const double rows = made.made.operands[1].statistics.distinct(0b01);
+  CHECK(*semijoin * made.first_distinct() * rows / 300 <= made.first_distinct() + 1e-6);
+}
+
+TEST_CASE("a sampled join comes near the exact one, the same at every time") {
+  Wedge made = wedge(12000);
+  JoinCounter sampled = made.counter({3000, 1e9, 1e6});
+  const auto ratio = sampled.ratio(0b1111);
+  REQUIRE(ratio);
+  const double off = *ratio * made.independent() / made.paths;
+  CHECK(off > 0.6);
+  CHECK(off < 1.6);
+  CHECK(off != doctest::Approx(1).epsilon(1e-9));
+  JoinCounter again = made.counter({3000, 1e9, 1e6});
+  CHECK(*again.ratio(0b0110) > 0);
+  CHECK(*again.ratio(0b1111) == *ratio);
+}
+
+TEST_CASE("a join that is too much work is left to independence") {
+  Wedge made = wedge(3000);
+  JoinCounter counter = made.counter({1e9, 10, 1e9});
+  CHECK(*counter.ratio(0b1111) == 1);
+  JoinCounter hasty = made.counter({1e9, 1e9, 1});
+  CHECK(*hasty.ratio(0b1111) == 1);
+}
+
+TEST_CASE("a plan with counts depends on nothing that was not counted, and its cost is that of its schedule") {
+  Wedge made = wedge(6000);
+  JoinCounter counter = made.counter({});
+  PlanOptions options = made.made.options;
+  int planned = 0;
+  const auto plan_once = [&](const PlanOptions& with) {
+    ++planned;
+    return plan(made.made.network, made.made.operands, with);
+  };
+  const auto found = plan_counted(made.made.network, made.made.operands, options, counter, plan_once);
+  REQUIRE(found);
+  CHECK(planned > 1);
+  CHECK(uncounted_joins(found->schedule, made.made.network, made.made.operands, options).empty());
+  CHECK(cost(found->schedule, made.made.network, made.made.operands, options).ns == doctest::Approx(found->cost.ns));
+  PlanOptions alone = made.made.options;
+  REQUIRE(count_joins_of(found->schedule, made.made.network, made.made.operands, alone, counter));
+  CHECK(cost(found->schedule, made.made.network, made.made.operands, alone).ns == doctest::Approx(found->cost.ns));
+}

@@ -1,0 +1,47 @@
+#include "engine/plan/sample_schedules.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+TEST_CASE("sampled schedules are legal, different and the same for the same seed") {
+  const Problem made = problem("T:ijk:sss:400 B:jr C:kr -> ir", {{'i', 10}, {'j', 12}, {'k', 14}, {'r', 8}});
+  const std::vector<Schedule> sampled = sample_schedules(made.network, made.operands, made.options, 60, 7);
+  CHECK(sampled.size() == 60);
+  std::set<std::string> texts;
+  std::set<std::string> trees;
+  bool fused = false;
+  bool converted = false;
+  for (const Schedule& schedule : sampled) {
+    REQUIRE(check(schedule, made.network, made.operands, made.options).has_value());
+    texts.insert(print(schedule, made.network));
+    trees.insert(print(schedule.tree, {"T", "B", "C"}));
+    for (const ScheduledStatement& statement : schedule.statements) fused = fused || statement.fused > 0;
+    for (const ScheduledTensor& tensor : schedule.tensors) converted = converted || tensor.converted;
+  }
+  CHECK(texts.size() == sampled.size());
+  CHECK(trees.size() == 4);
+  CHECK(fused);
+  CHECK(converted);
+  CHECK(sample_schedules(made.network, made.operands, made.options, 60, 7) == sampled);
+  CHECK(sample_schedules(made.network, made.operands, made.options, 60, 8) != sampled);
+  const std::vector<Schedule> fewer = sample_schedules(made.network, made.operands, made.options, 20, 7);
+  CHECK(std::equal(fewer.begin(), fewer.end(), sampled.begin()));
+}
+
+TEST_CASE("a network with few schedules yields them all, and factors beyond six have random trees") {
+  const Problem one = problem("a:i b:i -> i", {{'i', 4}});
+  CHECK(sample_schedules(one.network, one.operands, one.options, 50, 1).size() == 1);
+  const Problem chain = problem("A:ab B:bc C:cd D:de E:ef F:fg G:gh -> ah",
+                                {{'a', 3}, {'b', 3}, {'c', 3}, {'d', 3}, {'e', 3}, {'f', 3}, {'g', 3}, {'h', 3}});
+  std::set<std::string> trees;
+  for (const Schedule& schedule : sample_schedules(chain.network, chain.operands, chain.options, 30, 3)) {
+    trees.insert(print(schedule.tree, {"A", "B", "C", "D", "E", "F", "G"}));
+  }
+  CHECK(trees.size() > 5);
+}
