@@ -1,0 +1,112 @@
+// Plans as they are remembered, and iterations as they are counted, for random networks.
+#include <doctest/doctest.h>
+
+#include "engine/counted.h"
+#include "engine/engine.h"
+#include "engine/plan/explanation.h"
+#include "engine/plan/quantise.h"
+#include "engine/plan_cache.h"
+#include "oracle/built_network.h"
+#include "oracle/random_forest.h"
+#include "runs.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+/// Large enough that the engine cuts the root loop for its threads however small the tensors are.
+constexpr double worth_threads_ns = 1e9;
+
+/// Whether the text of a plan brings it back, and its key is that of the same problem built again.
+std::string defect(const BuiltNetwork& built, const PlanOptions& options) {
+  std::vector<OperandFacts> facts;
+  for (const OperandFacts& operand : built.facts) facts.push_back(quantised(operand));
+  const auto made = plan(built.network, facts, options);
+  if (!made) return made.error().message;
+  const std::string text = print_plan(*made, built.network);
+  const auto back = restored_plan(text, built.network, facts, options);
+  if (!back) return back.error().message + "\nin\n" + text;
+  if (back->schedule != made->schedule || back->cost != made->cost) return "another plan comes back from\n" + text;
+  if (print_plan(*back, built.network) != text) return "what comes back prints otherwise than\n" + text;
+  const auto again = plan(built.network, facts, options);
+  if (!again || print_plan(*again, built.network) != text) return "planned again otherwise than\n" + text;
+  return explanation(*made, built.network, facts, options).loops.size() == made->cost.loops.size() ? ""
+                                                                                                   : "loops unexplained";
+}
+
+std::vector<std::optional<std::uint64_t>> counts(const Kernel& kernel, const Explanation& predicted,
+                                                 const BuiltNetwork& built, Resources resources, unsigned threads,
+                                                 std::map<std::string, Tensor>& results) {
+  resources.threads = Threads(threads);
+  auto binding = kernel.bind(built.tensors, resources, false);
+  REQUIRE_MESSAGE(binding, binding.error().message);
+  const auto ran = binding->run();
+  REQUIRE_MESSAGE(ran, ran.error().message);
+  results = binding->results();
+  std::vector<std::optional<std::uint64_t>> found;
+  for (const ExplainedLoop& loop : with_counts(predicted, kernel, *binding).loops) found.push_back(loop.counted);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("plans of random networks come back from their texts") {
+  const Resources resources{Memory(), Threads(1), {}, {}};
+  const Runs drawn = runs(is_sanitized() ? 60 : 300);
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    const RandomNetwork random = random_network(seed);
+    CAPTURE(reproduction(random));
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    CHECK(defect(*made, {}) == "");
+  }
+}
+
+TEST_CASE("plans of several assignments come back from their texts") {
+  const Resources resources{Memory(), Threads(1), {}, {}};
+  const Runs drawn = runs(is_sanitized() ? 30 : 150);
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    const RandomForest random = random_forest(seed);
+    CAPTURE(reproduction(random));
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    PlanOptions options;
+    options.results = random.wanted;
+    CHECK(defect(*made, options) == "");
+  }
+}
+
+TEST_CASE("counting changes no result, and counts do not depend on threads") {
+  EngineOptions engine_options;
+  engine_options.resources.threads = Threads(1);
+  const auto engine = Engine::create(engine_options);
+  REQUIRE_MESSAGE(engine, engine.error().message);
+  const Runs drawn = runs(is_sanitized() ? 20 : 120);
+  std::size_t counted = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    const RandomNetwork random = random_network(seed);
+    const std::string text = reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, 60);
+    const auto made = built(random, engine_options.resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    auto planned = engine->plan(made->network, made->facts, {});
+    REQUIRE_MESSAGE(planned, planned.error().message);
+    planned->cost.ns = worth_threads_ns;
+    const Explanation predicted = explanation(*planned, made->network, made->facts, {});
+    const auto kernel = engine->compile(made->network, *planned, made->facts, true);
+    REQUIRE_MESSAGE(kernel, kernel.error().message);
+    std::map<std::string, Tensor> results;
+    const auto once = counts(*kernel, predicted, *made, engine_options.resources, 1, results);
+    auto listed = entries_of(results.begin()->second, engine_options.resources);
+    REQUIRE_MESSAGE(listed, listed.error().message);
+    CHECK(differences(*listed, expected_result(random)) == "");
+    CHECK(counts(*kernel, predicted, *made, engine_options.resources, 2, results) == once);
+    for (const auto& count : once) {
+      REQUIRE(count.has_value());
+      counted += *count;
+    }
+  }
+  CHECK(counted > 0);
+}
