@@ -112,6 +112,7 @@ class Prover {
       }
       // Cheaper only by rounding, or judged otherwise than encoded: never again this one.
       encoding.exclude_chosen();
+      ++proof_.refused;
       if (++refused == most_refused) {
         proof_.proven = false;
         return {};

@@ -23,6 +23,7 @@ struct Proof {
   std::uint64_t effort = 0;
   std::uint64_t bounded = 0;  ///< alternatives left out: the interval program proves that they take longer
   std::uint64_t solved = 0;   ///< alternatives that the solver was asked about
+  std::uint64_t refused = 0;  ///< answers that the judges found dearer or larger than encoded
 };
 
 /// Unsupported error where Z3 cannot be loaded. A function of its arguments.
