@@ -10,8 +10,6 @@
 namespace weft {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
 
 // Products of the same figures in another order are the same number of entries.

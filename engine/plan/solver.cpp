@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -77,8 +78,7 @@ struct Solver::State {
   }
 
   void forget_model() {
-    if (model != nullptr) z3.model_dec_ref(context, model);
-    model = nullptr;
+    if (Z3_model known = std::exchange(model, nullptr)) z3.model_dec_ref(context, known);
   }
 
   void note_error() {
