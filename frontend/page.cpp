@@ -23,6 +23,12 @@ double total_ns(const Explanation& explained) {
   return sum;
 }
 
+double conversion_ns(const Explanation& explained) {
+  double sum = 0;
+  for (const ExplainedLayout& layout : explained.layouts) sum += layout.conversion_ns_a_run;
+  return sum;
+}
+
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string percent(double fraction) { return escaped(percent_text(fraction)); }
@@ -84,7 +90,8 @@ std::string header(const Report& report, bool ran) {
 // One sentence about the loop that costs most, one strip with every product's share.
 std::string costs(const Report& report) {
   const Explanation& explained = report.explained;
-  const double total = total_ns(explained);
+  const double converting = conversion_ns(explained);
+  const double total = total_ns(explained) + converting;
   const auto dearest = std::ranges::max_element(explained.loops, {}, &ExplainedLoop::ns);
   if (dearest == explained.loops.end() || total <= 0) {
     return section("Where the time goes", "<p class=\"lead\">There is no loop: a scalar product.</p>\n");
@@ -94,6 +101,11 @@ std::string costs(const Report& report) {
       "<p class=\"lead\"><b>{}</b> of {} of one thread's work is the loop over <b>{}</b> of {}: {} iterations, {}{}.</p>\n",
       percent(share(dearest->ns, total)), time_text(total), escaped(dearest->index), code(statement.text), count_text(dearest->iterations),
       escaped(dearest->how), dearest->vector ? ", as vector code" : "");
+  if (converting > dearest->ns) {
+    text = fmt::format("<p class=\"lead\"><b>{}</b> of {} of one thread's work is converting operands, which pays with more "
+                       "calls (--calls).</p>\n",
+                       percent(share(converting, total)), time_text(total)) + text;
+  }
   text += "<div class=\"strip\">";
   std::string key;
   for (std::size_t number = 0; number < explained.statements.size(); ++number) {
@@ -103,6 +115,12 @@ std::string costs(const Report& report) {
                         escaped(each.text));
     key += fmt::format("<li class=\"{}\"><span class=\"dot\"></span>{} {} <span class=\"soft\">{}</span></li>\n",
                        colour_class(number), code(each.text), percent(part), time_text(each.ns));
+  }
+  if (converting > 0) {
+    text += fmt::format("<i class=\"plain\" style=\"width:{:.2f}%\" title=\"conversions\"></i>", 100 * share(converting, total));
+    key += fmt::format("<li class=\"plain\"><span class=\"dot\"></span>conversions of operands {} <span class=\"soft\">{} a run"
+                       "</span></li>\n",
+                       percent(share(converting, total)), time_text(converting));
   }
   return section("Where the time goes", text + "</div>\n<ul class=\"key\">\n" + key + "</ul>\n");
 }

@@ -66,6 +66,7 @@ Json explanation_json(const Explanation& explained) {
                                {"scalar", layout.scalar},
                                {"converted", layout.converted},
                                {"conversion_ns", layout.conversion_ns},
+                               {"conversion_ns_a_run", layout.conversion_ns_a_run},
                                {"reason", layout.reason}});
   }
   json["workspaces"] = Json::array();

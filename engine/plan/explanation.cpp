@@ -215,6 +215,7 @@ class Explainer {
           told.role = "operand";
           told.converted = tensor.converted;
           told.conversion_ns = tensor.converted ? conversion_ns(facts, options_.machine) : 0;
+          told.conversion_ns_a_run = told.conversion_ns / std::max(1.0, options_.calls);
           told.reason = tensor.converted ? converted_reason(tensor, facts, told.conversion_ns)
                                          : kept_reason(tensor, facts, number);
           break;

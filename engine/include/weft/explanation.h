@@ -45,7 +45,8 @@ struct ExplainedLayout {
   std::string format;  ///< "ss:1,0"; empty: a scalar
   std::string scalar;
   bool converted = false;
-  double conversion_ns = 0;  ///< once
+  double conversion_ns = 0;        ///< once
+  double conversion_ns_a_run = 0;  ///< over the expected calls
   std::string reason;
 };
 
