@@ -88,10 +88,10 @@ std::vector<Probe> probes() {
        "schedule\n tree (A * x)\n layout A ds:0,1 f64 converted\n layout x d:0 f64\n result t f64\n"
        " t[] += A[i,j] * x[i] loops i,j\n parallel i serial\n"},
       meeting("merging", "", 100'000, 100'000),
-      meeting("searching", "  meet j: drive A, search B\n", 4'000, 200'000),
-      meeting("searching short fibers", "  meet j: drive A, search B\n", 10'000, 20'000),
-      meeting("galloping", "  meet j: drive A, gallop B\n", 20'000, 200'000),
-      meeting("galloping short fibers", "  meet j: drive A, gallop B\n", 10'000, 20'000),
+      meeting("searching", "  meet j: drive A@1.1, search B@1.2\n", 4'000, 200'000),
+      meeting("searching short fibers", "  meet j: drive A@1.1, search B@1.2\n", 10'000, 20'000),
+      meeting("galloping", "  meet j: drive A@1.1, gallop B@1.2\n", 20'000, 200'000),
+      meeting("galloping short fibers", "  meet j: drive A@1.1, gallop B@1.2\n", 10'000, 20'000),
       {"clearing a workspace", "O(i,h) = M(i,j) * X(j,k) * W(k,h)",
        {{"M", "sparse(2000x100,nnz=4000)"}, {"X", "uniform(100x256)"}, {"W", "uniform(256x8)"}},
        "schedule\n tree ((M * X) * W)\n layout M ss:0,1 f64\n layout X dd:0,1 f64\n layout W dd:0,1 f64\n"

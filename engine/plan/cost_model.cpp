@@ -95,9 +95,20 @@ Meeting given_meeting(const Machine& machine, std::vector<Meeter> candidates, co
   return price(machine, candidates);
 }
 
-// The layout of an intermediate follows the loops of its writer, which are not known before they are chosen: most likely
-// the innermost is an index that no sparse operand filters.
-IndexSet contiguous_in(IndexSet modes, IndexSet sparse) { return (modes & ~sparse) != 0 ? modes & ~sparse : modes; }
+// The layout of an intermediate follows the loops of its writer, which are not known before they are chosen. The innermost
+// should be an index that no sparse operand filters, for its reader runs over it in a vector loop too.
+IndexSet contiguous_in(IndexSet modes, IndexSet filtered) { return (modes & ~filtered) != 0 ? modes & ~filtered : modes; }
+
+IndexSet filtered_indices(const Schedule& schedule) {
+  IndexSet filtered = 0;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand && has_sparse_level(tensor.format)) filtered |= index_set(factor.indices);
+    }
+  }
+  return filtered;
+}
 
 }  // namespace
 
@@ -112,6 +123,7 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
   // Several assignments number their operands each for themselves.
   if (network.assignments.size() == 1) occurrences_ = occurrences(network, operands);
   if (occurrences_.size() < 2) occurrences_.clear();
+  const IndexSet filtered = filtered_indices(schedule);
   for (const ScheduledStatement& scheduled : schedule.statements) {
     Statement statement;
     statement.indices = indices_of(scheduled);
@@ -121,7 +133,6 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
       if (access->sparse()) statement.filtered |= index_set(factor.indices);
       const std::size_t writer = writer_of(schedule, factor.tensor);
       if (writer < statements_.size()) {
-        statement.sparse |= statements_[writer].sparse;
         access->set_contiguous(statements_[writer].target->contiguous());
       }
       statement.writers.push_back(writer);
@@ -132,11 +143,10 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
       statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
       statement.factors.push_back(access);
     }
-    statement.sparse |= statement.filtered;
     const auto target = std::make_shared<AccessModel>(scheduled.target, schedule.tensors[scheduled.target.tensor], false,
                                                       room, network, operands);
     if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate) {
-      target->set_contiguous(contiguous_in(index_set(scheduled.target.indices), statement.sparse));
+      target->set_contiguous(contiguous_in(index_set(scheduled.target.indices), filtered));
     }
     statement.target = target;
     statement.reader = reader_of(schedule, scheduled.target.tensor);

@@ -113,7 +113,6 @@ class CostModel {
     std::vector<std::size_t> writers;  // per factor; statements_.size() for operands
     std::size_t reader = 0;            // of the target; statements_.size() for the result
     IndexSet filtered = 0;  // indices of sparse factors
-    IndexSet sparse = 0;    // and of those that the intermediates it reads were made of
     double flops = 0;
     bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
   };
