@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/plan/cost_model.h"
-#include "engine/plan/plan.h"
+#include "engine/plan/explanation.h"
 #include "engine/plan/quantities.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/workspace_order.h"
@@ -63,30 +62,29 @@ std::string explain_nest(const Schedule& schedule, const Cost& cost, const Netwo
   return text;
 }
 
-std::string explain_layouts(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options) {
+std::string explain_layouts(const Schedule& schedule, const Explanation& explained, const Network& network) {
   std::string text = "layouts\n";
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
     const ScheduledTensor& tensor = schedule.tensors[number];
-    const std::string format = tensor.format.order() == 0 ? "scalar" : tensor.format.text();
-    const std::string head = fmt::format("  {} {} {}", label(schedule, number), format, name(tensor.format.scalar));
-    if (tensor.role == TensorRole::intermediate) {
-      std::vector<std::string> names;
-      for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);
-      text += fmt::format("{}  intermediate over {}\n", head, names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ",")));
-      continue;
+    const ExplainedLayout& layout = explained.layouts[number];
+    text += fmt::format("  {} {} {}", layout.name, layout.format.empty() ? "scalar" : layout.format, layout.scalar);
+    switch (tensor.role) {
+      case TensorRole::operand:
+        text += fmt::format("  {}\n", layout.reason);
+        break;
+      case TensorRole::intermediate: {
+        const auto kept = std::ranges::find(explained.workspaces, layout.name, &ExplainedWorkspace::name);
+        text += fmt::format("  intermediate over {}", tensor.modes.empty() ? "nothing" : print_indices(tensor.modes, network));
+        if (kept != explained.workspaces.end()) {
+          text += fmt::format("; {} at once, {}", bytes_text(static_cast<double>(kept->bytes)), kept->place);
+        }
+        text += '\n';
+        break;
+      }
+      case TensorRole::result:
+        text += fmt::format("  result, {}\n", layout.reason);
+        break;
     }
-    if (tensor.role == TensorRole::result) {
-      text += head + "  result\n";
-      continue;
-    }
-    const OperandFacts& facts = facts_of(operands, tensor.tensor);
-    if (!tensor.converted) {
-      text += fmt::format("{}  kept{}\n", head, facts.pinned ? ", pinned" : "");
-      continue;
-    }
-    text += fmt::format("{}  converted from {}: {} once, expected to serve {:.6g} {}\n", head, facts.format.text(),
-                        time_text(conversion_ns(facts, options.machine)), options.calls, options.calls == 1 ? "call" : "calls");
   }
   return text;
 }
@@ -113,7 +111,7 @@ std::string explain(const Plan& plan, const Network& given, const std::vector<Op
   const Network network = scheduled_network(schedule, given);
   std::string text = fmt::format("tree {}\n", print_trees(schedule, network));
   text += explain_nest(schedule, plan.cost, network);
-  text += explain_layouts(schedule, network, operands, options);
+  text += explain_layouts(schedule, explanation(plan, given, operands, options), network);
   text += "memory\n";
   for (const MemoryDemand& demand : plan.cost.memory) {
     text += fmt::format("  {:<30} {:>10}\n", demand.name, bytes_text(static_cast<double>(demand.bytes)));
@@ -122,6 +120,9 @@ std::string explain(const Plan& plan, const Network& given, const std::vector<Op
   text += fmt::format("predicted {} on 8 threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
                       time_text(plan.cost.ns), count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
   text += explain_search(plan);
+  if (plan.too_large > 0) {
+    text += fmt::format("{} candidates did not fit into memory, or gave up private copies for it\n", plan.too_large);
+  }
   if (options.objective == Objective::workspace_order) {
     text += explain_workspace_order(plan) + "\n";
   }
