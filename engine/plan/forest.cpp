@@ -26,6 +26,11 @@ Expected<std::vector<std::uint32_t>> stored_tensors(const Schedule& schedule, co
     if (stored[*assignment] != none) {
       return input_error(fmt::format("schedule: {} is stored twice", result_name(network, *assignment)));
     }
+    const ScheduledTensor& declared = schedule.tensors[tensor];
+    if (declared.role == TensorRole::intermediate && declared.modes != network.assignments[*assignment].result.indices) {
+      return input_error(fmt::format("schedule: intermediate {} is not declared with the indices it is assigned with",
+                                     declared.name));
+    }
     stored[*assignment] = tensor;
   }
   for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
@@ -86,7 +91,7 @@ Expected<std::vector<StatementSpan>> spans(const Schedule& schedule, const Netwo
       return input_error(fmt::format("schedule, statement {}: {} is written before {}, which the expression assigns first",
                                      writer + 1, result_name(network, assignment), result_name(network, assignment - 1)));
     }
-    if (schedule.statements[begin].fused > 0) {
+    if (assignment > 0 && schedule.statements[begin].fused > 0) {
       return input_error(fmt::format("schedule, statement {}: it shares loops with the assignment to {}: each stored "
                                      "assignment has loop nests of its own",
                                      begin + 1, result_name(network, assignment - 1)));

@@ -114,6 +114,14 @@ TEST_CASE("what does not come apart is named") {
   bad.statements[1].fused = 1;
   CHECK(contains(message_of(made, bad), "nests of its own"));
   bad = good;
+  bad.statements[0].fused = 1;  // left to the rules of one assignment
+  CHECK(message_of(made, bad) == "");
+  CHECK(contains(check(bad, made.network, made.operands, made.options).error().message, "no predecessor"));
+  bad = good;
+  bad.tensors[3].role = TensorRole::intermediate;
+  bad.tensors[3].modes = {made.network.assignments[0].result.indices[1], made.network.assignments[0].result.indices[0]};
+  CHECK(contains(message_of(made, bad), "not declared with the indices"));
+  bad = good;
   bad.statements.push_back(bad.statements[1]);
   CHECK(contains(message_of(made, bad), "after the one that writes O"));
   bad = good;
