@@ -243,48 +243,48 @@ class Search {
     return best;
   }
 
-  Alternative alternative(const Record& record) const {
-    Alternative made{trees_[record.tree].orders[record.order], {}, record.room};
-    made.free.assign(made.schedule.tensors.size(), false);
+  // Per tensor of the schedule: accesses come first, in the order of the factors.
+  std::vector<bool> freed(const Record& record) const {
+    std::vector<bool> free(statements(record).tensors.size(), false);
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      made.free[convertible_[number]] = (record.free >> number & 1) != 0;
+      free[convertible_[number]] = (record.free >> number & 1) != 0;
     }
-    return made;
+    return free;
   }
 
-  double solve(std::size_t tree, std::size_t order, std::uint64_t free, double room) {
+  const Schedule& statements(const Record& record) const { return trees_[record.tree].orders[record.order]; }
+
+  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room) {
     ++result_.tried;
-    Record record{tree, order, free, room, 0, {}};
-    const Alternative solved = alternative(record);
-    const CostModel model(solved.schedule, network_, operands_, options_, solved.free, room);
-    IntervalProgram program(model, fused_, table_, numbers(solved));
+    Record record{tree, order, free_accesses, room, 0, {}};
+    const std::vector<bool> free = freed(record);
+    const CostModel model(statements(record), network_, operands_, options_, free, room);
+    IntervalProgram program(model, fused_, table_, numbers(statements(record), free, room));
     auto nests = program.solve();
     work_ += program.work() + work_of_model;
     if (!nests) return infinity;
     if (!nests->exact) trees_[tree].exhausted = false;
     record.nests = std::move(*nests);
-    record.least_ns = record.nests.ns + conversions(free, true);
+    record.least_ns = record.nests.ns + conversions(free_accesses, true);
     records_.push_back(std::move(record));
-    if (records_.back().nests.ns + conversions(free, false) < best_ns_) judge(records_.back(), solved, model);
+    if (records_.back().nests.ns + conversions(free_accesses, false) < best_ns_) judge(records_.back(), free, model);
     return records_.back().least_ns;
   }
 
   // Statements by content, as the table wants them: the factors of the term that flow into each of its factors, and
   // which of those that it reads itself are converted, with how much room.
-  std::vector<std::uint32_t> numbers(const Alternative& solved) {
+  std::vector<std::uint32_t> numbers(const Schedule& statements, const std::vector<bool>& free, double room) {
+    const auto rooms = std::find(std::begin(dense_rooms), std::end(dense_rooms), room) - std::begin(dense_rooms);
     std::vector<std::uint32_t> numbered;
-    std::vector<std::uint64_t> leaves(solved.schedule.tensors.size());
-    for (const ScheduledStatement& statement : solved.schedule.statements) {
+    std::vector<std::uint64_t> leaves(statements.tensors.size());
+    for (const ScheduledStatement& statement : statements.statements) {
       std::vector<std::uint64_t> content;
       std::uint64_t all = 0;
       for (const ScheduledAccess& factor : statement.factors) {
-        const ScheduledTensor& tensor = solved.schedule.tensors[factor.tensor];
-        const bool read = tensor.role == TensorRole::operand;
+        const bool read = statements.tensors[factor.tensor].role == TensorRole::operand;
         const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
-        const bool free = read && solved.free[factor.tensor];
-        const auto room = std::find(std::begin(dense_rooms), std::end(dense_rooms), solved.room) - std::begin(dense_rooms);
         content.push_back(from);
-        content.push_back(free ? 2 + static_cast<std::uint64_t>(room) : read ? 1 : 0);
+        content.push_back(read && free[factor.tensor] ? 2 + static_cast<std::uint64_t>(rooms) : read ? 1 : 0);
         all |= from;
       }
       leaves[statement.target.tensor] = all;
@@ -307,8 +307,8 @@ class Search {
       });
       if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
       if (record.judged) continue;
-      const Alternative solved = alternative(record);
-      judge(record, solved, CostModel(solved.schedule, network_, operands_, options_, solved.free, record.room));
+      const std::vector<bool> free = freed(record);
+      judge(record, free, CostModel(statements(record), network_, operands_, options_, free, record.room));
     }
     std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
       if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
@@ -318,14 +318,14 @@ class Search {
     for (auto& [ns, alternative] : open_) result_.open.push_back(std::move(alternative));
   }
 
-  void judge(Record& record, const Alternative& solved, const CostModel& model) {
+  void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {
     record.judged = true;
-    Schedule schedule = solved.schedule;
+    Schedule schedule = statements(record);
     for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
       schedule.statements[number].loops = record.nests.loops[number];
       schedule.statements[number].fused = record.nests.fused[number];
     }
-    Candidate candidate{complete(std::move(schedule), model, solved.free, operands_), {}};
+    Candidate candidate{complete(std::move(schedule), model, free, operands_), {}};
     candidate.cost = cost(candidate.schedule, network_, operands_, options_);
     if (candidate.cost.peak_bytes > memory_) {
       result_.memory_binds = true;
@@ -334,13 +334,15 @@ class Search {
     }
     const bool fits = candidate.cost.peak_bytes <= memory_;
     // The program's figure is a bound: what the alternative really can do is for the solver to say.
-    if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) open_.emplace_back(record.least_ns, solved);
+    if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
+      open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
+    }
     const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
                                    [&](const Candidate& other) { return other.schedule == candidate.schedule; });
     if (known || !check(candidate.schedule, network_, operands_, options_)) return;
     if (fits && candidate.cost.ns < best_ns_) {
       best_ns_ = candidate.cost.ns;
-      result_.winner = solved;
+      result_.winner = Alternative{statements(record), free, record.room};
     }
     result_.candidates.push_back(std::move(candidate));
   }
