@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t wanted_candidates = 4;  // that fit: the best, and what it is compared with
+constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
 constexpr double accuracy = 1e-9;
 constexpr std::uint64_t work_of_model = 50;  // what making a cost model takes, in loops priced
