@@ -193,10 +193,11 @@ def case_proof(weft):
     K = sparse((40, 40, 9), 4000, 3)
     operand = sparse_operand(weft, "K", K)
     wanted = evaluate("uvb,vwb->b", K, K)
+    product = "A(b) = K(u,v,b) * K(v,w,b)"
     # Both accesses want other orders than the stored one: one converted copy for both is Z3's to find.
     for more in ((), ("--prove",)):
-        require_close(result_of(weft, "O(b) = K(u,v,b) * K(v,w,b)", operand, "--calls", "50", *more), wanted)
-        run = weft("plan", "O(b) = K(u,v,b) * K(v,w,b)", operand, "--calls", "50", "--no-cache", "--json", *more)
+        require_close(result_of(weft, product, operand, "--calls", "50", *more), wanted)
+        run = weft("plan", product, operand, "--calls", "50", "--no-cache", "--json", *more)
         require_equal(run.json["plan"]["optimal"], "all", f"proof with {more}")
     run = weft("plan", EXPRESSION, *OPERANDS, "--prove", "--no-cache")
     require("Z3 asked about 1 alternatives" in run.out, f"explanation of a proof: {run.out}")
