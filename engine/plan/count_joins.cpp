@@ -288,9 +288,10 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
   }
   if (!(independent > 0) || shared.empty()) return 1;
   // The index that most operands have is sampled, and walked first; of those the widest.
-  std::ranges::stable_sort(shared, [&](IndexId left, IndexId right) {
+  std::ranges::sort(shared, [&](IndexId left, IndexId right) {
     if (uses[left] != uses[right]) return uses[left] > uses[right];
-    return state_->extents[left] > state_->extents[right];
+    if (state_->extents[left] != state_->extents[right]) return state_->extents[left] > state_->extents[right];
+    return left < right;
   });
   double share = std::min(1.0, state_->effort.entries / most_entries);
   for (int attempt = 0; attempt < 4; ++attempt, share /= 4) {

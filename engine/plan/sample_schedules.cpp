@@ -1,6 +1,7 @@
 #include "engine/plan/sample_schedules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "engine/plan/binding.h"
@@ -36,6 +37,14 @@ class Draws {
  private:
   std::uint64_t state_;
 };
+
+// Indices of the set first, each part in its order.
+std::vector<IndexId> with_first(IndexSet first, const std::vector<IndexId>& loops) {
+  std::vector<IndexId> ordered;
+  std::ranges::copy_if(loops, std::back_inserter(ordered), [&](IndexId index) { return contains(first, index); });
+  std::ranges::copy_if(loops, std::back_inserter(ordered), [&](IndexId index) { return !contains(first, index); });
+  return ordered;
+}
 
 class Sampler {
  public:
@@ -103,10 +112,7 @@ class Sampler {
   std::vector<IndexId> ordered(IndexSet set) {
     std::vector<IndexId> loops = members(set);
     draws_.shuffle(loops);
-    if (draws_.chance(0.5)) {
-      std::stable_partition(loops.begin(), loops.end(), [&](IndexId index) { return contains(sparse_, index); });
-    }
-    return loops;
+    return draws_.chance(0.5) ? with_first(sparse_, loops) : loops;
   }
 
   // A statement keeps some of the leading loops that it can share with its predecessor; what the successor can share
@@ -126,8 +132,7 @@ class Sampler {
       }
       std::vector<IndexId> rest = ordered(all & ~index_set(loops));
       if (number + 1 < schedule.statements.size() && draws_.chance(0.6)) {
-        const IndexSet next = indices_of(schedule.statements[number + 1]);
-        std::stable_partition(rest.begin(), rest.end(), [&](IndexId index) { return contains(next, index); });
+        rest = with_first(indices_of(schedule.statements[number + 1]), rest);
       }
       loops.insert(loops.end(), rest.begin(), rest.end());
       statement.loops = std::move(loops);
