@@ -102,7 +102,7 @@ void for_each_forest(const Runs& drawn, const Body& body, bool with_nan = false)
 
 TEST_CASE("schedules of several assignments mean what the assignments mean, and so do their texts") {
   std::size_t several = 0;
-  for_each_forest(runs(is_sanitized() ? 60 : 300), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
+  for_each_forest(runs(is_sanitized() ? 60 : 200), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
     const PlanOptions options = options_of(random);
     const Schedule plain = baseline(built.network, built.facts, options);
     const auto legal = check(plain, built.network, built.facts, options);
@@ -143,7 +143,7 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
   REQUIRE_MESSAGE(engine, engine.error().message);
   std::size_t with_nan = 0, refused = 0;
   for_each_forest(
-      runs(is_sanitized() ? 20 : 200),
+      runs(is_sanitized() ? 20 : 100),
       [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
         const auto planned = engine->plan(built.network, built.facts, options_of(random));
         if (!planned) {
