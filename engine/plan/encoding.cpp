@@ -13,6 +13,7 @@ namespace {
 // Sums of weights stay below what Z3 takes.
 constexpr double most_units = 0x1p29;
 constexpr double units_in_bound = 0x1p20;
+constexpr double smallest_unit = 1e-9;  // where the bound is 0
 
 // Weights of what counts against a bound, rounded down together: at least so fine that the bound has `units_in_bound`,
 // unless their sum would be too large.
@@ -21,10 +22,10 @@ struct Weights {
   std::int64_t bound = 0;
   std::int64_t total = 0;
 };
-Weights weights(const std::vector<std::pair<Literal, double>>& sizes, double bound, double finest) {
+Weights weights(const std::vector<std::pair<Literal, double>>& sizes, double bound) {
   double total = bound;
   for (const auto& [literal, size] : sizes) total += std::min(size, bound);
-  const double unit = std::max({bound / units_in_bound, total / most_units, finest});
+  const double unit = std::max({bound / units_in_bound, total / most_units, smallest_unit});
   Weights weighed;
   weighed.bound = static_cast<std::int64_t>(std::ceil(bound / unit));
   for (const auto& [literal, size] : sizes) {
@@ -279,7 +280,7 @@ void Encoding::within(std::vector<std::pair<Literal, double>> sizes, double room
     if (size.second > room) solver_.clause(std::vector{!chosen, !size.first}, family);
     return size.second > room;
   });
-  Weights weighed = weights(sizes, room, 1);
+  Weights weighed = weights(sizes, room);
   if (weighed.total <= weighed.bound) return;
   weighed.parts.push_back({chosen, weighed.total - weighed.bound});
   solver_.at_most(weighed.parts, weighed.total, family);
@@ -293,7 +294,7 @@ void Encoding::close() {
 
 void Encoding::below(double ns) {
   if (std::isinf(ns)) return;
-  const Weights weighed = weights(sum_, ns, 0);
+  const Weights weighed = weights(sum_, ns);
   // What takes less has fewer units, even where every part is a whole number of them.
   solver_.at_most(weighed.parts, weighed.bound - 1, solver_.family("time"));
 }
