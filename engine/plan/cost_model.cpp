@@ -422,9 +422,11 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
       const AccessModel& access = *statement.factors[factor];
       add(access.sparse() ? move_sparse(number, access, bound, index) : move_dense(number, access, bound, index), 1);
     }
-    // Read, added to, written back.
+    // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
     if (statement.reader == statements_.size() || statement.reader > range.last) {
-      add(write_dense(number, bound, index, estimate.decision.vector), 2);
+      const Movement written = write_dense(number, bound, index, estimate.decision.vector);
+      add(written, 2);
+      if (written.stream_ns * machine.stream[0] > written.bytes) moved.stream_ns += written.stream_ns;
     }
     estimate.bytes += moved.bytes * estimate.iterations;
     // What streams does so beside the arithmetic; what is gathered keeps it waiting.
