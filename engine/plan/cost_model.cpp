@@ -7,6 +7,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
+#include "engine/plan/meeting.h"
 
 namespace weft {
 namespace {
@@ -15,84 +16,6 @@ std::size_t cache_level(const Machine& machine, double bytes) {
   std::size_t level = 0;
   while (level < 3 && bytes > machine.cache_bytes[level]) ++level;
   return level;
-}
-
-double search_ns(const Machine& machine, double length) {
-  return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length));
-}
-
-double gallop_ns(const Machine& machine, double length, double lookups) {
-  return machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::max(1.0, length / std::max(1.0, lookups)));
-}
-
-// A sparse access that can drive the loop.
-struct Meeter {
-  Intersection::Part part;
-  double length = 0;
-};
-
-struct Meeting {
-  double steps = 0;
-  double ns = 0;
-  std::vector<Intersection::Part> parts;
-};
-
-// Two fingers advance through every fiber until the shortest ends.
-Meeting merge_all(const Machine& machine, const std::vector<Meeter>& candidates) {
-  Meeting meeting;
-  for (const Meeter& candidate : candidates) meeting.steps += candidate.length;
-  meeting.ns = meeting.steps * (candidates.size() == 1 ? machine.drive_step : machine.merge_step);
-  return meeting;
-}
-
-// Drivers are merged; what they have in common, at most the shortest of them, is looked up in the others.
-Meeting price(const Machine& machine, const std::vector<Meeter>& candidates) {
-  Meeting meeting;
-  std::size_t drivers = 0;
-  double shortest = std::numeric_limits<double>::infinity();
-  for (const Meeter& candidate : candidates) {
-    if (!candidate.part.drive) continue;
-    ++drivers;
-    meeting.steps += candidate.length;
-    shortest = std::min(shortest, candidate.length);
-  }
-  meeting.ns = meeting.steps * (drivers == 1 ? machine.drive_step : machine.merge_step);
-  for (const Meeter& candidate : candidates) {
-    meeting.parts.push_back(candidate.part);
-    if (candidate.part.drive) continue;
-    meeting.steps += shortest;
-    meeting.ns += shortest * (candidate.part.gallop ? gallop_ns(machine, candidate.length, shortest) : search_ns(machine, candidate.length));
-  }
-  return meeting;
-}
-
-// The shortest fiber drives and the others are looked up, unless two fingers are cheaper.
-Meeting cheapest_meeting(const Machine& machine, std::vector<Meeter> candidates) {
-  const Meeting merged = merge_all(machine, candidates);
-  if (candidates.size() < 2) return merged;
-  std::size_t shortest = 0;
-  for (std::size_t number = 1; number < candidates.size(); ++number) {
-    if (candidates[number].length < candidates[shortest].length) shortest = number;
-  }
-  for (std::size_t number = 0; number < candidates.size(); ++number) {
-    Intersection::Part& part = candidates[number].part;
-    part.drive = number == shortest;
-    part.gallop = number != shortest && gallop_ns(machine, candidates[number].length, candidates[shortest].length) <
-                                            search_ns(machine, candidates[number].length);
-  }
-  const Meeting looked_up = price(machine, candidates);
-  return looked_up.ns < merged.ns ? looked_up : merged;
-}
-
-Meeting given_meeting(const Machine& machine, std::vector<Meeter> candidates, const std::vector<Intersection::Part>& parts) {
-  if (parts.empty() || candidates.size() < 2) return merge_all(machine, candidates);
-  for (Meeter& candidate : candidates) {
-    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Intersection::Part& part) {
-      return part.statement == candidate.part.statement && part.factor == candidate.part.factor;
-    });
-    if (found != parts.end()) candidate.part = *found;
-  }
-  return price(machine, candidates);
 }
 
 // The layout of an intermediate follows the loops of its writer, which are not known before they are chosen. The innermost

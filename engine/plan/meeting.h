@@ -1,0 +1,34 @@
+// How the sparse accesses of one loop meet, and what that takes: merging, searching, galloping.
+#pragma once
+
+#include <vector>
+
+#include "engine/plan/machine.h"
+#include "engine/plan/schedule.h"
+
+namespace weft {
+
+/// A sparse access that can drive the loop, and the mean length of its fibers there.
+struct Meeter {
+  Intersection::Part part;
+  double length = 0;
+};
+
+/// Figures per entry into the loop, and who drives.
+struct Meeting {
+  double steps = 0;
+  double ns = 0;
+  std::vector<Intersection::Part> parts;
+};
+
+/// Nanoseconds of a binary search in a fiber of this length.
+double search_ns(const Machine& machine, double length);
+
+/// The shortest fiber drives and the others are looked up, unless two fingers are cheaper.
+Meeting cheapest_meeting(const Machine& machine, std::vector<Meeter> candidates);
+
+/// As the parts of a schedule say; accesses without a part drive.
+Meeting given_meeting(const Machine& machine, std::vector<Meeter> candidates,
+                      const std::vector<Intersection::Part>& parts);
+
+}  // namespace weft
