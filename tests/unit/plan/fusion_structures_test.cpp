@@ -71,7 +71,7 @@ IndexSet shared_between(const FusionStructure& structure, std::uint32_t one, std
                                     structure.order.begin());
   };
   IndexSet shared = ~IndexSet{0};
-  const auto [first, last] = std::minmax(place(one), place(other));
+  const auto [first, last] = std::minmax({place(one), place(other)});  // by value: the places are temporaries
   for (std::size_t between = first; between < last; ++between) shared &= structure.shared[between];
   return shared;
 }
