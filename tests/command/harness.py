@@ -114,9 +114,9 @@ class Weft:
         require_equal(left, [], "temporary files left over")
         return run
 
-    def error(self, *arguments, status=2, says=()):
+    def error(self, *arguments, status=2, says=(), env=None):
         """A call that must fail, and what its message must contain."""
-        run = self(*arguments, status=status)
+        run = self(*arguments, status=status, env=env)
         for word in [says] if isinstance(says, str) else says:
             require_in(word, run.err, "the message")
         return run
