@@ -15,12 +15,6 @@ Problem mttkrp() {
   return problem("T:ijk:sss:3000000 B:jr C:kr -> ir", {{'i', 500}, {'j', 500}, {'k', 500}, {'r', 32}});
 }
 
-Plan planned(const Problem& made) {
-  auto found = plan(made.network, made.operands, made.options);
-  REQUIRE(found.has_value());
-  return *found;
-}
-
 const ExplainedLayout& layout(const Explanation& explained, const std::string& name) {
   const auto found = std::ranges::find(explained.layouts, name, &ExplainedLayout::name);
   REQUIRE(found != explained.layouts.end());

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/network/inlining.h"
-#include "unit/plan/forest_problem.h"
+#include "unit/plan/networks.h"
 
 using namespace weft;
 using namespace weft::plan_test;

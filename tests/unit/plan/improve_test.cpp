@@ -19,16 +19,6 @@ Problem chain() {
   return made;
 }
 
-Plan planned(const Problem& made) {
-  auto found = plan(made.network, made.operands, made.options);
-  const std::string message = found ? "" : found.error().message;
-  INFO(message);
-  REQUIRE(found.has_value());
-  CHECK(check(found->schedule, made.network, made.operands, made.options).has_value());
-  CHECK(found->cost == cost(found->schedule, made.network, made.operands, made.options));
-  return *found;
-}
-
 Problem branching() {
   Problem made = problem("A:ij:ss:300 B:jk:ss:300 C:kl:ss:300 D:lm -> im",
                          {{'i', 40}, {'j', 40}, {'k', 40}, {'l', 40}, {'m', 40}});

@@ -4,55 +4,13 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "engine/plan/search.h"
 #include "unit/plan/networks.h"
+#include "unit/plan/random_networks.h"
 
 using namespace weft;
 using namespace weft::plan_test;
-
-namespace {
-
-// Two or three factors over at most four indices of extents 0 … 60, sparse and dense, layouts pinned or free.
-Problem random_problem(unsigned seed) {
-  std::mt19937 random(seed);
-  const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
-  const std::string letters = "ijkl";
-  std::map<char, std::uint64_t> extents;
-  const std::uint64_t choices[] = {0, 1, 2, 7, 20, 60, 60, 60};
-  const unsigned indices = 2 + below(2);
-  for (unsigned index = 0; index < indices; ++index) extents[letters[index]] = choices[below(8)];
-  std::string text;
-  std::string used;
-  const unsigned factors = 2 + below(2);
-  std::vector<std::uint64_t> pinned;
-  for (unsigned factor = 0; factor < factors; ++factor) {
-    std::string modes;
-    for (unsigned index = 0; index < indices; ++index) {
-      if (below(3) > 0) modes += letters[index];
-    }
-    if (below(2) == 0 && modes.size() > 1) std::swap(modes.front(), modes.back());
-    if (below(8) == 0 && !modes.empty()) modes += modes.front();
-    used += modes;
-    text += std::string(1, static_cast<char>('A' + factor)) + ":" + (modes.empty() ? "-" : modes);
-    if (below(3) > 0 && !modes.empty()) {
-      text += ":" + std::string(modes.size(), 's') + ":" + std::to_string(1 + below(2000));
-    }
-    text += " ";
-  }
-  std::string result;
-  for (unsigned index = 0; index < indices; ++index) {
-    if (used.find(letters[index]) != std::string::npos && below(2) == 0) result += letters[index];
-  }
-  Problem made = problem(text + "-> " + result, extents);
-  for (OperandFacts& operand : made.operands) operand.pinned = below(2) == 0;
-  made.options.calls = below(2) == 0 ? 1 : 1000;
-  made.options.strict_fp = below(6) == 0;
-  return made;
-}
-
-}  // namespace
 
 // Where it is exact: every tree, every depth-first order of statements, every choice of kept and converted operands
 // (each converted to the order of its loops), intermediates random access, no memory limit, finite operands.
@@ -60,7 +18,7 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
   std::size_t compared = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     CAPTURE(seed);
-    const Problem made = random_problem(seed);
+    const Problem made = random_network(seed);
     CAPTURE(print(made.network));
     constexpr std::size_t limit = 3000;
     const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace weft::plan_test {
@@ -16,52 +17,77 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-TensorAccess declare(Network& network, const std::string& name, const std::string& letters, bool is_result) {
-  TensorAccess access;
-  TensorDeclaration declaration{name, {}, Scalar::f64, is_result};
-  for (const char letter : letters) {
-    IndexId index = 0;
-    while (network.indices[index].name != std::string(1, letter)) ++index;
-    access.indices.push_back(index);
-    declaration.extents.push_back(network.indices[index].extent);
+class Builder {
+ public:
+  explicit Builder(const std::map<char, std::uint64_t>& extents) {
+    for (const auto& [letter, extent] : extents) made_.network.indices.push_back({std::string(1, letter), extent});
   }
-  access.tensor = 0;
-  while (access.tensor < network.tensors.size() && network.tensors[access.tensor].name != name) ++access.tensor;
-  if (access.tensor == network.tensors.size()) network.tensors.push_back(declaration);
-  return access;
-}
+
+  void assign(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const std::size_t arrow = text.find("->");
+    REQUIRE(equals < arrow);
+    REQUIRE(arrow != std::string::npos);
+    Term term;
+    for (const std::string& factor : split(text.substr(equals + 1, arrow - equals - 1), ' ')) term.factors.push_back(access(factor));
+    term.pinned = flat_tree(term.factors.size());
+    const std::vector<std::string> letters = split(text.substr(arrow + 2), ' ');
+    Assignment assignment;
+    assignment.result = declared(split(text.substr(0, equals), ' ')[0], letters.empty() ? "" : letters[0], true);
+    assignment.terms.push_back(std::move(term));
+    made_.network.assignments.push_back(std::move(assignment));
+  }
+
+  Problem problem() {
+    REQUIRE(check(made_.network).has_value());
+    return std::move(made_);
+  }
+
+ private:
+  TensorAccess declared(const std::string& name, const std::string& letters, bool is_result) {
+    TensorAccess access;
+    TensorDeclaration declaration{name, {}, Scalar::f64, is_result};
+    for (const char letter : letters) {
+      const auto index = std::find_if(made_.network.indices.begin(), made_.network.indices.end(),
+                                      [&](const Index& one) { return one.name == std::string(1, letter); });
+      access.indices.push_back(static_cast<IndexId>(index - made_.network.indices.begin()));
+      declaration.extents.push_back(index->extent);
+    }
+    auto& tensors = made_.network.tensors;
+    const auto known = std::find_if(tensors.begin(), tensors.end(), [&](const TensorDeclaration& one) { return one.name == name; });
+    access.tensor = static_cast<TensorId>(known - tensors.begin());
+    if (known == tensors.end()) tensors.push_back(declaration);
+    return access;
+  }
+
+  TensorAccess access(const std::string& factor) {
+    const std::vector<std::string> parts = split(factor, ':');
+    const std::size_t before = made_.network.tensors.size();
+    TensorAccess access = declared(parts[0], parts.size() > 1 && parts[1] != "-" ? parts[1] : "", false);
+    if (made_.network.tensors.size() == before) return access;
+    const std::vector<std::uint64_t>& shape = made_.network.tensors.back().extents;
+    const Format format = parts.size() > 2 ? *parse_format(parts[2]) : dense_format(shape.size());
+    double entries = 1;
+    for (const std::uint64_t extent : shape) entries *= static_cast<double>(extent);
+    if (parts.size() > 3) entries = std::min(entries, std::stod(parts[3]));
+    const auto bytes = static_cast<std::uint64_t>(entries * (format.all_dense() ? 8 : 16));
+    made_.operands.push_back({access.tensor, format, Statistics(shape, format, entries), bytes, false});
+    return access;
+  }
+
+  Problem made_;
+};
 
 }  // namespace
 
+Problem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
+  Builder builder(extents);
+  for (const std::string& assignment : split(text, ';')) builder.assign(assignment);
+  return builder.problem();
+}
+
 Problem problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
-  Problem problem;
-  for (const auto& [letter, extent] : extents) problem.network.indices.push_back({std::string(1, letter), extent});
-  const std::size_t arrow = text.find("->");
-  REQUIRE(arrow != std::string::npos);
-  Term term;
-  for (const std::string& operand : split(text.substr(0, arrow), ' ')) {
-    const std::vector<std::string> parts = split(operand, ':');
-    const std::string letters = parts.size() > 1 && parts[1] != "-" ? parts[1] : "";
-    const std::size_t known = problem.network.tensors.size();
-    term.factors.push_back(declare(problem.network, parts[0], letters, false));
-    if (problem.network.tensors.size() == known) continue;
-    const std::vector<std::uint64_t>& shape = problem.network.tensors.back().extents;
-    Format format = dense_format(shape.size());
-    double entries = 1;
-    for (const std::uint64_t extent : shape) entries *= static_cast<double>(extent);
-    if (parts.size() > 2) format = *parse_format(parts[2]);
-    if (parts.size() > 3) entries = std::min(entries, std::stod(parts[3]));
-    const auto bytes = static_cast<std::uint64_t>(entries * (format.all_dense() ? 8 : 16));
-    problem.operands.push_back({static_cast<TensorId>(known), format, Statistics(shape, format, entries), bytes, false});
-  }
-  term.pinned = flat_tree(term.factors.size());
-  const std::vector<std::string> result = split(text.substr(arrow + 2), ' ');
-  Assignment assignment;
-  assignment.result = declare(problem.network, "R", result.empty() ? "" : result[0], true);
-  assignment.terms.push_back(term);
-  problem.network.assignments.push_back(assignment);
-  REQUIRE(check(problem.network).has_value());
-  return problem;
+  return forest_problem("R = " + text, extents);
 }
 
 Schedule schedule_of(const Problem& problem, const std::string& text) {
@@ -70,6 +96,17 @@ Schedule schedule_of(const Problem& problem, const std::string& text) {
   INFO(message);
   REQUIRE(schedule.has_value());
   return *schedule;
+}
+
+Plan planned(const Problem& problem) {
+  auto found = plan(problem.network, problem.operands, problem.options);
+  const std::string message = found ? "" : found.error().message;
+  INFO(message);
+  REQUIRE(found.has_value());
+  CHECK(check(found->schedule, problem.network, problem.operands, problem.options).has_value());
+  CHECK(found->cost == cost(found->schedule, problem.network, problem.operands, problem.options));
+  CHECK(schedule_of(problem, print(found->schedule, problem.network)) == found->schedule);
+  return *found;
 }
 
 std::string defect(const Problem& problem, const std::string& text) {

@@ -22,6 +22,13 @@ struct Problem {
 /// without kinds; the result is called R. A name that stands twice is one tensor.
 Problem problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
 
+/// forest_problem("S = M:ij:ss:100 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'i', 10}, …}): several assignments, operands
+/// as problem() takes them, results of earlier assignments as name:indices. Nothing but the last is wanted.
+Problem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
+
+/// What plan() finds, which must be there: legal, judged as cost() judges it, and the same when read back as text.
+Plan planned(const Problem& problem);
+
 /// The schedule of a text, which must parse.
 Schedule schedule_of(const Problem& problem, const std::string& text);
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/plan/schedule.h"
-#include "unit/plan/forest_problem.h"
+#include "unit/plan/networks.h"
 
 using namespace weft;
 using namespace weft::plan_test;

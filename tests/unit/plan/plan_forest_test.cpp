@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "unit/plan/forest_problem.h"
+#include "unit/plan/networks.h"
 
 using namespace weft;
 using namespace weft::plan_test;
@@ -11,15 +11,6 @@ namespace {
 
 const std::map<char, std::uint64_t> extents = {{'h', 8}, {'i', 3000}, {'j', 4000}, {'k', 16}, {'l', 3000}};
 const std::string sampled = "S = M:ij:ss:30000 A:ik B:jk -> ij; O = S:ij D:jh -> ih";
-
-Plan planned(const Problem& made) {
-  auto found = plan(made.network, made.operands, made.options);
-  REQUIRE_MESSAGE(found, found.error().message);
-  const auto legal = check(found->schedule, made.network, made.operands, made.options);
-  CHECK_MESSAGE(legal, legal.error().message);
-  CHECK(cost(found->schedule, made.network, made.operands, made.options) == found->cost);
-  return *found;
-}
 
 std::size_t stored(const Plan& found, const std::string& name) {
   std::size_t times = 0;

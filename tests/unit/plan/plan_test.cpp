@@ -12,16 +12,6 @@ using namespace weft::plan_test;
 
 namespace {
 
-Plan planned(const Problem& made) {
-  auto found = plan(made.network, made.operands, made.options);
-  const std::string message = found ? "" : found.error().message;
-  INFO(message);
-  REQUIRE(found.has_value());
-  CHECK(check(found->schedule, made.network, made.operands, made.options).has_value());
-  CHECK(schedule_of(made, print(found->schedule, made.network)) == found->schedule);
-  return *found;
-}
-
 std::string loops(const Plan& plan, const Problem& made, std::size_t statement) {
   std::string text;
   for (const IndexId index : plan.schedule.statements[statement].loops) text += made.network.indices[index].name;

@@ -65,6 +65,15 @@ Proof proven(const Problem& made, const ProofRequest& request) {
   return *proof;
 }
 
+// Without any schedule to beat.
+Proof proven_as_enumerated(const Problem& made, const Enumerated& expected) {
+  const Proof proof = proven(made, {infinity, 0, effort, 1});
+  REQUIRE(proof.proven);
+  REQUIRE(proof.cheaper.has_value());
+  CHECK(proof.cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+  return proof;
+}
+
 }  // namespace
 
 TEST_CASE("without any schedule to beat the solver finds what the enumeration finds") {
@@ -75,10 +84,7 @@ TEST_CASE("without any schedule to beat the solver finds what the enumeration fi
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
     if (!expected.complete) continue;
-    const Proof proof = proven(made, {infinity, 0, effort, 1});
-    REQUIRE(proof.proven);
-    REQUIRE(proof.cheaper.has_value());
-    CHECK(proof.cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+    proven_as_enumerated(made, expected);
     ++compared;
   }
   CHECK(compared >= 35);
@@ -94,10 +100,7 @@ TEST_CASE("accesses of one operand share a converted copy where that pays") {
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
     if (!expected.complete) continue;
-    const Proof proof = proven(made, {infinity, 0, effort, 1});
-    REQUIRE(proof.proven);
-    REQUIRE(proof.cheaper.has_value());
-    CHECK(proof.cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+    const Proof proof = proven_as_enumerated(made, expected);
     ++compared;
     refused += proof.refused;
     for (const ScheduledTensor& tensor : proof.cheaper->schedule.tensors) shared += tensor.converted ? 1 : 0;

@@ -12,12 +12,12 @@ Problem random_network(unsigned seed, bool shared) {
   std::map<char, std::uint64_t> extents;
   const std::uint64_t choices[] = {0, 1, 2, 7, 20, 60, 60, 60};
   const unsigned indices = 2 + below(2);
-  const std::uint64_t common = choices[3 + below(5)];
+  const std::uint64_t common = shared ? choices[3 + below(5)] : 0;
   for (unsigned index = 0; index < indices; ++index) extents[letters[index]] = shared ? common : choices[below(8)];
   std::string text;
   std::string used;
   const unsigned factors = shared ? 2 : 2 + below(2);
-  const unsigned order = 2 + below(indices - 1);
+  const unsigned order = shared ? 2 + below(indices - 1) : 0;
   for (unsigned factor = 0; factor < factors; ++factor) {
     std::string modes;
     if (shared) {
