@@ -1,20 +1,13 @@
 #include "engine/counted.h"
 
+#include "engine/plan/statements.h"
+
 namespace weft {
-namespace {
-
-/// The statement that runs a loop first.
-std::uint32_t first_sharer(const Schedule& schedule, std::uint32_t statement, std::uint32_t depth) {
-  while (statement > 0 && schedule.statements[statement].fused > depth) --statement;
-  return statement;
-}
-
-}  // namespace
 
 Explanation with_counts(Explanation predicted, const Kernel& kernel, const Binding& binding) {
   const Schedule& schedule = kernel.plan().schedule;
   const auto loop_at = [&](std::uint32_t statement, std::uint32_t depth) -> ExplainedLoop* {
-    const std::uint32_t first = first_sharer(schedule, statement, depth);
+    const std::size_t first = first_sharer(schedule, statement, depth);
     for (ExplainedLoop& loop : predicted.loops) {
       if (loop.statement == first && loop.depth == depth) return &loop;
     }

@@ -168,7 +168,9 @@ Expected<Plan> Engine::remembered_or_made(const Network& network, const std::vec
   Plan plan = **known;
   plan.origin = PlanOrigin::memory;
   auto fitting = with_memory(std::move(plan), network, operands, options);
-  return fitting ? fitting : weft::plan(network, operands, options);
+  if (fitting) return fitting;
+  state_->trace(fmt::format("plan from memory refused, planning again: {}", fitting.error().message));
+  return weft::plan(network, operands, options);
 }
 
 Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const Plan& plan,

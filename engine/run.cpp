@@ -59,10 +59,11 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
   const BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
   std::vector<Worker> workers(resources.threads.count());
-  std::vector<std::vector<std::uint64_t>> counted(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
+  std::vector<std::vector<std::uint64_t>> counted;  // by worker, of a kernel that counts
+  if (kernel->code.count) counted.assign(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     workers[worker].cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
-    workers[worker].counts = counted[worker].data();
+    if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
   std::atomic<std::int32_t> status{0};

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/cache/cache_directory.h"
 #include "engine/engine.h"
 #include "engine/plan/fit_machine.h"
 #include "frontend/calibration.h"
@@ -179,17 +180,6 @@ double misfit(const std::vector<Ready>& all, const Machine& machine) {
   return sum;
 }
 
-// Directories above a file, as far as they are missing; only the user may read them, as the XDG specification asks.
-Expected<void> make_directories(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    const std::string directory = path.substr(0, slash);
-    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-      return input_error(fmt::format("cannot make the directory {}: {}", directory, std::strerror(errno)));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 Expected<void> calibrate(const CommandOptions& options) {
@@ -198,7 +188,12 @@ Expected<void> calibrate(const CommandOptions& options) {
     const auto place = calibration_path();
     if (!place) return input_error("no place for the calibration: set HOME, XDG_CONFIG_HOME or WEFT_CALIBRATION, or give --output");
     path = *place;
-    if (auto made = make_directories(path); !made) return made;
+    const std::string directory = path.substr(0, path.rfind('/'));
+    if (path.find('/', 1) != std::string::npos) {
+      if (auto made = make_directories(directory); !made) {
+        return input_error(fmt::format("cannot make the directory {}: {}", directory, made.error().reason));
+      }
+    }
   }
   if (auto place = writable_place(path); !place) return place;
   auto resources = command_resources(options);

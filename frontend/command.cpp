@@ -76,7 +76,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->type_name("FILE");
   app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
   app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
-  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, ~/.cache/weft)")
+  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
       ->check(not_empty);
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
@@ -201,7 +201,7 @@ int command(int argc, const char* const* argv) {
   add_output_options(*stored, options);
 
   CLI::App* measure = app.add_subcommand("calibrate", "measure the constants of the cost model on this machine");
-  measure->add_option("--output", options.output, "file to write (default: WEFT_CALIBRATION, ~/.config/weft/calibration)")
+  measure->add_option("--output", options.output, "file to write (default: WEFT_CALIBRATION, $XDG_CONFIG_HOME/weft/calibration, ~/.config/weft/calibration)")
       ->check(not_empty)
       ->type_name("FILE");
   measure->add_flag("--quiet", options.quiet, "no summary, no progress");

@@ -196,14 +196,19 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   if (!evaluate.schedule.empty() && !evaluate.tree.empty()) {
     return input_error("--tree and --schedule contradict each other: a schedule contains its tree");
   }
-  for (const auto& stage : *wanted) evaluate.stages.push_back(stage.first);
+  bool replaced = false;  // the summary, by a stage on standard output
+  for (const auto& [stage, path] : *wanted) {
+    evaluate.stages.push_back(stage);
+    replaced = replaced || path.empty();
+  }
   evaluate.unfused = options.unfused;
   evaluate.prove = options.prove;
   evaluate.objective = options.objective;
   evaluate.repeat = options.repeat;
   evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
   evaluate.run = run;
-  evaluate.why = !run || !options.page.empty();
+  const bool explained = options.json || (!options.quiet && !replaced);
+  evaluate.why = !options.page.empty() || (!run && explained);
   evaluate.count = options.count || !options.page.empty();
   evaluate.compile = options.json.has_value();
 
@@ -235,9 +240,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   for (const std::string& name : evaluation->report.not_computed) {
     if (!options.quiet) fmt::print(stderr, "note: {0} is not computed: nothing reads it, and neither --out nor --format names it\n", name);
   }
-  bool replaced = false;
   for (const auto& [stage, path] : *wanted) {
-    replaced = replaced || path.empty();
     if (auto written = write_text(path, evaluation->report.stages.at(stage)); !written) return written;
   }
   for (const auto& [name, path] : *outputs) {

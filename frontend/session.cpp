@@ -249,10 +249,6 @@ class Evaluator {
     }
     const auto start = Clock::now();
     facts_ = engine_.facts(network, operands_, pinned);
-    for (const OperandFacts& operand : facts_) {
-      if (!operand.format.all_dense()) operand.statistics.distinct((ModeSet{1} << (operand.format.order() % 32)) - 1);
-      operand.statistics.finite();
-    }
     std::map<TensorId, const Tensor*> tensors;
     for (const OperandFacts& operand : facts_) tensors[operand.tensor] = &operands_.at(network.tensors[operand.tensor].name);
     JoinCounter counter(network, facts_, tensors, {}, engine_.options().resources);

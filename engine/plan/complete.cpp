@@ -36,12 +36,6 @@ void realize_layouts(Schedule& schedule, const CostModel& model, const std::vect
   }
 }
 
-std::size_t last_sharer(const Schedule& schedule, std::size_t first, std::size_t loop) {
-  std::size_t last = first;
-  while (last + 1 < schedule.statements.size() && schedule.statements[last + 1].fused > loop) ++last;
-  return last;
-}
-
 void decide_loops(Schedule& schedule, const CostModel& model) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     ScheduledStatement& statement = schedule.statements[number];

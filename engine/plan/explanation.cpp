@@ -87,12 +87,6 @@ class Explainer {
     }
   }
 
-  /// The statement that runs a loop first: shared loops belong to the earliest of those that share them.
-  std::size_t first_sharer(std::size_t statement, std::size_t depth) const {
-    while (statement > 0 && schedule_.statements[statement].fused > depth) --statement;
-    return statement;
-  }
-
   // What takes part in a loop: the accesses of all statements that share it.
   std::string how(std::size_t first, std::size_t depth) const {
     const IndexId index = schedule_.statements[first].loops[depth];
@@ -159,7 +153,7 @@ class Explainer {
     for (std::size_t number = 0; number < schedule_.statements.size(); ++number) {
       const std::size_t depth = schedule_.statements[number].loops.size();
       if (depth == 0) continue;
-      const std::size_t runner = first_sharer(number, depth - 1);
+      const std::size_t runner = first_sharer(schedule_, number, depth - 1);
       for (const ExplainedLoop& loop : explanation_.loops) {
         if (loop.statement == runner && loop.depth + 1 == depth) explanation_.statements[number].iterations = loop.iterations;
       }

@@ -252,6 +252,16 @@ std::size_t last_reader_of(const Schedule& schedule, std::uint32_t tensor) {
   return schedule.statements.size();
 }
 
+std::size_t first_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth) {
+  while (statement > 0 && schedule.statements[statement].fused > depth) --statement;
+  return statement;
+}
+
+std::size_t last_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth) {
+  while (statement + 1 < schedule.statements.size() && schedule.statements[statement + 1].fused > depth) ++statement;
+  return statement;
+}
+
 std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last) {
   std::size_t shared = schedule.statements[first].loops.size();
   for (std::size_t number = first + 1; number <= last; ++number) {

@@ -47,6 +47,10 @@ std::size_t writer_of(const Schedule& schedule, std::uint32_t tensor);
 std::size_t reader_of(const Schedule& schedule, std::uint32_t tensor);
 std::size_t last_reader_of(const Schedule& schedule, std::uint32_t tensor);
 
+/// The first and the last of the statements that share the loop at `depth` of a statement.
+std::size_t first_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth);
+std::size_t last_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth);
+
 /// Loops shared by all statements from `first` to `last` (positions in Schedule::statements, first <= last).
 std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last);
 

@@ -23,7 +23,7 @@ struct SessionOptions {
   bool strict_fp = false;      ///< the nest exactly as printed, no FMA, every sum in loop order
   bool checked = false;        ///< kernels check every access; slow
   bool use_cache = true;
-  std::optional<std::string> cache_directory;  ///< of kernels on disk; none: memory only
+  std::optional<std::string> cache_directory;  ///< of plans and kernels on disk; none: memory only
   std::string calibration;       ///< text that weft calibrate writes; empty: the constants that weft ships with
   std::string calibration_name;  ///< where that text is from, named in errors
   std::function<void(std::string_view line)> trace;
