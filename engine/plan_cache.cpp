@@ -47,7 +47,8 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, strict_fp, prove, tree, result_formats, results, machine, objective, joins] = options;
+  const auto& [calls, memory_limit, strict_fp, prove, tree, result_formats, result_patterns, results, machine, objective,
+               joins] = options;
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
   if (strict_fp) text += "strict floating point\n";
@@ -56,6 +57,7 @@ void append_options(std::string& text, const PlanOptions& options, const Network
   for (const auto& [result, format] : result_formats) text += fmt::format("result {} {}\n", result, layout_text(format));
   for (const std::string& result : results) text += fmt::format("wanted {}\n", result);
   if (objective == Objective::workspace_order) text += "objective workspace-order\n";
+  for (const auto& [result, operand] : result_patterns) text += fmt::format("result {} like {}\n", result, operand);
   for (const auto& [join, ratio] : joins) text += fmt::format("join {:x} {}\n", join, ratio);
   if (machine != Machine{}) text += fmt::format("machine\n{}", print(machine));
 }

@@ -6,7 +6,32 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 2;
+constexpr std::uint32_t kernel_abi_version = 3;
+
+/// One compressed level of an appended output, as far as one chunk fills it. The parents of the level are numbered from
+/// the chunk's first coordinate on where level 0 is dense and bound by the root loop.
+struct AppendedLevel {
+  std::uint64_t* pos = nullptr;    ///< pos[0] = 0, then an end per parent closed so far: always 64 bits
+  void* crd = nullptr;             ///< in the width of the storage
+  std::uint64_t closed = 0;        ///< parents whose end is written; the engine closes those after the last
+  std::uint64_t size = 0;          ///< entries
+  std::uint64_t pos_capacity = 0;  ///< parents that pos has room for
+  std::uint64_t crd_capacity = 0;  ///< entries that crd has room for
+};
+
+/// An output with compressed levels, one per chunk and storage. The kernel keeps sizes in registers and writes them back
+/// before it returns or grows.
+struct AppendedOutput {
+  AppendedLevel* levels = nullptr;     ///< by level of the storage; unused for dense ones
+  unsigned char* values = nullptr;     ///< below every entry of the last compressed level, a block of the dense levels
+  std::uint64_t values_capacity = 0;   ///< entries of the last compressed level that values has room for
+  void* owner = nullptr;               ///< the engine's
+};
+
+/// Room for at least one more parent and entry at `level` (and its values, if it is the last compressed one).
+/// KernelStatus::done, or limit or out_of_memory: the kernel returns it.
+using GrowFunction = std::int32_t(AppendedOutput* output, std::uint64_t level, std::uint64_t parents,
+                                  std::uint64_t entries);
 
 /// One per running thread (slot). Written by the engine before the run; failed_* by checked kernels.
 struct Worker {
@@ -16,6 +41,8 @@ struct Worker {
   std::uint64_t failed_level = 0;
   std::uint64_t failed_value = 0;
   std::uint64_t* counts = nullptr;  ///< of counting kernels: by loop of the program, iterations are added here
+  AppendedOutput* appended = nullptr;  ///< of this chunk, in the order of Signature::appended
+  GrowFunction* grow = nullptr;
 };
 
 enum class KernelStatus : std::int32_t { done = 0, cancelled = 1, out_of_memory = 2, limit = 3, failed_check = 4 };

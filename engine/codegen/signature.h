@@ -38,6 +38,7 @@ struct ScratchDemand {
 struct Signature {
   std::vector<Word> words;
   std::vector<ScratchDemand> scratch;
+  std::vector<std::uint32_t> appended;  ///< storages of outputs with compressed levels of their own, in order
   bool operator==(const Signature&) const = default;
 };
 

@@ -68,8 +68,9 @@ using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact>;
 enum class Use : std::uint8_t { drive, locate, insert, append };
 
 /// How a drive or locate step finds its entry; `standard` is: drive alone = scan, several drives = merge, locate =
-/// search (compressed, singleton) or table (dense).
-enum class Algorithm : std::uint8_t { standard, merge, gallop, search, table, probe };
+/// search (compressed, singleton) or table (dense). `sort`: the entries of an accumulator or hashed level are put in
+/// order before they drive, so that what is below may append, merge or keep a finger.
+enum class Algorithm : std::uint8_t { standard, merge, gallop, search, table, probe, sort };
 
 /// Binds the NEXT unbound level of the access. In a For the level's index is the loop's, or one bound outside (a late
 /// step: locate or insert only); in a Bind only late steps stand.

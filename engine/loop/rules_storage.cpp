@@ -69,6 +69,8 @@ bool offers(LevelKind kind, Use use, Algorithm algorithm) {
       return use == Use::locate && !has_crd(kind) && kind != LevelKind::hashed;
     case Algorithm::probe:
       return use == Use::locate && kind == LevelKind::hashed;
+    case Algorithm::sort:
+      return use == Use::drive && (kind == LevelKind::accumulator || kind == LevelKind::hashed);
     case Algorithm::standard:
       break;
   }

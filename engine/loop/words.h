@@ -22,11 +22,12 @@ inline constexpr Words<LevelKind, 7> level_words{{{LevelKind::dense, "dense"},
 inline constexpr Words<Use, 4> use_words{
     {{Use::drive, "drive"}, {Use::locate, "locate"}, {Use::insert, "insert"}, {Use::append, "append"}}};
 /// Algorithm::standard has no word: it is what stands where none is written.
-inline constexpr Words<Algorithm, 5> algorithm_words{{{Algorithm::merge, "merge"},
+inline constexpr Words<Algorithm, 6> algorithm_words{{{Algorithm::merge, "merge"},
                                                       {Algorithm::gallop, "gallop"},
                                                       {Algorithm::search, "search"},
                                                       {Algorithm::table, "table"},
-                                                      {Algorithm::probe, "probe"}}};
+                                                      {Algorithm::probe, "probe"},
+                                                      {Algorithm::sort, "sort"}}};
 inline constexpr Words<Reduction, 3> reduction_words{
     {{Reduction::owner, "owner"}, {Reduction::private_copies, "private"}, {Reduction::append, "append"}}};
 inline constexpr Words<Role, 3> role_words{

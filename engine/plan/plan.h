@@ -42,6 +42,7 @@ struct PlanOptions {
   bool prove = false;                           ///< search on until nothing cheaper can exist, with the solver as judge
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
+  std::map<std::string, std::string> result_patterns;  ///< requested by --format NAME:like(OPERAND)
   /// Assignments whose results are wanted, beside the last and those of result_formats; the others may be fused away.
   std::set<std::string> results;
   Machine machine;                              ///< constants of the cost model

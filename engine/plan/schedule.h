@@ -54,6 +54,10 @@ struct ScheduledTensor {
   std::vector<IndexId> modes;       ///< of an intermediate: its indices, in mode order
   Format format;                    ///< layout; for an intermediate over all its modes, in storage order
   bool converted = false;           ///< an operand whose given format differs: converted before the run
+  /// A result that is computed in `format` and converted after the run: the layout it is handed over in.
+  std::optional<Format> delivered = {};
+  /// A result whose positions are those of an operand (position in Schedule::tensors, same modes): pos and crd shared.
+  std::optional<std::uint32_t> like = {};
   bool operator==(const ScheduledTensor&) const = default;
 };
 
@@ -79,6 +83,14 @@ struct Intersection {
   bool operator==(const Intersection&) const = default;
 };
 
+/// Where a target with compressed levels cannot be appended to in the order of the loops: its trailing modes, from the
+/// first that the leading loops do not bind in the order of its levels, are summed in a workspace inside those loops,
+/// which is drained in order. An accumulator or hash table has one key over all of them but trailing dense ones.
+struct DrainedWorkspace {
+  LevelKind kind = LevelKind::accumulator;  ///< accumulator, hashed or bitmap (one mode)
+  bool operator==(const DrainedWorkspace&) const = default;
+};
+
 struct ScheduledStatement {
   ScheduledAccess target;
   std::vector<ScheduledAccess> factors;
@@ -87,10 +99,12 @@ struct ScheduledStatement {
   std::uint32_t fused = 0;            ///< shared with the predecessor; 0 for the first
   std::optional<IndexId> vector;      ///< the innermost loop, if it becomes vector code
   std::vector<Intersection> intersections;
+  std::optional<DrainedWorkspace> drained = {};
   bool operator==(const ScheduledStatement&) const = default;
 };
 
-/// How the root loop of a nest (a statement with fused = 0) is run by several threads.
+/// How the root loop of a nest (a statement with fused = 0) is run by several threads. `owner`: each chunk writes its own
+/// rows of dense targets and appends to targets with compressed levels.
 enum class RootReduction : std::uint8_t { serial, owner, private_copies };
 
 struct Schedule {

@@ -33,6 +33,9 @@ struct Level {
   std::uint8_t pos_bits = 32;
   std::uint8_t crd_bits = 32;
   bool strided = false;  ///< dense host memory: position = parent + coordinate * stride (all levels dense)
+  /// Workspaces: the key of an accumulator or hashed level goes on with this mode, "hashed(2)". The entry is made, or
+  /// found, when the last mode of the key is bound.
+  bool joined = false;
   bool operator==(const Level&) const = default;
 };
 
