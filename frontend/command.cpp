@@ -51,7 +51,7 @@ void add_resource_options(CLI::App& app, CommandOptions& options) {
 
 void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("ARGUMENTS", options.arguments, "EXPR OPERAND...")->required()->type_name("");
-  app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of the result")
+  app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the positions of an operand")
       ->type_name("SPEC")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -65,21 +65,32 @@ Expected<std::vector<Destination>> stages(const CommandOptions& options) {
   return wanted;
 }
 
-Expected<std::map<std::string, Format>> formats(const std::vector<std::string>& texts) {
-  std::map<std::string, Format> formats;
+/// The operand of "like(OPERAND)"; nothing if the text is no such thing.
+std::optional<std::string> pattern_of(std::string_view text) {
+  if (!text.starts_with("like(") || !text.ends_with(")")) return std::nullopt;
+  return std::string(text.substr(5, text.size() - 6));
+}
+
+/// The formats and patterns of --format, put where an evaluation wants them.
+Expected<void> formats(const std::vector<std::string>& texts, EvaluateOptions& evaluate) {
   for (const std::string& text : texts) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos || colon == 0) {
-      return input_error(fmt::format("--format wants NAME:KINDS[:ORDER][:SCALAR], not '{}'", text));
+      return input_error(fmt::format("--format wants NAME:KINDS[:ORDER][:SCALAR] or NAME:like(OPERAND), not '{}'", text));
     }
     const std::string name = text.substr(0, colon);
-    auto format = parse_format(std::string_view(text).substr(colon + 1));
-    if (!format) return input_error(fmt::format("--format {}: {}", text, format.error().message));
-    if (!formats.emplace(name, std::move(*format)).second) {
+    if (evaluate.formats.contains(name) || evaluate.patterns.contains(name)) {
       return input_error(fmt::format("--format is given twice for {}", name));
     }
+    if (const auto pattern = pattern_of(std::string_view(text).substr(colon + 1))) {
+      evaluate.patterns[name] = *pattern;
+      continue;
+    }
+    auto format = parse_format(std::string_view(text).substr(colon + 1));
+    if (!format) return input_error(fmt::format("--format {}: {}", text, format.error().message));
+    evaluate.formats[name] = std::move(*format);
   }
-  return formats;
+  return {};
 }
 
 Expected<std::string> file_text(const std::string& path) {
@@ -94,7 +105,7 @@ std::string summary(const Evaluation& evaluation, const std::map<std::string, do
   std::string text = report.explanation;
   if (!text.empty() && text.back() != '\n') text += '\n';
   text += report.plan.loops;
-  text += fmt::format("peak memory {}\n", human_bytes(report.plan.peak_bytes));
+  text += fmt::format("peak memory {}{}\n", report.plan.peak_is_estimate ? "about " : "", human_bytes(report.plan.peak_bytes));
   if (report.run_ms.empty()) return text;
   double read = 0;
   for (const auto& [name, milliseconds] : read_ms) read += milliseconds;
@@ -177,11 +188,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   const auto wanted = stages(options);
   if (!wanted) return std::unexpected(wanted.error());
   EvaluateOptions evaluate;
-  if (auto chosen = formats(options.formats); chosen) {
-    evaluate.formats = std::move(*chosen);
-  } else {
-    return std::unexpected(chosen.error());
-  }
+  if (auto chosen = formats(options.formats, evaluate); !chosen) return chosen;
   for (const auto& [name, path] : *outputs) evaluate.results.push_back(name);
   evaluate.tree = options.tree;
   if (!options.schedule_file.empty()) {

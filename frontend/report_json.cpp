@@ -136,8 +136,9 @@ std::string report_json(const Report& report, const std::map<std::string, double
   }
   json["results"] = Json::object();
   for (const auto& [name, result] : report.results) {
-    json["results"][name] = {
-        {"extents", result.extents}, {"format", result.format}, {"nnz", result.nnz}, {"bytes", result.bytes}};
+    json["results"][name] = {{"extents", result.extents}, {"format", result.format}};
+    if (result.nnz) json["results"][name]["nnz"] = *result.nnz;
+    if (result.bytes) json["results"][name]["bytes"] = *result.bytes;
     if (!ran) continue;
     json["results"][name]["sum"] = result.sum;
     json["results"][name]["norm"] = result.norm;

@@ -201,6 +201,19 @@ class Evaluator {
     return Objective::workspace_order;
   }
 
+  Expected<void> patterned(const Network& network, const std::string& name, const std::string& pattern) const {
+    const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+    const auto operand = std::ranges::find(network.tensors, pattern, &TensorDeclaration::name);
+    if (declared == network.tensors.end() || !declared->is_result) {
+      return input_error(fmt::format("--format {}:like({}): {} is no result; an operand has a format of its own", name,
+                                     pattern, name));
+    }
+    if (operand == network.tensors.end() || operand->is_result) {
+      return input_error(fmt::format("--format {}:like({}): {} is no operand", name, pattern, pattern));
+    }
+    return {};
+  }
+
   Expected<Plan> planned(Network& network) {
     std::map<std::string, bool> pinned;
     const auto chosen = objective();
@@ -225,12 +238,13 @@ class Evaluator {
         pinned[name] = true;
         continue;
       }
-      if (!format.all_dense()) {
-        return unsupported(fmt::format("the sparse result format {}:{} is not supported yet; dense levels (d) are", name,
-                                       format.text()));
-      }
       declared->scalar = format.scalar;
       plan_options.result_formats[name] = format;
+    }
+    for (const auto& [name, pattern] : options_.patterns) {
+      if (auto known = patterned(network, name, pattern); !known) return std::unexpected(known.error());
+      plan_options.result_patterns[name] = pattern;
+      plan_options.results.insert(name);
     }
     for (const std::string& name : options_.results) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
@@ -313,13 +327,19 @@ class Evaluator {
   /// What is known of the results before a run.
   void tell_results(const Network& network, const Plan& plan) {
     for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+      if (scheduled.role != TensorRole::operand && !scheduled.format.all_dense() && !scheduled.like) {
+        report().plan.peak_is_estimate = true;
+      }
       if (scheduled.role != TensorRole::result) continue;
       ResultReport& result = report().results[scheduled.name];
       result.extents = network.tensors[scheduled.tensor].extents;
-      result.format = result_format(scheduled.format);
-      result.nnz = 1;
-      for (const std::uint64_t extent : result.extents) result.nnz *= extent;
-      result.bytes = result.nnz * scalar_bytes(scheduled.format.scalar);
+      const Format& handed_over = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+      result.format = result_format(handed_over);
+      if (!handed_over.all_dense()) continue;
+      std::uint64_t entries = 1;
+      for (const std::uint64_t extent : result.extents) entries *= extent;
+      result.nnz = entries;
+      result.bytes = entries * scalar_bytes(scheduled.format.scalar);
     }
   }
 

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "engine/lower/drains.h"
+
 namespace weft {
 namespace {
 
@@ -39,6 +41,7 @@ struct LevelStep {
   loop::Step step;
   const Cursor* cursor = nullptr;
   LevelKind kind = LevelKind::dense;
+  std::size_t level = 0;
 };
 
 class ForestBuilder {
@@ -254,7 +257,7 @@ class ForestBuilder {
       bool is_late = false;
       while (level < indices.size() && is_bound(loops, depth, indices[level])) {
         const LevelKind kind = nest_.storages[cursor.access->storage].storage.levels[level].kind;
-        steps.push_back({step(cursor, kind, is_late, intersection), &cursor, kind});
+        steps.push_back({step(cursor, level, is_late, intersection), &cursor, kind, level});
         is_late = true;
         ++level;
       }
@@ -268,11 +271,54 @@ class ForestBuilder {
       }
     }
     std::vector<LevelStep> ordered;
-    for (const loop::Use use : {loop::Use::drive, loop::Use::locate, loop::Use::insert}) {
+    for (const loop::Use use : {loop::Use::drive, loop::Use::locate, loop::Use::insert, loop::Use::append}) {
       std::ranges::copy_if(steps, std::back_inserter(ordered),
                            [use](const LevelStep& each) { return each.step.use == use; });
     }
-    return ordered;
+    return sorted_where_needed(std::move(ordered), group);
+  }
+
+  /// Workspaces that know their entries drive in the order in which these were made, unless something needs more.
+  std::vector<LevelStep> sorted_where_needed(std::vector<LevelStep> steps, StatementRange group) const {
+    const auto drives = std::ranges::count_if(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
+    bool needed = drives > 1;
+    for (std::size_t number = group.begin; number < group.end; ++number) {
+      const NestStatement& statement = nest_.statements[number];
+      needed = needed || is_appended(nest_.storages[statement.target.storage]);
+      for (const Intersection& each : statement.intersections) {
+        needed = needed || std::ranges::any_of(each.parts, &Intersection::Part::gallop);
+      }
+    }
+    for (LevelStep& each : steps) {
+      const bool is_key = each.kind == LevelKind::accumulator || each.kind == LevelKind::hashed;
+      if (!is_key || each.step.use != loop::Use::drive) continue;
+      const NestStorage& storage = nest_.storages[each.cursor->access->storage];
+      const bool is_joined = storage.storage.levels[each.level].joined;
+      if (!is_joined && (needed || merges_below(storage, each.level, group))) each.step.algorithm = loop::Algorithm::sort;
+    }
+    return steps;
+  }
+
+  static bool is_appended(const NestStorage& storage) {
+    return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage) > 0;
+  }
+
+  /// Whether another sparse access of these statements may drive a loop together with one of the storage's levels.
+  bool merges_below(const NestStorage& storage, std::size_t level, StatementRange group) const {
+    const std::vector<IndexId> below(storage.indices.begin() + static_cast<std::ptrdiff_t>(level) + 1,
+                                     storage.indices.end());
+    return std::ranges::any_of(cursors_, [&](const Cursor& cursor) {
+      if (cursor.statement < group.begin || cursor.statement >= group.end || cursor.is_target) return false;
+      const NestStorage& other = nest_.storages[cursor.access->storage];
+      if (&other == &storage) return false;
+      for (std::size_t each = 0; each < cursor.access->indices.size(); ++each) {
+        if (other.storage.levels[each].kind != LevelKind::dense &&
+            std::ranges::find(below, cursor.access->indices[each]) != below.end()) {
+          return true;
+        }
+      }
+      return false;
+    });
   }
 
   static bool is_bound(const std::vector<IndexId>& loops, std::size_t depth, IndexId index) {
@@ -295,8 +341,12 @@ class ForestBuilder {
     return nullptr;
   }
 
-  loop::Step step(const Cursor& cursor, LevelKind kind, bool is_late, const Intersection* intersection) const {
-    if (cursor.is_target) return {loop::Use::insert, cursor.id};
+  loop::Step step(const Cursor& cursor, std::size_t level, bool is_late, const Intersection* intersection) const {
+    const NestStorage& storage = nest_.storages[cursor.access->storage];
+    const LevelKind kind = storage.storage.levels[level].kind;
+    if (cursor.is_target) {
+      return {is_appended(storage) && kind != LevelKind::dense ? loop::Use::append : loop::Use::insert, cursor.id};
+    }
     if (kind == LevelKind::dense || is_late) return {loop::Use::locate, cursor.id};
     if (!intersection) return {loop::Use::drive, cursor.id};
     const std::uint32_t origin = nest_.statements[cursor.statement].origin;
@@ -328,8 +378,8 @@ class ForestBuilder {
       const NestAccess& target = nest_.statements[number].target;
       if (nest_.storages[target.storage].storage.role != loop::Role::output) continue;
       const bool owns_rows = first_level_of(target, index) < target.indices.size();
-      const loop::ParallelTarget mark{target.storage,
-                                      owns_rows ? loop::Reduction::owner : loop::Reduction::private_copies};
+      loop::ParallelTarget mark{target.storage, owns_rows ? loop::Reduction::owner : loop::Reduction::private_copies};
+      if (is_appended(nest_.storages[target.storage])) mark.reduction = loop::Reduction::append;
       if (std::ranges::find(targets, mark) == targets.end()) targets.push_back(mark);
     }
     return targets;

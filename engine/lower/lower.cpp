@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/loop/text_order.h"
+#include "engine/lower/drains.h"
 #include "engine/lower/facts.h"
 #include "engine/lower/forest.h"
 #include "engine/lower/nest.h"
@@ -21,6 +24,22 @@ LoweredNest in_text_order(LoweredNest nest) {
   return nest;
 }
 
+LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
+  LoweredNest result = in_text_order(forest(nest, network));
+  result.program.facts = facts(result, network, finite);
+  return result;
+}
+
+/// A register row is added to its target whole, which makes the entries of a target with compressed levels: only where
+/// every loop that sums into the row provably runs (the verifier's rule of presence).
+LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
+  LoweredNest rows = lowered(with_register_rows(nest, network), network, finite);
+  const bool appends = std::ranges::any_of(nest.storages, [](const NestStorage& storage) {
+    return storage.storage.role == loop::Role::output && appended_levels(storage.storage) > 0;
+  });
+  return !appends || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
+}
+
 }  // namespace
 
 Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& given,
@@ -30,8 +49,7 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;
   for (const Nest& nest : *read) {
-    LoweredNest lowered = in_text_order(forest(with_register_rows(nest, network), network));
-    lowered.program.facts = facts(lowered, network, finite);
+    LoweredNest lowered = lowered_with_rows(with_drains(nest), network, finite);
     if (const auto good = loop::verify(lowered.program); !good) {
       return internal_error(
           fmt::format("lower: {}\nin the program\n{}", good.error().message, loop::print(lowered.program)));

@@ -103,6 +103,7 @@ class NestReader {
       read.vector = statement.vector;
       read.intersections = statement.intersections;
       read.origin = static_cast<std::uint32_t>(number);
+      if (statement.drained) read.drained = statement.drained->kind;
       for (const ScheduledAccess& factor : statement.factors) {
         auto access = resolve(factor, number, false);
         if (!access) return std::unexpected(access.error());
@@ -148,6 +149,15 @@ class NestReader {
     return stored(access.tensor, std::move(by_level), number, is_target);
   }
 
+  /// The next level of a workspace. Neighbouring levels of an accumulator or a hash table are one key.
+  static Level workspace_level(LevelKind kind, const loop::Storage& above) {
+    Level level;
+    level.kind = kind;
+    const bool has_key = kind == LevelKind::accumulator || kind == LevelKind::hashed;
+    level.joined = has_key && !above.levels.empty() && above.levels.back().kind == kind;
+    return level;
+  }
+
   Expected<NestAccess> workspace(std::uint32_t tensor, const std::vector<IndexId>& by_level, Life life) {
     const std::vector<IndexId>& loops = schedule_.statements[life.producer].loops;
     const std::vector<IndexId> outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared_loops(
@@ -161,7 +171,10 @@ class NestReader {
       made.storage.name = name_for(schedule_.tensors[tensor].name);
       made.storage.role = loop::Role::workspace;
       made.storage.scalar = schedule_.tensors[tensor].format.scalar;
-      made.storage.levels.resize(indices.size());
+      for (std::size_t level = 0; level < by_level.size(); ++level) {
+        if (contains(outer, by_level[level])) continue;
+        made.storage.levels.push_back(workspace_level(schedule_.tensors[tensor].format.levels[level].kind, made.storage));
+      }
       made.indices = indices;
       add(tensor, std::move(made));
     }
@@ -170,10 +183,6 @@ class NestReader {
 
   Expected<NestAccess> stored(std::uint32_t tensor, std::vector<IndexId> by_level, std::size_t number, bool is_target) {
     const ScheduledTensor& scheduled = schedule_.tensors[tensor];
-    if (is_target && !scheduled.format.all_dense()) {
-      return unsupported(fmt::format("{} in format {}: sparse results are not supported yet", scheduled.name,
-                                     scheduled.format.text()));
-    }
     const loop::Role role = is_target ? loop::Role::output : loop::Role::input;
     if (!storages_.contains(tensor)) {
       NestStorage made;
@@ -181,7 +190,14 @@ class NestReader {
       made.storage.role = role;
       made.storage.scalar = scheduled.format.scalar;
       made.storage.levels = scheduled.format.levels;
+      // Kernels append with 64-bit ends; what a later nest reads was kept so.
+      if (scheduled.role != TensorRole::operand && !scheduled.like) {
+        for (Level& level : made.storage.levels) {
+          if (level.kind == LevelKind::compressed) level.pos_bits = 64;
+        }
+      }
       made.tensor = tensor;
+      made.like = scheduled.like;
       add(tensor, std::move(made));
     } else if (nest_.storages[storages_.at(tensor)].storage.role != role) {
       return internal_error(

@@ -16,6 +16,7 @@ namespace weft {
 struct NestStorage {
   loop::Storage storage;
   std::uint32_t tensor = ~0u;  ///< position in Schedule::tensors; ~0u for workspaces
+  std::optional<std::uint32_t> like = {};  ///< an output with the positions of this tensor of the schedule
   std::vector<IndexId> indices;
   bool operator==(const NestStorage&) const = default;
 };
@@ -35,6 +36,7 @@ struct NestStatement {
   std::optional<IndexId> vector;
   std::vector<Intersection> intersections;  ///< parts count statements as `origin` does
   std::uint32_t origin = ~0u;               ///< statement of the schedule; ~0u where lowering added it
+  std::optional<LevelKind> drained = {};    ///< the target is summed in a workspace of this kind first (drains.h)
   bool operator==(const NestStatement&) const = default;
 };
 
@@ -61,7 +63,7 @@ std::size_t first_level_of(const NestAccess& access, IndexId index);
 
 /// The nests of a schedule in the order they run. Statements that share loops but neither exchange an intermediate nor
 /// feed a common one inside the nest become nests of their own. Internal errors where the schedule is no schedule: a
-/// loop missing, shared loops that differ, an intermediate without producer. Unsupported: a result that is not dense.
+/// loop missing, shared loops that differ, an intermediate without producer.
 Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network);
 
 }  // namespace weft

@@ -31,6 +31,9 @@ struct SessionOptions {
 
 struct EvaluateOptions {
   std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
+  /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
+  /// where nothing contributed. Both have the same indices.
+  std::map<std::string, std::string> patterns;
   /// Of several assignments those whose results are wanted, beside the last and those with a format; the others may be
   /// fused away, and are not computed if nothing reads them.
   std::vector<std::string> results;
@@ -62,8 +65,8 @@ struct OperandReport {
 struct ResultReport {
   std::vector<std::uint64_t> extents;
   std::string format;
-  std::uint64_t nnz = 0;  ///< stored entries
-  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> nnz;    ///< stored entries; of a sparse result only a run can tell
+  std::optional<std::uint64_t> bytes;  ///< likewise
   double sum = 0;
   double norm = 0;
 };

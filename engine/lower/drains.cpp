@@ -1,0 +1,88 @@
+#include "engine/lower/drains.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+std::string workspace_name(const Nest& nest, const std::string& target) {
+  std::set<std::string> used;
+  for (const NestStorage& storage : nest.storages) used.insert(storage.storage.name);
+  std::string name = target + "_sum";
+  for (int number = 2; used.contains(name); ++number) name = fmt::format("{}_sum{}", target, number);
+  return name;
+}
+
+/// The end of the group of statements that share the loop at `depth` with `number`.
+std::size_t group_end(const Nest& nest, std::size_t number, std::size_t depth) {
+  std::size_t end = number + 1;
+  while (end < nest.statements.size() && nest.statements[end].fused > depth) ++end;
+  return end;
+}
+
+NestStorage sums(const Nest& nest, const NestAccess& target, std::size_t first, LevelKind kind) {
+  const loop::Storage& stored = nest.storages[target.storage].storage;
+  NestStorage made;
+  made.storage.name = workspace_name(nest, stored.name);
+  made.storage.role = loop::Role::workspace;
+  made.storage.scalar = stored.scalar;
+  const std::size_t keys = appended_levels(stored);
+  for (std::size_t level = first; level < stored.levels.size(); ++level) {
+    Level each;
+    if (level < keys) {
+      each.kind = kind;
+      each.crd_bits = stored.levels[level].crd_bits;
+      each.joined = level > first && kind != LevelKind::bitmap;
+    }
+    made.storage.levels.push_back(each);
+    made.indices.push_back(target.indices[level]);
+  }
+  return made;
+}
+
+void drain(Nest& nest, std::size_t number) {
+  NestStatement& statement = nest.statements[number];
+  const std::size_t depth = levels_in_order(statement);
+  NestStorage storage = sums(nest, statement.target, depth, *statement.drained);
+  const NestAccess access{static_cast<loop::StorageId>(nest.storages.size()), storage.indices};
+
+  NestStatement drained;
+  drained.target = statement.target;
+  drained.factors = {access};
+  drained.loops.assign(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth));
+  drained.loops.insert(drained.loops.end(), access.indices.begin(), access.indices.end());
+  drained.fused = static_cast<std::uint32_t>(depth);
+  if (!storage.storage.levels.empty() && storage.storage.levels.back().kind == LevelKind::dense) {
+    drained.vector = access.indices.back();
+  }
+  statement.target = access;
+  statement.drained.reset();
+  nest.storages.push_back(std::move(storage));
+  const std::size_t end = group_end(nest, number, depth);
+  nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(drained));
+}
+
+}  // namespace
+
+std::size_t levels_in_order(const NestStatement& statement) {
+  const auto differ = std::ranges::mismatch(statement.target.indices, statement.loops);
+  return static_cast<std::size_t>(differ.in1 - statement.target.indices.begin());
+}
+
+std::size_t appended_levels(const loop::Storage& storage) {
+  std::size_t level = storage.levels.size();
+  while (level > 0 && storage.levels[level - 1].kind == LevelKind::dense) --level;
+  return level;
+}
+
+Nest with_drains(Nest nest) {
+  for (std::size_t number = 0; number < nest.statements.size(); ++number) {
+    if (nest.statements[number].drained) drain(nest, number);
+  }
+  return nest;
+}
+
+}  // namespace weft
