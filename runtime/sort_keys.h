@@ -1,0 +1,30 @@
+// Sorting the coordinates that a row of a result has touched: short lists of small integers, one after the other, by the
+// million. A comparison sort costs 10 to 30 ns a key there, more than everything else that a sparse product does.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+/// Orders `count` distinct keys below `extent`. `scratch` has room for `count` keys and holds nothing afterwards.
+///
+/// Up to 256 keys of 32 bits are ordered in vector registers where the processor has AVX-512 (bitonic networks: Batcher,
+/// "Sorting networks and their applications", AFIPS 1968), some 1 ns a key; longer lists by their digits, least
+/// significant first, 2 to 3 ns a key; short ones elsewhere by comparison.
+///
+/// `marks`, if not null, has a byte per coordinate below `extent`, not zero for those and only those that are keys. A list
+/// that fills the extent well is then not sorted but written anew by reading the marks. Deterministic, allocates nothing.
+void sort_keys(std::uint32_t* keys, std::uint32_t* scratch, std::uint64_t count, std::uint64_t extent,
+               const std::uint8_t* marks);
+void sort_keys(std::uint64_t* keys, std::uint64_t* scratch, std::uint64_t count, std::uint64_t extent,
+               const std::uint8_t* marks);
+
+/// Whether this processor has the instructions of the functions below.
+bool has_wide_sort();
+/// The longest list that wide_sort takes.
+constexpr std::uint64_t longest_wide_sort = 256;
+void wide_sort(std::uint32_t* keys, std::uint64_t count);
+/// Writes the coordinates below `extent` whose mark is not zero, in order.
+void wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+// Compiled for AVX-512 and called only where the processor has it: nothing here may be a function that other files share,
+// or the linker could choose this file's copy for them.
+#include <immintrin.h>
+
+#include "runtime/sort_keys.h"
+
+namespace weft {
+namespace {
+
+constexpr int lanes = 16;
+
+// Orders lanes with their partners; `upper` has the lanes that keep the larger key.
+inline __m512i exchange(__m512i keys, __m512i partners, __mmask16 upper) {
+  return _mm512_mask_max_epu32(_mm512_min_epu32(keys, partners), upper, keys, partners);
+}
+
+inline __m512i neighbours(__m512i keys) { return exchange(keys, _mm512_shuffle_epi32(keys, _MM_PERM_CDAB), 0xAAAA); }
+inline __m512i pairs(__m512i keys) { return exchange(keys, _mm512_shuffle_epi32(keys, _MM_PERM_BADC), 0xCCCC); }
+inline __m512i quarters(__m512i keys) { return exchange(keys, _mm512_shuffle_i32x4(keys, keys, 0b10'11'00'01), 0xF0F0); }
+inline __m512i halves(__m512i keys) { return exchange(keys, _mm512_shuffle_i32x4(keys, keys, 0b01'00'11'10), 0xFF00); }
+
+inline __m512i reversed(__m512i keys) {
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), keys);
+}
+inline __m512i reversed_eights(__m512i keys) {
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8), keys);
+}
+
+// A bitonic vector becomes ordered.
+inline __m512i merged(__m512i keys) { return neighbours(pairs(quarters(halves(keys)))); }
+
+inline __m512i sorted(__m512i keys) {
+  keys = neighbours(keys);
+  keys = neighbours(exchange(keys, _mm512_shuffle_epi32(keys, _MM_PERM_ABCD), 0xCCCC));
+  keys = neighbours(pairs(exchange(keys, reversed_eights(keys), 0xF0F0)));
+  return neighbours(pairs(quarters(exchange(keys, reversed(keys), 0xFF00))));
+}
+
+// The same for sequences of Count vectors.
+template <int Count>
+inline void merge(__m512i* keys) {
+  if constexpr (Count == 1) {
+    keys[0] = merged(keys[0]);
+  } else {
+    for (int n = 0; n < Count / 2; ++n) {
+      const __m512i low = keys[n];
+      const __m512i high = keys[n + Count / 2];
+      keys[n] = _mm512_min_epu32(low, high);
+      keys[n + Count / 2] = _mm512_max_epu32(low, high);
+    }
+    merge<Count / 2>(keys);
+    merge<Count / 2>(keys + Count / 2);
+  }
+}
+
+template <int Count>
+inline void sort(__m512i* keys) {
+  if constexpr (Count == 1) {
+    keys[0] = sorted(keys[0]);
+  } else {
+    sort<Count / 2>(keys);
+    sort<Count / 2>(keys + Count / 2);
+    for (int low = Count / 2, high = Count - 1; low <= high; ++low, --high) {
+      const __m512i kept = keys[low];
+      keys[low] = reversed(keys[high]);
+      keys[high] = reversed(kept);
+    }
+    merge<Count>(keys);
+  }
+}
+
+inline __mmask16 live(std::uint64_t count, int vector) {
+  const std::uint64_t before = static_cast<std::uint64_t>(vector) * lanes;
+  if (count >= before + lanes) return 0xFFFF;
+  return count <= before ? __mmask16{0} : static_cast<__mmask16>((1U << (count - before)) - 1U);
+}
+
+// Missing keys are the largest ones and stay behind all others.
+template <int Count>
+void sort_list(std::uint32_t* list, std::uint64_t count) {
+  __m512i keys[Count];
+  for (int n = 0; n < Count; ++n)
+    keys[n] = _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), live(count, n), list + n * lanes);
+  sort<Count>(keys);
+  for (int n = 0; n < Count; ++n) _mm512_mask_storeu_epi32(list + n * lanes, live(count, n), keys[n]);
+}
+
+}  // namespace
+
+void wide_sort(std::uint32_t* keys, std::uint64_t count) {
+  if (count <= 16)
+    sort_list<1>(keys, count);
+  else if (count <= 32)
+    sort_list<2>(keys, count);
+  else if (count <= 64)
+    sort_list<4>(keys, count);
+  else if (count <= 128)
+    sort_list<8>(keys, count);
+  else
+    sort_list<16>(keys, count);
+}
+
+void wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
+  const __m512i offsets = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (std::uint64_t column = 0; column < extent; column += 64) {
+    const std::uint64_t left = extent - column;
+    const __mmask64 inside = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+    const __m512i some = _mm512_maskz_loadu_epi8(inside, marks + column);
+    std::uint64_t found = _mm512_test_epi8_mask(some, some);
+    for (std::uint64_t first = column; found != 0; found >>= lanes, first += lanes) {
+      const auto mask = static_cast<__mmask16>(found);
+      const auto count = static_cast<unsigned>(_mm_popcnt_u32(mask));
+      const __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), offsets);
+      _mm512_mask_storeu_epi32(keys, static_cast<__mmask16>((1U << count) - 1U), _mm512_maskz_compress_epi32(mask, numbers));
+      keys += count;
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+#include "runtime/sort_keys.h"
+
+#include <algorithm>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "unit/runtime/reference.h"
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+// Distinct keys in no order, and one more element that must stay.
+template <class Key>
+std::vector<Key> distinct_keys(Random& random, std::uint64_t count, std::uint64_t extent) {
+  std::set<Key> chosen;
+  while (chosen.size() < count) chosen.insert(static_cast<Key>(random.below(extent)));
+  std::vector<Key> keys(chosen.begin(), chosen.end());
+  for (std::size_t n = keys.size(); n > 1; --n) std::swap(keys[n - 1], keys[random.below(n)]);
+  keys.push_back(Key{42});
+  return keys;
+}
+
+template <class Key>
+void check_sorted(std::uint64_t seed, std::uint64_t count, std::uint64_t extent, bool with_marks) {
+  CAPTURE(seed);
+  CAPTURE(count);
+  CAPTURE(extent);
+  CAPTURE(with_marks);
+  Random random(seed);
+  std::vector<Key> keys = distinct_keys<Key>(random, count, extent);
+  std::vector<Key> expected = keys;
+  std::sort(expected.begin(), expected.end() - 1);
+  std::vector<std::uint8_t> marks(with_marks ? extent : 0, 0);
+  for (std::uint64_t n = 0; with_marks && n < count; ++n) marks[keys[n]] = 1;
+  std::vector<Key> scratch(count);
+  sort_keys(keys.data(), scratch.data(), count, extent, with_marks ? marks.data() : nullptr);
+  CHECK(keys == expected);
+}
+
+}  // namespace
+
+TEST_CASE("lists of every length up to the longest network and some longer ones are sorted") {
+  for (std::uint64_t count = 0; count <= longest_wide_sort + 3; ++count) {
+    check_sorted<std::uint32_t>(count, count, 100'000, false);
+    check_sorted<std::uint64_t>(count, count, 100'000, false);
+  }
+  for (const std::uint64_t count : {500, 1023, 1024, 5000}) {
+    check_sorted<std::uint32_t>(count, count, 100'000, false);
+    check_sorted<std::uint64_t>(count, count, 100'000, false);
+  }
+}
+
+TEST_CASE("keys of every width are sorted, full ranges too") {
+  for (std::uint64_t bits = 1; bits <= 32; ++bits)
+    for (const std::uint64_t count : {2, 17, 300, 3000})
+      if (count <= std::uint64_t{1} << (bits - 1)) {
+        check_sorted<std::uint32_t>(bits, count, std::uint64_t{1} << bits, false);
+        check_sorted<std::uint32_t>(bits, count, (std::uint64_t{1} << bits) - 1, false);
+      }
+  for (std::uint64_t bits = 13; bits < 64; ++bits) check_sorted<std::uint64_t>(bits, 1000, std::uint64_t{1} << bits, false);
+  for (const std::uint64_t extent : {2, 3, 64, 700}) {
+    check_sorted<std::uint32_t>(extent, extent, extent, false);
+    check_sorted<std::uint64_t>(extent, extent, extent, true);
+  }
+}
+
+TEST_CASE("lists that fill their extent are read from the marks") {
+  for (const std::uint64_t extent : {2, 15, 16, 17, 63, 64, 65, 127, 129, 1000, 4099})
+    for (const std::uint64_t share : {1, 2, 10, 50, 70, 300}) {
+      check_sorted<std::uint32_t>(share, (extent + share - 1) / share, extent, true);
+      check_sorted<std::uint64_t>(share, (extent + share - 1) / share, extent, true);
+    }
+}
