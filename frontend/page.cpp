@@ -231,7 +231,7 @@ std::string layouts(const Report& report) {
     if (const auto operand = report.operands.find(name); operand != report.operands.end()) {
       entries = count_text(static_cast<double>(operand->second.nnz));
     } else if (const auto result = report.results.find(name); result != report.results.end()) {
-      entries = count_text(static_cast<double>(result->second.nnz));
+      if (result->second.nnz) entries = count_text(static_cast<double>(*result->second.nnz));
     }
     text += fmt::format("<tr><td>{}</td><td>{}{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
                         code(layout.name), layout.role, layout.converted ? "<span class=\"chip on\">converted</span>" : "",
