@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/plan/append_order.h"
+
 namespace weft {
 
 std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
@@ -46,6 +48,10 @@ bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptio
   if (number + 1 < schedule.statements.size() && schedule.statements[number + 1].fused >= depth) return false;
   if (filters(schedule, statement, depth - 1)) return false;
   const std::vector<IndexId>& target = statement.target.indices;
+  const ScheduledTensor& written = schedule.tensors[statement.target.tensor];
+  for (std::size_t level = 0; !written.like && level < appended_levels(written.format); ++level) {
+    if (target[written.format.mode_order[level]] == statement.loops.back()) return false;
+  }
   return !options.strict_fp || std::find(target.begin(), target.end(), statement.loops.back()) != target.end();
 }
 

@@ -28,7 +28,7 @@ bool has_sparse_level(const Format& format);
 bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop);
 
 /// Whether the innermost loop of a statement may become vector code: it is not shared, no sparse level is bound in it,
-/// and, under strict floating point, its sum is not reassociated.
+/// it appends nothing, and, under strict floating point, its sum is not reassociated.
 bool may_be_vector(const Schedule& schedule, std::size_t statement, const PlanOptions& options);
 
 /// A conversion must not turn absent entries into stored zeros nor the other way round.

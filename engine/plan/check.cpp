@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
@@ -88,10 +89,6 @@ Expected<void> check_tensors(const Schedule& schedule, const Network& network, c
       if (auto done = check_operand(tensor, operands); !done) return done;
       continue;
     }
-    if (!tensor.format.all_dense()) {
-      return unsupported(fmt::format("the sparse layout {} of {} is not supported yet: results and intermediates are dense",
-                                     tensor.format.text(), tensor.name));
-    }
     if (tensor.role == TensorRole::intermediate) {
       if (members(index_set(tensor.modes)).size() != modes) {
         return input_error(fmt::format("schedule: an index stands twice in intermediate {}", tensor.name));
@@ -102,11 +99,7 @@ Expected<void> check_tensors(const Schedule& schedule, const Network& network, c
     if (network.assignments[0].result.tensor != tensor.tensor) {
       return input_error(fmt::format("schedule: {} is not the result of the expression", tensor.name));
     }
-    const auto requested = options.result_formats.find(tensor.name);
-    if (requested != options.result_formats.end() && !same_layout(requested->second, tensor.format)) {
-      return input_error(fmt::format("schedule: result {} is stored as {} but {} was requested", tensor.name,
-                                     tensor.format.text(), requested->second.text()));
-    }
+    if (auto done = check_result(schedule, tensor, network, operands, options); !done) return done;
   }
   if (results != 1) return input_error(fmt::format("schedule: {} lines 'result', expected one", results));
   return {};
@@ -128,10 +121,21 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
     if (reduction == RootReduction::private_copies && options.strict_fp) {
       return input_error(place(first) + "private copies add in another order, which strict floating point forbids");
     }
-    for (std::size_t number = first; number < end && reduction == RootReduction::owner; ++number) {
+    for (std::size_t number = first; number < end && reduction != RootReduction::serial; ++number) {
       const ScheduledAccess& target = schedule.statements[number].target;
       const std::size_t reader = reader_of(schedule, target.tensor);
       const bool leaves = reader == schedule.statements.size() || reader >= end;
+      const ScheduledTensor& tensor = schedule.tensors[target.tensor];
+      const bool appended = leaves && !tensor.like && !tensor.format.all_dense();
+      if (appended && reduction == RootReduction::private_copies) {
+        return input_error(fmt::format("{}{} is appended to, which private copies of it cannot be", place(number), tensor.name));
+      }
+      if (appended && append_order(target.indices, tensor.format, schedule.statements[number].loops).direct == 0) {
+        return input_error(fmt::format("{}threads that share this loop would append to {} out of order, whose first level "
+                                       "is another: run it serial",
+                                       place(number), tensor.name));
+      }
+      if (reduction == RootReduction::private_copies) continue;
       const IndexId index = schedule.statements[first].loops.front();
       if (leaves && !contains(index_set(target.indices), index)) {
         return input_error(fmt::format("{}{} has no index {}, so threads that share this loop would write the same "
@@ -152,6 +156,7 @@ Expected<void> check(const Schedule& schedule, const Network& network, const std
   if (auto done = check_tensors(schedule, network, operands, options); !done) return done;
   if (auto done = check_products(schedule, network); !done) return done;
   if (auto done = check_loops(schedule, network, options); !done) return done;
+  if (auto done = check_sparse(schedule, network); !done) return done;
   if (auto done = check_roots(schedule, network, options); !done) return done;
   return check_presence(schedule, network, operands);
 }

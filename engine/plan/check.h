@@ -19,8 +19,16 @@ Expected<void> check_loops(const Schedule& schedule, const Network& network, con
 /// only what all of them have, which is right for their product but not for each of them.
 Expected<void> check_roots(const Schedule& schedule, const Network& network, const PlanOptions& options);
 
+/// The format a result is computed and handed over in, or the pattern that it shares, is what was requested and possible.
+Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& result, const Network& network,
+                            const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+/// Targets with compressed levels are appended to in the order of their levels, or drained; intermediates inside a nest
+/// have one key; what comes in no order drives alone.
+Expected<void> check_sparse(const Schedule& schedule, const Network& network);
+
 /// A dense intermediate cannot tell absent from zero: it is read only where it is provably written, or beside factors
-/// that are finite.
+/// that are finite, and never on the way to compressed levels unless it is provably written.
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands);
 

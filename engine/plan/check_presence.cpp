@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
+#include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -27,22 +29,30 @@ std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t
       const Format& format = schedule.tensors[factor.tensor].format;
       const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops);
       for (std::size_t level = 0; level < bound.size(); ++level) {
-        if (bound[level].loop != loop || !is_sparse(format.levels[level].kind)) continue;
-        found.push_back({level == 0 ? LevelKind::dense : format.levels[level - 1].kind, bound[level].direct});
+        const LevelKind kind = format.levels[level].kind;
+        if (bound[level].loop != loop || !is_sparse(kind)) continue;
+        // Keys of workspaces say nothing about how many entries there are.
+        const bool stored = kind != LevelKind::accumulator && kind != LevelKind::hashed && kind != LevelKind::bitmap;
+        found.push_back({level == 0 ? LevelKind::dense : format.levels[level - 1].kind, bound[level].direct && stored});
       }
     }
   }
   return found;
 }
 
-// Whether the writer of `tensor` accumulates into every entry that its reader can reach, each time it is reached:
-// loops over the modes that the two do not share run over their whole extents, and loops that sum visit at least one
-// coordinate. A fiber below a stored position of a sparse level is never empty; below a dense level it may be.
-bool is_present(const Schedule& schedule, const Network& network, std::uint32_t tensor) {
-  const std::size_t writer = writer_of(schedule, tensor);
-  const std::size_t reader = reader_of(schedule, tensor);
+bool is_present(const Schedule& schedule, const Network& network, std::uint32_t tensor);
+
+// Whether a statement accumulates into every entry of the dense `block` of its target, each time its loop at depth
+// `begin` is reached: loops over modes of the target run over their whole extents, those of the block among them, and
+// loops that sum visit at least one coordinate. A fiber below a stored position of a sparse level is never empty; below
+// a dense level it may be.
+bool accumulates_everywhere(const Schedule& schedule, const Network& network, std::size_t writer, std::size_t begin,
+                            IndexSet block) {
   const ScheduledStatement& statement = schedule.statements[writer];
-  for (std::size_t loop = shared_loops(schedule, writer, reader); loop < statement.loops.size(); ++loop) {
+  for (std::size_t loop = 0; loop < begin && loop < statement.loops.size(); ++loop) {
+    if (contains(block, statement.loops[loop])) return false;
+  }
+  for (std::size_t loop = begin; loop < statement.loops.size(); ++loop) {
     const std::vector<SparseBinding> sparse = sparse_bindings(schedule, writer, loop);
     const IndexId index = statement.loops[loop];
     if (sparse.empty()) {
@@ -53,9 +63,76 @@ bool is_present(const Schedule& schedule, const Network& network, std::uint32_t 
     if (!summed || sparse.size() > 1 || !sparse.front().direct || !is_sparse(sparse.front().parent)) return false;
   }
   return std::all_of(statement.factors.begin(), statement.factors.end(), [&](const ScheduledAccess& factor) {
-    return schedule.tensors[factor.tensor].role != TensorRole::intermediate ||
-           is_present(schedule, network, factor.tensor);
+    const ScheduledTensor& read = schedule.tensors[factor.tensor];
+    return read.role != TensorRole::intermediate || is_present(schedule, network, factor.tensor);
   });
+}
+
+// Where the levels of a target that know their entries end, under the loops of its writer: the first of the dense levels
+// below them, and the loop in which the last of them is bound.
+struct Block {
+  IndexSet modes = 0;
+  std::size_t begin = 0;
+};
+
+Block dense_block(const ScheduledStatement& statement, const Format& format, std::size_t shared) {
+  const std::size_t known = appended_levels(format);
+  Block block{0, shared};
+  const std::vector<BoundLevel> bound = bind_levels(statement.target.indices, format, statement.loops);
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    if (level < known) block.begin = std::max(block.begin, bound[level].loop + 1);
+    else if (bound[level].loop >= shared) block.modes |= one_index(statement.target.indices[format.mode_order[level]]);
+  }
+  return block;
+}
+
+// Whether the writer of `tensor` accumulates into every entry that its reader can reach, each time it is reached.
+bool is_present(const Schedule& schedule, const Network& network, std::uint32_t tensor) {
+  const std::size_t writer = writer_of(schedule, tensor);
+  const std::size_t reader = reader_of(schedule, tensor);
+  const std::size_t shared = shared_loops(schedule, writer, reader);
+  if (schedule.tensors[tensor].format.all_dense()) return accumulates_everywhere(schedule, network, writer, shared, 0);
+  const Block block = dense_block(schedule.statements[writer], schedule.tensors[tensor].format, shared);
+  return accumulates_everywhere(schedule, network, writer, block.begin, block.modes);
+}
+
+// Whether the tensor tells absent entries from zeros where it is read.
+bool knows_its_entries(const Schedule& schedule, const Network& network, std::uint32_t tensor) {
+  const std::size_t writer = writer_of(schedule, tensor);
+  const std::size_t shared = shared_loops(schedule, writer, reader_of(schedule, tensor));
+  const Block block = dense_block(schedule.statements[writer], schedule.tensors[tensor].format, shared);
+  return block.modes == 0 || is_present(schedule, network, tensor);
+}
+
+// Whether what is accumulated into the tensor makes entries of compressed levels.
+bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {
+  const ScheduledTensor& target = schedule.tensors[tensor];
+  const std::size_t reader = reader_of(schedule, tensor);
+  const bool leaves = reader == schedule.statements.size() ||
+                      shared_loops(schedule, writer_of(schedule, tensor), reader) == 0;
+  if (leaves && !target.like && has_sparse_level(target.format)) return true;
+  return reader < schedule.statements.size() && makes_entries(schedule, schedule.statements[reader].target.tensor);
+}
+
+Expected<void> check_entries(const Schedule& schedule, const Network& network, std::size_t number) {
+  const ScheduledStatement& statement = schedule.statements[number];
+  const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
+  if (!makes_entries(schedule, statement.target.tensor)) return {};
+  for (const ScheduledAccess& factor : statement.factors) {
+    if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
+    if (knows_its_entries(schedule, network, factor.tensor)) continue;
+    return input_error(fmt::format("schedule, statement {}: {} is dense and may be read where nothing was accumulated, "
+                                   "which would become an entry of a sparse tensor: give it a level a, h or b",
+                                   number + 1, schedule.tensors[factor.tensor].name));
+  }
+  if (!statement.drained) return {};
+  const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
+  const Block block = dense_block(statement, target.format, 0);
+  if (block.modes == 0 || accumulates_everywhere(schedule, network, number, block.begin, block.modes)) return {};
+  return input_error(fmt::format("schedule, statement {}: the workspace of {} is dense over {}, where not every entry is "
+                                 "provably accumulated: bind the other levels first",
+                                 number + 1, target.name,
+                                 print_indices(drained_block(statement.target.indices, target.format, order), network)));
 }
 
 }  // namespace
@@ -75,6 +152,7 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
+    if (auto done = check_entries(schedule, network, number); !done) return done;
     for (std::size_t read = 0; read < statement.factors.size(); ++read) {
       const std::uint32_t tensor = statement.factors[read].tensor;
       if (schedule.tensors[tensor].role != TensorRole::intermediate) continue;

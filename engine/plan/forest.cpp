@@ -132,6 +132,10 @@ class PartReader {
       }
       part_.statements.push_back(std::move(statement));
     }
+    for (ScheduledTensor& tensor : part_.tensors) {
+      // An operand that no statement of the part reads: out of range, so that the rules refuse it.
+      if (tensor.like) tensor.like = renumbered_.contains(*tensor.like) ? renumbered_.at(*tensor.like) : ~0u;
+    }
     add_roots(span);
     return std::move(part_);
   }
@@ -181,6 +185,9 @@ class Joiner {
     const auto first = static_cast<std::uint32_t>(schedule_.statements.size());
     std::vector<std::uint32_t> renumbered;
     for (const ScheduledTensor& tensor : part.tensors) renumbered.push_back(place(tensor, assignment));
+    for (std::size_t number = 0; number < part.tensors.size(); ++number) {
+      if (part.tensors[number].like) schedule_.tensors[renumbered[number]].like = renumbered[*part.tensors[number].like];
+    }
     for (ScheduledStatement statement : part.statements) {
       statement.target.tensor = renumbered[statement.target.tensor];
       for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered[factor.tensor];

@@ -207,9 +207,28 @@ class ScheduleParser {
     if (!format) return std::unexpected(format.error());
     tensor.format = std::move(*format);
     tensor.converted = role == TensorRole::operand && line.take_word("converted");
+    if (role == TensorRole::result) {
+      if (auto done = parse_handing_over(line, tensor); !done) return done;
+    }
     if (!line.at_end()) return line.wrong("unexpected text after the layout");
     labels_.push_back(text);
     schedule_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  // What follows the layout of a result: "delivered ss:1,0 f64", "like T".
+  Expected<void> parse_handing_over(Line& line, ScheduledTensor& tensor) {
+    if (line.take_word("delivered")) {
+      auto format = parse_format_words(line, tensor.format.order());
+      if (!format) return std::unexpected(format.error());
+      tensor.delivered = std::move(*format);
+    }
+    if (!line.take_word("like")) return {};
+    const Line before = line;
+    const std::string name = line.take_name();
+    const auto found = std::find(labels_.begin(), labels_.end(), name);
+    if (found == labels_.end()) return before.wrong(fmt::format("'{}' has no line layout above", name));
+    tensor.like = static_cast<std::uint32_t>(found - labels_.begin());
     return {};
   }
 
@@ -228,7 +247,7 @@ class ScheduleParser {
     auto modes = parse_bracketed(line);
     if (!modes) return std::unexpected(modes.error());
     tensor.modes = std::move(*modes);
-    auto format = parse_format_words(line, tensor.modes.size());
+    auto format = parse_format_words(line, tensor.modes.size(), true);
     if (!format) return std::unexpected(format.error());
     tensor.format = std::move(*format);
     if (!line.at_end()) return line.wrong("unexpected text after the layout");
@@ -237,9 +256,11 @@ class ScheduleParser {
     return {};
   }
 
-  // "sss:0,1,2 f64 [bits 32/64,…] [strided]"; order 0 is the scalar alone.
-  Expected<Format> parse_format_words(Line& line, std::size_t order) {
+  // "sss:0,1,2 f64 [bits 32/64,…] [strided]"; order 0 is the scalar alone. Only workspaces have accumulators.
+  Expected<Format> parse_format_words(Line& line, std::size_t order, bool workspace = false) {
     std::string text = order == 0 ? std::string() : line.take_until_blank();
+    const std::string kinds = text.substr(0, text.find(':'));
+    if (workspace) std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kinds.size()), 'a', 'h');
     const std::string scalar_text = line.take_until_blank();
     const auto scalar = parse_scalar(scalar_text);
     if (!scalar) return line.wrong(scalar.error().message);
@@ -248,6 +269,9 @@ class ScheduleParser {
       auto parsed = parse_format(text);
       if (!parsed) return line.wrong(parsed.error().message);
       format = std::move(*parsed);
+      for (std::size_t level = 0; workspace && level < format.order(); ++level) {
+        if (kinds[level] == 'a') format.levels[level].kind = LevelKind::accumulator;
+      }
     }
     format.scalar = *scalar;
     if (format.order() != order) {
@@ -349,6 +373,14 @@ class ScheduleParser {
       const auto index = parse_index(line);
       if (!index) return std::unexpected(index.error());
       statement.vector = *index;
+    }
+    if (line.take_word("drained")) {
+      const auto kind = line.take_word("accumulator") ? std::optional(LevelKind::accumulator)
+                        : line.take_word("hashed")    ? std::optional(LevelKind::hashed)
+                        : line.take_word("bitmap")    ? std::optional(LevelKind::bitmap)
+                                                      : std::nullopt;
+      if (!kind) return line.wrong("expected accumulator, hashed or bitmap");
+      statement.drained = DrainedWorkspace{*kind};
     }
     if (!line.at_end()) return line.wrong("unexpected text after the statement");
     schedule_.statements.push_back(std::move(statement));

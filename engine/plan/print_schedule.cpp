@@ -38,8 +38,12 @@ std::string print_tensor(const Schedule& schedule, std::size_t number, const Net
       for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);
       return fmt::format("  intermediate {}[{}] {}\n", name, fmt::join(names, ","), print_format(tensor.format));
     }
-    case TensorRole::result:
-      return fmt::format("  result {} {}\n", name, print_format(tensor.format));
+    case TensorRole::result: {
+      std::string text = fmt::format("  result {} {}", name, print_format(tensor.format));
+      if (tensor.delivered) text += fmt::format(" delivered {}", print_format(*tensor.delivered));
+      if (tensor.like) text += fmt::format(" like {}", label(schedule, *tensor.like));
+      return text + "\n";
+    }
   }
   return {};
 }
@@ -97,6 +101,10 @@ std::vector<std::string> factor_names(const Network& network, std::size_t assign
   return names;
 }
 
+std::string_view drain_word(LevelKind kind) {
+  return kind == LevelKind::hashed ? "hashed" : kind == LevelKind::bitmap ? "bitmap" : "accumulator";
+}
+
 namespace {
 
 std::vector<std::string> tree_texts(const Schedule& schedule, const Network& network) {
@@ -122,6 +130,7 @@ std::string print_scheduled(const Schedule& schedule, const Network& network) {
                         print_indices(statement.loops, network));
     if (statement.fused > 0) text += fmt::format("   fused {}", statement.fused);
     if (statement.vector) text += fmt::format("   vector {}", network.indices[*statement.vector].name);
+    if (statement.drained) text += fmt::format("   drained {}", drain_word(statement.drained->kind));
     text += "\n";
     for (const Intersection& meeting : statement.intersections) text += print_intersection(schedule, meeting, network);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/plan/schedule.h"
@@ -19,6 +20,9 @@ std::string print_access(const Schedule& schedule, const ScheduledAccess& access
 
 /// "x[i,j,r] += T[i,j,k] * C[k,r]".
 std::string print_product(const Schedule& schedule, const ScheduledStatement& statement, const Network& network);
+
+/// "accumulator", "hashed" or "bitmap".
+std::string_view drain_word(LevelKind kind);
 
 /// Names of the factors of the (first) term of an assignment, which its tree speaks of.
 std::vector<std::string> factor_names(const Network& network, std::size_t assignment = 0);

@@ -120,11 +120,12 @@ Expected<void> check_plannable_result(const TensorDeclaration& result, const Pla
                                    requested->second.text(), result.name, requested->second.order(),
                                    result.extents.size()));
   }
-  if (!requested->second.all_dense()) {
-    return unsupported(fmt::format("the sparse format {} of result {} is not supported yet: request a dense one",
-                                   requested->second.text(), result.name));
-  }
-  return {};
+  const bool workspace = std::ranges::any_of(requested->second.levels, [](const Level& level) {
+    return level.kind == LevelKind::accumulator || level.strided;
+  });
+  if (!workspace) return {};
+  return input_error(fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
+                                 requested->second.text(), result.name));
 }
 
 }  // namespace
@@ -280,6 +281,9 @@ Schedule merge_layouts(const Schedule& schedule) {
     });
     renumbered.push_back(static_cast<std::uint32_t>(same - merged.tensors.begin()));
     if (same == merged.tensors.end()) merged.tensors.push_back(tensor);
+  }
+  for (ScheduledTensor& tensor : merged.tensors) {
+    if (tensor.like) tensor.like = renumbered[*tensor.like];
   }
   for (ScheduledStatement& statement : merged.statements) {
     statement.target.tensor = renumbered[statement.target.tensor];
