@@ -7,6 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/block.h"
+
 namespace weft {
 
 struct Memory::Account {
@@ -51,62 +53,62 @@ Charge::~Charge() {
   if (account_) account_->used.fetch_sub(bytes_, std::memory_order_relaxed);
 }
 
-namespace {
+void Charge::join(Charge other) {
+  if (!account_) account_ = other.account_;
+  bytes_ += std::exchange(other.bytes_, 0);
+}
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::uint64_t mapped_from_bytes = std::uint64_t{1} << 20;
+Charge Charge::split(std::uint64_t bytes) {
+  Charge part;
+  part.account_ = account_;
+  part.bytes_ = std::min(bytes, bytes_);
+  bytes_ -= part.bytes_;
+  return part;
+}
 
-/// Memory of one Buffer together with its charge, so that both end with the last copy.
-struct Block {
-  Charge charge;
-  void* data = nullptr;
-  void* mapping = nullptr;  ///< null: from the C heap
-  std::size_t mapped_bytes = 0;
-
-  Block() = default;
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block() {
-    if (mapping)
-      ::munmap(mapping, mapped_bytes);
-    else
-      std::free(data);
-  }
-};
-
-bool map(Block& block, std::uint64_t bytes) {
+bool Block::map(std::uint64_t bytes) {
   // Aligned to huge pages where that pays: page faults of 4 KiB cost more than filling the array does.
-  std::size_t slack = bytes >= huge_page ? huge_page : 0;
+  const std::size_t slack = bytes >= huge_page ? huge_page : 0;
   if (bytes > SIZE_MAX - slack) return false;
-  std::size_t length = static_cast<std::size_t>(bytes) + slack;
-  void* mapping = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) return false;
-  block.mapping = mapping;
-  block.mapped_bytes = length;
-  auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  const std::size_t length = static_cast<std::size_t>(bytes) + slack;
+  void* reserved = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) return false;
+  mapping = reserved;
+  mapped_bytes = length;
+  auto address = reinterpret_cast<std::uintptr_t>(reserved);
   if (slack) address = (address + huge_page - 1) & ~(huge_page - 1);
-  block.data = reinterpret_cast<void*>(address);
+  data = reinterpret_cast<void*>(address);
   // Advice only: without huge pages everything works, more slowly.
-  if (slack) (void)::madvise(block.data, static_cast<std::size_t>(bytes) & ~(huge_page - 1), MADV_HUGEPAGE);
+  if (slack) (void)::madvise(data, static_cast<std::size_t>(bytes) & ~(huge_page - 1), MADV_HUGEPAGE);
   return true;
 }
 
-}  // namespace
+Block::~Block() {
+  if (mapping)
+    ::munmap(mapping, mapped_bytes);
+  else
+    std::free(data);
+}
 
 Expected<Buffer> Buffer::allocate(std::uint64_t bytes, const Memory& memory, std::string_view what) {
-  Buffer buffer;
-  if (bytes == 0) return buffer;
+  if (bytes == 0) return Buffer{};
   auto charge = memory.charge(bytes, what);
   if (!charge) return std::unexpected(charge.error());
+  return allocate(bytes, std::move(*charge), what);
+}
+
+Expected<Buffer> Buffer::allocate(std::uint64_t bytes, Charge charge, std::string_view what) {
+  Buffer buffer;
+  if (bytes == 0) return buffer;
   auto exhausted = [&] {
     return resource_error(
         fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
   };
   try {
     auto block = std::make_shared<Block>();
-    block->charge = std::move(*charge);
-    if (bytes >= mapped_from_bytes) {
-      if (!map(*block, bytes)) return exhausted();
+    block->charge = std::move(charge);
+    if (bytes >= mapped_from) {
+      if (!block->map(bytes)) return exhausted();
     } else {
       std::size_t rounded = (static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63};
       block->data = std::aligned_alloc(64, rounded);

@@ -39,6 +39,11 @@ class Charge {
   Charge(Charge&&) noexcept;
   Charge& operator=(Charge&&) noexcept;
   ~Charge();
+  std::uint64_t bytes() const { return bytes_; }
+  /// Takes over what another charge of the same account reserves; into an empty charge, of any account.
+  void join(Charge other);
+  /// Takes `bytes`, or what there is, out of this charge: for memory that replaces other memory.
+  Charge split(std::uint64_t bytes);
 
  private:
   friend class Memory;
@@ -54,6 +59,8 @@ class Buffer {
   /// Zeroed bytes, charged to `memory` under the name `what`. Large sizes come straight from the kernel, so the
   /// zeroing costs nothing before first touch. Resource error if the limit or the machine has no room.
   static Expected<Buffer> allocate(std::uint64_t bytes, const Memory& memory, std::string_view what);
+  /// The same for bytes that are charged already.
+  static Expected<Buffer> allocate(std::uint64_t bytes, Charge charge, std::string_view what);
   /// Host memory, not owned and not charged; it must outlive every copy of the Buffer.
   static Buffer borrow(const void* data, std::uint64_t bytes);
 
@@ -70,6 +77,7 @@ class Buffer {
   }
 
  private:
+  friend class GrowingBuffer;
   std::shared_ptr<void> owner_;
   void* data_ = nullptr;
   std::uint64_t bytes_ = 0;

@@ -1,0 +1,101 @@
+// What a kernel appends to: one chunk's arrays.
+#include "runtime/appended.h"
+
+#include <limits>
+
+#include "runtime/extents.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t first_entries = 512;
+constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+std::size_t AppendedShape::last_compressed() const {
+  std::size_t last = format.order();
+  while (last > 0 && format.levels[last - 1].kind == LevelKind::dense) --last;
+  return last - 1;
+}
+
+std::uint64_t AppendedShape::block_bytes() const {
+  std::uint64_t bytes = scalar_bytes(format.scalar);
+  for (std::size_t level = last_compressed() + 1; level < format.order(); ++level)
+    bytes = saturating_product(bytes, extent_of_level(level));
+  return bytes;
+}
+
+AppendedChunk::AppendedChunk(const AppendedShape& shape, std::uint64_t rows, const Memory& memory)
+    : shape_(&shape), rows_(rows), memory_(memory), levels_(shape.format.order()), arrays_(shape.format.order()) {}
+
+std::uint64_t AppendedChunk::parents(std::size_t level) const {
+  std::uint64_t count = 1;
+  for (std::size_t above = 0; above < level; ++above) {
+    if (shape_->format.levels[above].kind == LevelKind::dense)
+      count = saturating_product(count, above == 0 ? rows_ : shape_->extent_of_level(above));
+    else
+      count = levels_[above].size;
+  }
+  return count;
+}
+
+Expected<AppendedOutput> AppendedChunk::open() {
+  AppendedOutput output;
+  output.levels = levels_.data();
+  output.owner = this;
+  bool counted = true;  // parents are known before anything is appended
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    if (shape_->format.levels[level].kind == LevelKind::dense) continue;
+    levels_[level].closed = 0;
+    levels_[level].size = 0;
+    if (grow(output, level, counted ? parents(level) : first_entries, first_entries) != KernelStatus::done)
+      return std::unexpected(*refused_);
+    levels_[level].pos[0] = 0;
+    counted = false;
+  }
+  return output;
+}
+
+void AppendedChunk::close() {
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    if (shape_->format.levels[level].kind == LevelKind::dense) continue;
+    const AppendedLevel& filled = levels_[level];
+    arrays_[level].pos.trim((filled.closed + 1) * sizeof(std::uint64_t));
+    arrays_[level].crd.trim(filled.size * (shape_->format.levels[level].crd_bits / 8));
+    if (level == shape_->last_compressed()) values_.trim(filled.size * shape_->block_bytes());
+  }
+}
+
+KernelStatus AppendedChunk::grow(AppendedOutput& output, std::uint64_t level, std::uint64_t parents,
+                                 std::uint64_t entries) {
+  AppendedLevel& filled = levels_[level];
+  Arrays& arrays = arrays_[level];
+  const std::uint64_t crd_bytes = shape_->format.levels[level].crd_bits / 8;
+  const auto reserve = [&](GrowingBuffer& buffer, std::uint64_t bytes) {
+    auto reserved = buffer.reserve(bytes, memory_, shape_->name);
+    if (!reserved) refused_ = reserved.error();
+    return reserved.has_value();
+  };
+  const std::uint64_t ends = parents == unbounded ? parents : parents + 1;
+  if (!reserve(arrays.pos, saturating_product(ends, sizeof(std::uint64_t)))) return KernelStatus::limit;
+  if (!reserve(arrays.crd, saturating_product(entries, crd_bytes))) return KernelStatus::limit;
+  filled.pos = static_cast<std::uint64_t*>(arrays.pos.data());
+  filled.crd = arrays.crd.data();
+  filled.pos_capacity = arrays.pos.capacity() / sizeof(std::uint64_t) - 1;
+  filled.crd_capacity = arrays.crd.capacity() / crd_bytes;
+  if (level == shape_->last_compressed()) {
+    const std::uint64_t block = shape_->block_bytes();
+    if (!reserve(values_, saturating_product(entries, block))) return KernelStatus::limit;
+    output.values = static_cast<unsigned char*>(values_.data());
+    output.values_capacity = block > 0 ? values_.capacity() / block : unbounded;
+  }
+  return KernelStatus::done;
+}
+
+std::int32_t grow_appended(AppendedOutput* output, std::uint64_t level, std::uint64_t parents, std::uint64_t entries) {
+  auto* chunk = static_cast<AppendedChunk*>(output->owner);
+  return static_cast<std::int32_t>(chunk->grow(*output, level, parents, entries));
+}
+
+}  // namespace weft

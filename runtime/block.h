@@ -1,0 +1,29 @@
+// The memory behind a Buffer.
+#pragma once
+
+#include <cstddef>
+
+#include "weft/memory.h"
+
+namespace weft {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+/// Buffers of this size come straight from the kernel, which zeroes them at first touch and gets them back at once.
+constexpr std::uint64_t mapped_from = std::uint64_t{1} << 20;
+
+/// Memory of one Buffer together with its charge, so that both end with the last copy.
+struct Block {
+  Charge charge;
+  void* data = nullptr;
+  void* mapping = nullptr;  ///< null: from the C heap
+  std::size_t mapped_bytes = 0;
+
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block();
+  /// Zeroed memory of its own from the kernel; false if there is none.
+  bool map(std::uint64_t bytes);
+};
+
+}  // namespace weft

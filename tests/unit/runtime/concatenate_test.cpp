@@ -1,0 +1,147 @@
+#include "unit/runtime/appending.h"
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+/// Entries by mode, appended in chunks that begin at the coordinates `cuts` of level 0.
+Expected<Tensor> appended(const AppendedShape& shape, const Entries& entries, std::vector<std::uint64_t> cuts,
+                          const Resources& resources) {
+  std::vector<Entries> parts(cuts.size());
+  for (const auto& [tuple, value] : entries) {
+    Tuple by_level;
+    for (const std::uint32_t mode : shape.format.mode_order) by_level.push_back(tuple[mode]);
+    std::size_t part = cuts.size() - 1;
+    while (cuts[part] > by_level[0]) --part;
+    parts[part].emplace(by_level, value);
+  }
+  std::vector<AppendedChunk> chunks;
+  chunks.reserve(cuts.size());
+  for (std::size_t part = 0; part < cuts.size(); ++part) {
+    const std::uint64_t end = part + 1 < cuts.size() ? cuts[part + 1] : shape.extent_of_level(0);
+    AppendedChunk& chunk = chunks.emplace_back(shape, end - cuts[part], resources.memory);
+    const auto output = chunk.open();
+    if (!output) return std::unexpected(output.error());
+    if (!Appender(shape, *output, cuts[part]).append(parts[part])) return std::unexpected(*chunk.refused());
+    chunk.close();
+  }
+  return concatenated(shape, chunks, resources);
+}
+
+void same_bytes(const Buffer& one, const Buffer& other, const char* what) {
+  CAPTURE(what);
+  REQUIRE(one.size_bytes() == other.size_bytes());
+  if (one.size_bytes() > 0) CHECK(std::memcmp(one.data(), other.data(), one.size_bytes()) == 0);
+}
+
+void same_arrays(const Tensor& tensor, const Tensor& expected) {
+  REQUIRE(tensor.levels.size() == expected.levels.size());
+  for (std::size_t level = 0; level < tensor.levels.size(); ++level) {
+    CHECK(tensor.format.levels[level] == expected.format.levels[level]);
+    same_bytes(tensor.levels[level].pos, expected.levels[level].pos, "pos");
+    same_bytes(tensor.levels[level].crd, expected.levels[level].crd, "crd");
+  }
+  same_bytes(tensor.values, expected.values, "values");
+}
+
+Format random_format(Random& random, std::size_t order) {
+  Format format = random.format(order);
+  for (Level& level : format.levels)
+    level.kind = level.kind == LevelKind::dense ? LevelKind::dense : LevelKind::compressed;
+  if (format.all_dense()) format.levels[random.below(order)].kind = LevelKind::compressed;
+  return format;
+}
+
+std::vector<std::uint64_t> random_cuts(Random& random, std::uint64_t extent) {
+  std::vector<std::uint64_t> cuts;
+  for (std::uint64_t begin = 0; begin < extent; begin += 1 + random.below(extent)) cuts.push_back(begin);
+  return cuts;
+}
+
+}  // namespace
+
+TEST_CASE("chunks of any format concatenate to the tensor that building gives") {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const List list = random.list(order, 60);
+    AppendedShape shape{random_format(random, order), list.extents, "R"};
+    const Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
+    const auto expected = build(coordinates(list, Scalar::f64), shape.format, with, "R");
+    REQUIRE(expected);
+    const auto tensor = appended(shape, summed(list), random_cuts(random, shape.extent_of_level(0)), with);
+    REQUIRE_MESSAGE(tensor, tensor.error().message);
+    const auto sound = verify(*tensor, with, "R");
+    CHECK_MESSAGE(sound, sound.error().message);
+    same_arrays(*tensor, *expected);
+  }
+}
+
+TEST_CASE("large chunks: several pieces each, pages given back while they are copied") {
+  const AppendedShape shape{*parse_format("ds"), {40, 1 << 20}, "R"};
+  Entries entries;
+  Random random(7);
+  for (std::uint64_t row = 0; row < 40; row += 3)
+    for (std::uint64_t column = random.below(5); column < 400'000; column += 1 + random.below(15))
+      entries.emplace(Tuple{row, column}, static_cast<double>(column % 97));
+  for (const std::vector<std::uint64_t>& cuts :
+       {std::vector<std::uint64_t>{0}, {0, 39}, {0, 1, 2, 3, 30}, {0, 10, 20, 30}}) {
+    CAPTURE(cuts.size());
+    const Resources with = resources(2);
+    auto tensor = appended(shape, entries, cuts, with);
+    REQUIRE(tensor);
+    CHECK(stored(*tensor) == entries);
+    CHECK(verify(*tensor, with, "R"));
+    CHECK(with.memory.used() == tensor->bytes());
+    CHECK(with.memory.peak() < tensor->bytes() * 8 / 5 + (1 << 20));
+    tensor = Tensor{};
+    CHECK(with.memory.used() == 0);
+  }
+}
+
+TEST_CASE("a result that the limit leaves no room for is named") {
+  const AppendedShape shape{*parse_format("ds"), {4, 100'000}, "result R"};
+  Entries entries;
+  for (std::uint64_t row = 0; row < 4; ++row)
+    for (std::uint64_t column = 0; column < 50'000; ++column) entries.emplace(Tuple{row, column}, 1.0);
+  const std::uint64_t needed = 200'000 * 12 + 5 * 4;
+  Resources with = resources(2);
+  with.memory = Memory(needed - 1);
+  const auto refused = appended(shape, entries, {0, 2}, with);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::resource);
+  CHECK(refused.error().message.find("result R needs") != std::string::npos);
+  CHECK(with.memory.used() == 0);
+  with.memory = Memory(needed * 11 / 10);
+  const auto tensor = appended(shape, entries, {0, 2}, with);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  CHECK(stored(*tensor) == entries);
+}
+
+TEST_CASE("no chunk: a tensor without entries") {
+  for (const char* kinds : {"ds", "sd", "dsd", "ss", "dds", "sds"}) {
+    for (const std::uint64_t extent : {0, 3}) {
+      CAPTURE(kinds);
+      CAPTURE(extent);
+      const Format format = *parse_format(kinds);
+      const AppendedShape shape{format, std::vector<std::uint64_t>(format.order(), extent), "R"};
+      std::vector<AppendedChunk> none;
+      const auto tensor = concatenated(shape, none, resources());
+      REQUIRE(tensor);
+      CHECK(tensor->nnz() == 0);
+      CHECK(verify(*tensor, resources(), "R"));
+    }
+  }
+}
+
+TEST_CASE("cancelled while it is copied: nothing stays") {
+  const AppendedShape shape{*parse_format("s"), {1000}, "R"};
+  const Resources with = resources();
+  with.cancellation.cancel();
+  const auto refused = appended(shape, {{{3}, 1.0}, {{700}, 2.0}}, {0, 500}, with);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::cancelled);
+  CHECK(with.memory.used() == 0);
+}
