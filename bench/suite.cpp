@@ -31,7 +31,9 @@ Resources with_threads(const Resources& resources, unsigned threads) {
 Expected<void> verified(const Problem& problem, const std::map<std::string, Tensor>& named, Binding& binding,
                         const BaselineRun& by_hand, Buffer& hand_result, const Resources& resources) {
   if (auto ran = binding.run(); !ran) return ran;
-  const Tensor result = binding.results().begin()->second;
+  const auto results = binding.results();
+  if (!results) return std::unexpected(results.error());
+  const Tensor result = results->begin()->second;
   if (by_hand) {
     by_hand(resources.threads, hand_result.as<double>().data());
     if (auto equal = check_equal(result, hand_result.as<double>().data(), "the hand-written kernel"); !equal) return equal;
@@ -56,7 +58,9 @@ Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const 
     auto binding = prepared->kernel.bind(*named, own, false);
     if (!binding) return std::unexpected(binding.error());
     if (!hand_result) {
-      auto buffer = Buffer::allocate(binding->results().begin()->second.values.size_bytes(), resources.memory, "result");
+      const auto results = binding->results();
+      if (!results) return std::unexpected(results.error());
+      auto buffer = Buffer::allocate(results->begin()->second.values.size_bytes(), resources.memory, "result");
       if (!buffer) return std::unexpected(buffer.error());
       hand_result = std::move(*buffer);
     }

@@ -94,7 +94,9 @@ Expected<Trial> Trials::time(const Schedule& schedule, double limit_ms) {
     if (!ran && ran.error().kind == ErrorKind::cancelled) return Trial{limit_ms, true};
     if (!ran) return std::unexpected(ran.error());
     if (run == 0) {
-      if (auto equal = compare(schedule, prepared->binding.results().begin()->second); !equal)
+      const auto results = prepared->binding.results();
+      if (!results) return std::unexpected(results.error());
+      if (auto equal = compare(schedule, results->begin()->second); !equal)
         return std::unexpected(equal.error());
     }
     best = std::min(best, ms);

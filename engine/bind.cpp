@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 
 #include "engine/kernel_state.h"
@@ -11,7 +10,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t scratch_alignment = 64;
 // Enough chunks that a worker which starts late still finds work, few enough that starting them costs nothing.
 constexpr std::size_t chunks_per_thread = 32;
 // The number of private copies that a plan counts memory for; that of a deterministic run, and of one whose copies are
@@ -33,14 +31,35 @@ Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& 
   return convert(found->second, scheduled.format, resources, declared.name);
 }
 
-Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const Resources& resources) {
+std::vector<std::uint64_t> extents_of(const ScheduledTensor& scheduled, const Network& network) {
+  if (scheduled.role == TensorRole::result) return network.tensors[scheduled.tensor].extents;
   std::vector<std::uint64_t> extents;
-  if (scheduled.role == TensorRole::result) {
-    extents = network.tensors[scheduled.tensor].extents;
-  } else {
-    for (const IndexId index : scheduled.modes) extents.push_back(network.indices[index].extent);
-  }
-  return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
+  for (const IndexId index : scheduled.modes) extents.push_back(network.indices[index].extent);
+  return extents;
+}
+
+/// The positions of `pattern`, with values of its own.
+Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, const Resources& resources) {
+  Tensor tensor = pattern;
+  tensor.known_statistics = nullptr;
+  tensor.format.scalar = scheduled.format.scalar;
+  auto values = Buffer::allocate(pattern.nnz() * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
+  if (!values) return std::unexpected(values.error());
+  tensor.values = std::move(*values);
+  return tensor;
+}
+
+/// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
+Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
+                       const Resources& resources) {
+  if (scheduled.like) return like(tensors[*scheduled.like], scheduled, resources);
+  std::vector<std::uint64_t> extents = extents_of(scheduled, network);
+  if (scheduled.format.all_dense()) return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
+  Tensor tensor;
+  tensor.format = scheduled.format;
+  tensor.levels.resize(extents.size());
+  tensor.extents = std::move(extents);
+  return tensor;
 }
 
 bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor) {
@@ -110,156 +129,150 @@ const Tensor* root_tensor(const LoweredNest& nest, const loop::For& root, const 
   return largest;
 }
 
-struct Scratch {
-  std::map<std::uint32_t, std::uint64_t> offsets;  ///< by canonical storage
-  std::uint64_t bytes = 0;
-};
-
-Scratch scratch_layout(const CompiledNest& nest, const Network& network) {
-  Scratch scratch;
-  for (const ScratchDemand& demand : nest.signature.scratch) {
-    std::uint64_t bytes = demand.element_bytes;
-    for (const loop::IndexId index : demand.indices) {
-      bytes *= network.indices[nest.nest.indices[nest.canonical.indices[index]]].extent;
+/// Private copies of the nest's targets, one per chunk after the first, kept from the run before where there are as many.
+/// A limit that binds only through them lowers their number and that of the chunks, not the schedule.
+Expected<std::size_t> allocate_copies(BoundNest& bound, const CompiledNest& nest, const loop::For& root, std::size_t slots,
+                                      const Schedule& schedule, const std::vector<Tensor>& tensors,
+                                      const Resources& resources, bool deterministic) {
+  if (!bound.copies.empty() && bound.copies.front().buffers.size() + 1 == slots) return slots;
+  bound.copies.clear();
+  if (slots <= 1) return slots;
+  for (const loop::ParallelTarget& target : root.marks.parallel) {
+    if (target.reduction != loop::Reduction::private_copies) continue;
+    PrivateCopies copies{nest.nest.tensors[target.storage], {}};
+    const Buffer& shared = tensors[copies.tensor].values;
+    while (copies.buffers.size() + 1 < slots) {
+      auto buffer = Buffer::allocate(shared.size_bytes(), resources.memory,
+                                     fmt::format("private copy of {}", schedule.tensors[copies.tensor].name));
+      if (!buffer && deterministic) return std::unexpected(buffer.error());
+      if (!buffer) slots = copies.buffers.size() + 1;
+      if (buffer) copies.buffers.push_back(*buffer);
     }
-    scratch.offsets[demand.storage] = scratch.bytes;
-    scratch.bytes += (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+    bound.copies.push_back(std::move(copies));
   }
-  return scratch;
+  for (PrivateCopies& copies : bound.copies) copies.buffers.resize(slots - 1);
+  return slots;
 }
 
-std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Network& network,
-                         const std::vector<Tensor>& tensors, const Scratch& scratch,
-                         const std::map<std::uint32_t, const void*>& replaced) {
-  const auto address = [](const void* pointer) { return std::bit_cast<std::uint64_t>(pointer); };
-  if (word.kind == Word::Kind::extent) {
-    return network.indices[nest.nest.indices[nest.canonical.indices[word.number]]].extent;
-  }
-  if (word.kind == Word::Kind::coefficient) {
-    return std::bit_cast<std::uint64_t>(nest.nest.coefficients[nest.canonical.coefficients[word.number]]);
-  }
-  if (word.kind == Word::Kind::scratch) return scratch.offsets.at(word.storage);
-  const std::uint32_t number = nest.nest.tensors[nest.canonical.storages[word.storage]];
-  const Tensor& tensor = tensors[number];
-  switch (word.kind) {
-    case Word::Kind::pos:
-      return address(tensor.levels[word.level].pos.data());
-    case Word::Kind::crd:
-      return address(tensor.levels[word.level].crd.data());
-    case Word::Kind::stride:
-      return tensor.levels[word.level].stride;
-    default: {
-      const auto copy = replaced.find(number);
-      if (copy != replaced.end()) return address(copy->second);
-      const auto* values = static_cast<const std::byte*>(tensor.values.data());
-      return address(values + tensor.offset * scalar_bytes(tensor.format.scalar));
-    }
-  }
+bool appended(const ScheduledTensor& tensor) {
+  return tensor.role != TensorRole::operand && !tensor.like && !tensor.format.all_dense();
 }
 
-Expected<BoundNest> bind_nest(const CompiledNest& nest, const Network& network, const Plan& plan,
-                              const std::vector<Tensor>& tensors, const Resources& resources, bool deterministic) {
+BoundNest bound_nest(const CompiledNest& nest, const std::vector<CompiledNest>& nests, const Schedule& schedule,
+                     const Network& network) {
   BoundNest bound;
+  const std::vector<ScheduledTensor>& scheduled = schedule.tensors;
   const loop::Program& program = nest.nest.program;
   for (std::size_t storage = 0; storage < program.storages.size(); ++storage) {
-    if (program.storages[storage].role == loop::Role::output) bound.targets.push_back(nest.nest.tensors[storage]);
+    const loop::Role role = program.storages[storage].role;
+    if (role == loop::Role::workspace) continue;
+    const std::uint32_t tensor = nest.nest.tensors[storage];
+    if (role == loop::Role::output && !appended(scheduled[tensor])) bound.targets.push_back(tensor);
+    if (role == loop::Role::input && appended(scheduled[tensor])) bound.late = true;
   }
-  const loop::For* root = root_loop(program);
-  bound.ranged = root != nullptr;
-  if (root == nullptr) {
-    bound.chunks = {{0, 1}};
-  } else {
-    const std::uint64_t extent = network.indices[nest.nest.indices[root->index]].extent;
-    const Tensor* walked = root_tensor(nest.nest, *root, tensors);
-    bound.private_copies = std::ranges::any_of(root->marks.parallel, [](const loop::ParallelTarget& target) {
-      return target.reduction == loop::Reduction::private_copies;
-    });
-    const unsigned threads = resources.threads.count();
-    const bool worthwhile = plan.cost.ns > serial_nanoseconds;
-    if (root->marks.parallel.empty()) {
-      bound.chunks = cut_root(extent, 1, nullptr);
-    } else if (bound.private_copies) {
-      std::uint64_t copy_bytes = 0;
-      for (const loop::ParallelTarget& target : root->marks.parallel) {
-        if (target.reduction != loop::Reduction::private_copies) continue;
-        copy_bytes += tensors[nest.nest.tensors[target.storage]].values.size_bytes();
-      }
-      const std::uint64_t slots = private_slots(copy_bytes, walked, threads, deterministic);
-      bound.chunks = cut_root(extent, worthwhile ? slots : 1, walked);
-    } else {
-      bound.chunks = cut_root(extent, threads > 1 && worthwhile ? threads * chunks_per_thread : 1, walked);
-    }
-    if (bound.chunks.size() <= 1) bound.private_copies = false;
-    if (bound.private_copies) {
-      for (const loop::ParallelTarget& target : root->marks.parallel) {
-        if (target.reduction != loop::Reduction::private_copies) continue;
-        PrivateCopies copies{nest.nest.tensors[target.storage], {}};
-        const Buffer& shared = tensors[copies.tensor].values;
-        for (std::size_t slot = 1; slot < bound.chunks.size(); ++slot) {
-          auto buffer = Buffer::allocate(shared.size_bytes(), resources.memory,
-                                         fmt::format("private copy of {}", plan.schedule.tensors[copies.tensor].name));
-          // A limit that binds only through private copies lowers their number, not the schedule.
-          if (!buffer) {
-            if (deterministic) return std::unexpected(buffer.error());
-            bound.chunks = cut_root(extent, slot, walked);
-            break;
-          }
-          copies.buffers.push_back(*buffer);
-        }
-        bound.copies.push_back(std::move(copies));
-      }
-      for (PrivateCopies& copies : bound.copies) copies.buffers.resize(std::max<std::size_t>(bound.chunks.size(), 1) - 1);
-      bound.private_copies = bound.chunks.size() > 1;
-    }
-  }
-  const Scratch scratch = scratch_layout(nest, network);
-  bound.scratch_bytes = scratch.bytes;
-  const std::size_t frames = bound.private_copies ? bound.chunks.size() : 1;
-  for (std::size_t slot = 0; slot < frames; ++slot) {
-    std::map<std::uint32_t, const void*> replaced;
-    for (const PrivateCopies& copies : bound.copies) {
-      if (slot > 0) replaced[copies.tensor] = copies.buffers[slot - 1].data();
-    }
-    std::vector<std::uint64_t> frame;
-    for (const Word& word : nest.signature.words) {
-      frame.push_back(word_value(word, nest, network, tensors, scratch, replaced));
-    }
-    bound.frames.push_back(std::move(frame));
-  }
+  bound.ranged = root_loop(program) != nullptr;
+  bound.appended = appended_targets(nest, nests, schedule, network);
+  bound.scratch_bytes = scratch_layout(nest, network).bytes;
   return bound;
 }
 
 }  // namespace
+
+std::vector<AppendedTarget> appended_targets(const CompiledNest& nest, const std::vector<CompiledNest>& nests,
+                                             const Schedule& schedule, const Network& network) {
+  std::vector<AppendedTarget> targets;
+  for (const std::uint32_t storage : nest.signature.appended) {
+    const std::uint32_t number = nest.nest.tensors[nest.canonical.storages[storage]];
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    AppendedShape shape{scheduled.format, extents_of(scheduled, network), scheduled.name};
+    // Widths are the programs': of crd those that this kernel writes, of pos those that a later one reads.
+    shape.format.levels = nest.canonical.program.storages[storage].levels;
+    for (std::size_t level = 0; level < shape.format.order(); ++level)
+      shape.format.levels[level].pos_bits = scheduled.format.levels[level].pos_bits;
+    for (const CompiledNest& reader : nests) {
+      const loop::Program& program = reader.nest.program;
+      for (std::size_t read = 0; read < program.storages.size(); ++read) {
+        if (program.storages[read].role == loop::Role::input && reader.nest.tensors[read] == number)
+          shape.format.levels = program.storages[read].levels;
+      }
+    }
+    targets.push_back({number, std::move(shape)});
+  }
+  return targets;
+}
+
+Expected<void> Binding::State::bind_chunks(std::size_t number) {
+  BoundNest& bound = nests[number];
+  const CompiledNest& nest = kernel->nests[number];
+  const loop::For* root = root_loop(nest.nest.program);
+  if (root == nullptr) {
+    bound.chunks = {{0, 1}};
+  } else {
+    const std::uint64_t extent = kernel->network.indices[nest.nest.indices[root->index]].extent;
+    const Tensor* walked = root_tensor(nest.nest, *root, tensors);
+    const unsigned threads = resources.threads.count();
+    const bool worthwhile = kernel->plan.cost.ns > serial_nanoseconds;
+    std::uint64_t copy_bytes = 0;
+    bool copied = false;
+    for (const loop::ParallelTarget& target : root->marks.parallel) {
+      if (target.reduction != loop::Reduction::private_copies) continue;
+      copied = true;
+      copy_bytes += tensors[nest.nest.tensors[target.storage]].values.size_bytes();
+    }
+    std::size_t count = 1;
+    if (!root->marks.parallel.empty() && worthwhile) {
+      if (copied)
+        count = private_slots(copy_bytes, walked, threads, deterministic);
+      else if (threads > 1)
+        count = threads * chunks_per_thread;
+    }
+    bound.chunks = cut_root(extent, count, walked);
+    if (copied) {
+      const auto slots = allocate_copies(bound, nest, *root, bound.chunks.size(), kernel->plan.schedule, tensors, resources,
+                                         deterministic);
+      if (!slots) return std::unexpected(slots.error());
+      if (*slots < bound.chunks.size()) bound.chunks = cut_root(extent, *slots, walked);
+      bound.private_copies = bound.chunks.size() > 1;
+    }
+  }
+  bound.frames.clear();
+  for (std::size_t slot = 0; slot < (bound.private_copies ? bound.chunks.size() : 1); ++slot)
+    bound.frames.push_back(frame(number, slot));
+  return {};
+}
 
 Expected<Binding> Kernel::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                bool deterministic) const {
   auto state = std::make_unique<Binding::State>();
   state->kernel = state_;
   state->resources = resources;
+  state->deterministic = deterministic;
   const Schedule& schedule = state_->plan.schedule;
   const auto start = std::chrono::steady_clock::now();
-  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
-    const ScheduledTensor& scheduled = schedule.tensors[number];
-    Expected<Tensor> tensor = Tensor{};
-    if (scheduled.role == TensorRole::operand) {
-      tensor = bound_operand(scheduled, state_->network, operands, resources);
-    } else if (used_by_nests(state_->nests, number)) {
-      tensor = fresh(scheduled, state_->network, resources);
+  state->tensors.resize(schedule.tensors.size());
+  for (const bool operand : {true, false}) {  // results may have the pattern of an operand
+    for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+      const ScheduledTensor& scheduled = schedule.tensors[number];
+      if ((scheduled.role == TensorRole::operand) != operand) continue;
+      if (!operand && !used_by_nests(state_->nests, number)) continue;
+      auto tensor = operand ? bound_operand(scheduled, state_->network, operands, resources)
+                            : fresh(scheduled, state_->network, state->tensors, resources);
+      if (!tensor) return std::unexpected(tensor.error());
+      state->tensors[number] = std::move(*tensor);
     }
-    if (!tensor) return std::unexpected(tensor.error());
-    state->tensors.push_back(std::move(*tensor));
   }
   state->convert_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::uint64_t scratch_bytes = 0;
-  for (const CompiledNest& nest : state_->nests) {
+  for (std::size_t number = 0; number < state_->nests.size(); ++number) {
+    const CompiledNest& nest = state_->nests[number];
     if (auto facts = recheck(nest.nest, state_->network, schedule, state->tensors, resources.threads); !facts) {
       return std::unexpected(facts.error());
     }
-    auto bound = bind_nest(nest, state_->network, state_->plan, state->tensors, resources, deterministic);
-    if (!bound) return std::unexpected(bound.error());
-    scratch_bytes = std::max(scratch_bytes, bound->scratch_bytes);
-    state->nests.push_back(std::move(*bound));
+    state->nests.push_back(bound_nest(nest, state_->nests, schedule, state_->network));
     state->counts.emplace_back(nest.nest.loops.size(), 0);
+    scratch_bytes = std::max(scratch_bytes, state->nests.back().scratch_bytes);
+    if (state->nests.back().late) continue;
+    if (auto bound = state->bind_chunks(number); !bound) return std::unexpected(bound.error());
   }
   for (unsigned worker = 0; worker < resources.threads.count() && scratch_bytes > 0; ++worker) {
     auto scratch = Buffer::allocate(scratch_bytes, resources.memory, "workspaces");

@@ -66,14 +66,16 @@ class Binding {
   Binding& operator=(Binding&&) noexcept;
   ~Binding();
 
-  /// Clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined.
+  /// Clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined; what
+  /// was appended until then is freed.
   Expected<void> run();
-  /// Results by name, sharing memory with the binding: valid until the next run().
-  std::map<std::string, Tensor> results() const;
+  /// Results of the last run by name, sharing memory with the binding: valid until the next run(). Those that are asked
+  /// for in another layout than they are computed in are converted here, once per run. Resource error, or cancelled.
+  Expected<std::map<std::string, Tensor>> results();
   /// Of a counting kernel: how often the body of every loop ran since the binding was made, by nest and loop
   /// (LoweredNest::loops); else zeros.
   const std::vector<std::vector<std::uint64_t>>& counts() const;
-  double convert_ms() const;  ///< spent converting operands while binding
+  double convert_ms() const;  ///< spent converting: operands while binding, results while handing them over
   unsigned threads() const;
 
  private:

@@ -5,6 +5,7 @@
 
 #include "engine/chunks.h"
 #include "engine/kernel.h"
+#include "runtime/appended.h"
 
 namespace weft {
 
@@ -24,6 +25,12 @@ struct PrivateCopies {
   std::vector<Buffer> buffers;   ///< one per slot after the first
 };
 
+/// A result or intermediate with compressed levels of its own: the chunks append, then it is assembled.
+struct AppendedTarget {
+  std::uint32_t tensor = 0;  ///< position in Schedule::tensors
+  AppendedShape shape;
+};
+
 /// One nest with everything its kernel reads and writes.
 struct BoundNest {
   std::vector<Chunk> chunks;
@@ -31,7 +38,10 @@ struct BoundNest {
   bool private_copies = false;   ///< chunk c belongs to slot c, with frame c; else all chunks share frame 0
   std::vector<std::vector<std::uint64_t>> frames;
   std::vector<PrivateCopies> copies;
-  std::vector<std::uint32_t> targets;  ///< schedule tensors the nest writes
+  std::vector<std::uint32_t> targets;  ///< schedule tensors whose values the nest adds to
+  std::vector<AppendedTarget> appended;  ///< in the order of Signature::appended
+  /// The nest reads what an earlier one appends to: chunks and frames are made when that is assembled.
+  bool late = false;
   std::uint64_t scratch_bytes = 0;     ///< per worker
 };
 
@@ -42,11 +52,30 @@ struct Binding::State {
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker
   std::vector<std::vector<std::uint64_t>> counts;  ///< by nest and loop
+  std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
+  bool deterministic = false;
   double convert_ms = 0;
+
+  /// Chunks, private copies and frames of a nest whose tensors are all there.
+  Expected<void> bind_chunks(std::size_t number);
+  /// The frame of a slot, which adds into its own copies.
+  std::vector<std::uint64_t> frame(std::size_t number, std::size_t slot) const;
 
   /// Zeroes the dense tensors a nest writes, and its private copies, in parallel.
   void clear(const BoundNest& nest);
+  /// Runs every chunk, sums private copies, assembles what was appended.
   Expected<void> run_nest(std::size_t number);
 };
+
+/// Where the workspaces of a nest lie in the memory of a worker.
+struct ScratchLayout {
+  std::map<std::uint32_t, std::uint64_t> offsets;  ///< by canonical storage
+  std::uint64_t bytes = 0;
+};
+ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network);
+
+/// The outputs of a nest that its chunks append to, as the nests that read them expect them.
+std::vector<AppendedTarget> appended_targets(const CompiledNest& nest, const std::vector<CompiledNest>& nests,
+                                             const Schedule& schedule, const Network& network);
 
 }  // namespace weft

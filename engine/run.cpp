@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 
 #include "engine/kernel_state.h"
@@ -46,9 +47,23 @@ void add_in_order(const Threads& threads, std::span<Element> sum, const std::vec
   }
 }
 
+std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedChunk>>& appended) {
+  for (const std::vector<AppendedChunk>& output : appended) {
+    for (const AppendedChunk& chunk : output) {
+      if (chunk.refused()) return std::unexpected(*chunk.refused());
+    }
+  }
+  return resource_error("a kernel ran out of memory");
+}
+
 }  // namespace
 
 void Binding::State::clear(const BoundNest& nest) {
+  for (const AppendedTarget& target : nest.appended) {  // what the last run left is not held beside what this one makes
+    Tensor& tensor = tensors[target.tensor];
+    tensor.levels.assign(tensor.order(), {});
+    tensor.values = {};
+  }
   for (const std::uint32_t target : nest.targets) zero(resources.threads, tensors[target].values.as<std::byte>());
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, copy.as<std::byte>());
@@ -62,9 +77,18 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
   std::vector<std::vector<std::uint64_t>> counted;  // by worker, of a kernel that counts
   if (kernel->code.count) counted.assign(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
+    workers[worker].grow = grow_appended;
     workers[worker].cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
     if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
+  }
+  std::vector<std::vector<AppendedChunk>> appended(nest.appended.size());  // by output and chunk
+  for (std::size_t output = 0; output < appended.size(); ++output) {
+    const AppendedShape& shape = nest.appended[output].shape;
+    for (const Chunk& chunk : nest.chunks) {
+      const std::uint64_t rows = nest.ranged ? chunk.end - chunk.begin : shape.extent_of_level(0);
+      appended[output].emplace_back(shape, rows, resources.memory);
+    }
   }
   std::atomic<std::int32_t> status{0};
   std::atomic<std::size_t> failed_worker{0};
@@ -76,7 +100,16 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
     }
     const std::vector<std::uint64_t>& frame = nest.frames[nest.private_copies ? chunk : 0];
     const Chunk range = nest.chunks[chunk];
-    const std::int32_t result = compiled.code.function()(frame.data(), range.begin, range.end, &workers[slot]);
+    std::vector<AppendedOutput> outputs;
+    std::int32_t result = 0;
+    for (std::vector<AppendedChunk>& output : appended) {
+      const auto opened = output[chunk].open();
+      if (!opened) result = static_cast<std::int32_t>(KernelStatus::limit);
+      outputs.push_back(opened.value_or(AppendedOutput{}));
+    }
+    workers[slot].appended = outputs.data();
+    if (result == 0) result = compiled.code.function()(frame.data(), range.begin, range.end, &workers[slot]);
+    for (std::vector<AppendedChunk>& output : appended) output[chunk].close();
     std::int32_t done = 0;
     if (result != 0 && status.compare_exchange_strong(done, result)) failed_worker = slot;
   };
@@ -92,7 +125,7 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
       return fail(ErrorKind::cancelled, "interrupted");
     case KernelStatus::out_of_memory:
     case KernelStatus::limit:
-      return resource_error("a kernel ran out of memory");
+      return ran_out_of_memory(appended);
     case KernelStatus::failed_check: {
       const Worker& worker = workers[failed_worker];
       return internal_error(fmt::format("a checked access failed: storage {} level {} value {} in\n{}",
@@ -111,6 +144,11 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
       add_in_order(resources.threads, sum.values.as<float>(), copies.buffers);
     }
   }
+  for (std::size_t output = 0; output < appended.size(); ++output) {
+    auto tensor = concatenated(nest.appended[output].shape, appended[output], resources);
+    if (!tensor) return std::unexpected(tensor.error());
+    tensors[nest.appended[output].tensor] = std::move(*tensor);
+  }
   return {};
 }
 
@@ -120,20 +158,32 @@ Binding& Binding::operator=(Binding&&) noexcept = default;
 Binding::~Binding() = default;
 
 Expected<void> Binding::run() {
+  state_->delivered.clear();
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
+    if (state_->nests[number].late) {
+      if (auto bound = state_->bind_chunks(number); !bound) return bound;
+    }
     state_->clear(state_->nests[number]);
     if (auto ran = state_->run_nest(number); !ran) return ran;
   }
   return {};
 }
 
-std::map<std::string, Tensor> Binding::results() const {
+Expected<std::map<std::string, Tensor>> Binding::results() {
   std::map<std::string, Tensor> results;
   const Schedule& schedule = state_->kernel->plan.schedule;
-  for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
-    if (schedule.tensors[number].role != TensorRole::result) continue;
-    results[schedule.tensors[number].name] = state_->tensors[number];
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    if (scheduled.role != TensorRole::result) continue;
+    if (scheduled.delivered && !state_->delivered.contains(number)) {
+      auto converted = convert(state_->tensors[number], *scheduled.delivered, state_->resources, scheduled.name);
+      if (!converted) return std::unexpected(converted.error());
+      state_->delivered[number] = std::move(*converted);
+    }
+    results[scheduled.name] = scheduled.delivered ? state_->delivered[number] : state_->tensors[number];
   }
+  state_->convert_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return results;
 }
 

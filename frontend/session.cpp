@@ -403,7 +403,10 @@ class Evaluator {
             fmt::format("run {} threads {} {:.3f} ms", report().expression, report().threads, report().run_ms.back()));
       }
     }
-    evaluation_.results = binding->results();
+    auto results = binding->results();
+    if (!results) return std::unexpected(results.error());
+    evaluation_.results = std::move(*results);
+    report().phases.convert = binding->convert_ms();
     for (const auto& [name, tensor] : evaluation_.results) report().results[name] = result_report(tensor);
     return {};
   }

@@ -72,7 +72,9 @@ std::string defect_of_runs(const Engine& engine, const Plan& plan, const BuiltNe
     for (int run = 0; run < 2; ++run) {
       if (const auto ran = binding->run(); !ran) return ran.error().message;
       Results found;
-      for (const auto& [name, tensor] : binding->results()) {
+      const auto results = binding->results();
+      if (!results) return results.error().message;
+      for (const auto& [name, tensor] : *results) {
         auto listed = entries_of(tensor, resources);
         if (!listed) return listed.error().message;
         found[name] = std::move(*listed);

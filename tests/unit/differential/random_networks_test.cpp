@@ -54,7 +54,8 @@ std::string defect_of_runs(const Engine& engine, const Plan& plan, const std::ve
     for (int run = 0; run < 2; ++run) {
       if (const auto ran = binding->run(); !ran) return ran.error().message;
       const auto results = binding->results();
-      const auto result = entries_of(results.at("R"), resources);
+      if (!results) return results.error().message;
+      const auto result = entries_of(results->at("R"), resources);
       const std::string problem = result ? differences(*result, expected) : result.error().message;
       if (problem.empty()) continue;
       std::string text = problem + (run == 0 ? "" : " in the second run") + " on " + std::to_string(way.threads) +

@@ -43,7 +43,9 @@ std::vector<std::optional<std::uint64_t>> counts(const Kernel& kernel, const Exp
   REQUIRE_MESSAGE(binding, binding.error().message);
   const auto ran = binding->run();
   REQUIRE_MESSAGE(ran, ran.error().message);
-  results = binding->results();
+  auto handed_over = binding->results();
+  REQUIRE_MESSAGE(handed_over, handed_over.error().message);
+  results = std::move(*handed_over);
   std::vector<std::optional<std::uint64_t>> found;
   for (const ExplainedLoop& loop : with_counts(predicted, kernel, *binding).loops) found.push_back(loop.counted);
   return found;

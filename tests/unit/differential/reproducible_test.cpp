@@ -54,7 +54,8 @@ class Problem {
       REQUIRE_MESSAGE(ran, ran.error().message);
       std::vector<std::uint64_t> bits;
       const auto results = binding->results();
-      for (const double value : results.at("A").values.as<const double>()) {
+      REQUIRE_MESSAGE(results, results.error().message);
+      for (const double value : results->at("A").values.as<const double>()) {
         bits.push_back(std::bit_cast<std::uint64_t>(value));
       }
       all.push_back(std::move(bits));

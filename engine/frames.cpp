@@ -1,0 +1,68 @@
+// Frames: the 64-bit words that kernels read, from the tensors that are bound.
+#include <bit>
+
+#include "engine/kernel_state.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t scratch_alignment = 64;
+
+std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Network& network,
+                         const std::vector<Tensor>& tensors, const ScratchLayout& scratch,
+                         const std::map<std::uint32_t, const void*>& replaced) {
+  const auto address = [](const void* pointer) { return std::bit_cast<std::uint64_t>(pointer); };
+  if (word.kind == Word::Kind::extent) {
+    return network.indices[nest.nest.indices[nest.canonical.indices[word.number]]].extent;
+  }
+  if (word.kind == Word::Kind::coefficient) {
+    return std::bit_cast<std::uint64_t>(nest.nest.coefficients[nest.canonical.coefficients[word.number]]);
+  }
+  if (word.kind == Word::Kind::scratch) return scratch.offsets.at(word.storage);
+  const std::uint32_t number = nest.nest.tensors[nest.canonical.storages[word.storage]];
+  const Tensor& tensor = tensors[number];
+  switch (word.kind) {
+    case Word::Kind::pos:
+      return address(tensor.levels[word.level].pos.data());
+    case Word::Kind::crd:
+      return address(tensor.levels[word.level].crd.data());
+    case Word::Kind::stride:
+      return tensor.levels[word.level].stride;
+    default: {
+      const auto copy = replaced.find(number);
+      if (copy != replaced.end()) return address(copy->second);
+      const auto* values = static_cast<const std::byte*>(tensor.values.data());
+      return address(values + tensor.offset * scalar_bytes(tensor.format.scalar));
+    }
+  }
+}
+
+}  // namespace
+
+ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network) {
+  ScratchLayout scratch;
+  for (const ScratchDemand& demand : nest.signature.scratch) {
+    std::uint64_t bytes = demand.element_bytes;
+    for (const loop::IndexId index : demand.indices) {
+      bytes *= network.indices[nest.nest.indices[nest.canonical.indices[index]]].extent;
+    }
+    scratch.offsets[demand.storage] = scratch.bytes;
+    scratch.bytes += (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+  }
+  return scratch;
+}
+
+std::vector<std::uint64_t> Binding::State::frame(std::size_t number, std::size_t slot) const {
+  const CompiledNest& nest = kernel->nests[number];
+  const ScratchLayout layout = scratch_layout(nest, kernel->network);
+  std::map<std::uint32_t, const void*> replaced;
+  for (const PrivateCopies& copies : nests[number].copies) {
+    if (slot > 0) replaced[copies.tensor] = copies.buffers[slot - 1].data();
+  }
+  std::vector<std::uint64_t> words;
+  for (const Word& word : nest.signature.words)
+    words.push_back(word_value(word, nest, kernel->network, tensors, layout, replaced));
+  return words;
+}
+
+}  // namespace weft
