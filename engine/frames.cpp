@@ -18,7 +18,7 @@ std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Netwo
   if (word.kind == Word::Kind::coefficient) {
     return std::bit_cast<std::uint64_t>(nest.nest.coefficients[nest.canonical.coefficients[word.number]]);
   }
-  if (word.kind == Word::Kind::scratch) return scratch.offsets.at(word.storage);
+  if (word.kind == Word::Kind::scratch) return scratch.offsets.at(word.number);
   const std::uint32_t number = nest.nest.tensors[nest.canonical.storages[word.storage]];
   const Tensor& tensor = tensors[number];
   switch (word.kind) {
@@ -42,11 +42,12 @@ std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Netwo
 ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network) {
   ScratchLayout scratch;
   for (const ScratchDemand& demand : nest.signature.scratch) {
-    std::uint64_t bytes = demand.element_bytes;
+    std::uint64_t elements = 1;
     for (const loop::IndexId index : demand.indices) {
-      bytes *= network.indices[nest.nest.indices[nest.canonical.indices[index]]].extent;
+      elements *= network.indices[nest.nest.indices[nest.canonical.indices[index]]].extent;
     }
-    scratch.offsets[demand.storage] = scratch.bytes;
+    const std::uint64_t bytes = (elements + demand.extra_elements) * demand.element_bytes;
+    scratch.offsets.push_back(scratch.bytes);
     scratch.bytes += (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
   }
   return scratch;

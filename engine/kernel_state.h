@@ -69,7 +69,7 @@ struct Binding::State {
 
 /// Where the workspaces of a nest lie in the memory of a worker.
 struct ScratchLayout {
-  std::map<std::uint32_t, std::uint64_t> offsets;  ///< by canonical storage
+  std::vector<std::uint64_t> offsets;  ///< by scratch demand of the signature
   std::uint64_t bytes = 0;
 };
 ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network);

@@ -51,4 +51,11 @@ enum class KernelStatus : std::int32_t { done = 0, cancelled = 1, out_of_memory 
 /// Thread safe for disjoint ranges with different Workers, if targets are owned or private.
 using KernelFunction = std::int32_t(const std::uint64_t* frame, std::uint64_t begin, std::uint64_t end, Worker* worker);
 
+/// What kernels call, by these names: the touched coordinates of an accumulator in increasing order. `marks` are 1 for
+/// those and 0 for all others below `extent`; `touched` has room for `extent` of them. Thread safe for different lists.
+extern "C" {
+void weft_sort_touched_32(std::uint32_t* touched, std::uint64_t count, const std::uint8_t* marks, std::uint64_t extent);
+void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std::uint8_t* marks, std::uint64_t extent);
+}
+
 }  // namespace weft

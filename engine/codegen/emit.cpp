@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 #include <cstddef>
@@ -95,6 +96,27 @@ void Emitter::if_then(llvm::Value* condition, Body body) {
   ir_.CreateBr(after);
   after->moveAfter(ir_.GetInsertBlock());
   ir_.SetInsertPoint(after);
+}
+
+void Emitter::if_rarely(llvm::Value* condition, Body body) {
+  llvm::BasicBlock* inside = block("rare");
+  llvm::BasicBlock* after = block("usual");
+  llvm::MDBuilder metadata(function_.getContext());
+  ir_.CreateCondBr(condition, inside, after, metadata.createUnlikelyBranchWeights());
+  ir_.SetInsertPoint(inside);
+  body();
+  ir_.CreateBr(after);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
+void Emitter::return_unless_done(llvm::Value* status) {
+  llvm::BasicBlock* stop = block("stop");
+  llvm::BasicBlock* go_on = block("grown");
+  ir_.CreateCondBr(ir_.CreateICmpNE(status, ir_.getInt32(0)), stop, go_on);
+  ir_.SetInsertPoint(stop);
+  ir_.CreateRet(status);
+  ir_.SetInsertPoint(go_on);
 }
 
 void Emitter::while_loop(Condition condition, Body body) {

@@ -63,6 +63,9 @@ class Emitter {
   void store(llvm::Value* value, llvm::Value* address, unsigned alignment);
 
   void if_then(llvm::Value* condition, Body body);
+  void if_rarely(llvm::Value* condition, Body body);  ///< the same, its body out of the way
+  /// The kernel ends with this status unless it is KernelStatus::done.
+  void return_unless_done(llvm::Value* status);
   void while_loop(Condition condition, Body body);
   /// Runs `inner(limits)` until one position has reached its end: `inner` is a loop that advances the positions while
   /// all are below their limits. The cancellation flag is polled between strips, so that an endless fiber can be

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "engine/codegen/presence.h"
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
 #include "runtime/abi.h"
@@ -55,12 +56,16 @@ void Generator::run() {
   scope.coordinates.resize(program_.indices.size(), nullptr);
   scope.values.resize(program_.accesses.size(), nullptr);
   scope.held.resize(program_.storages.size());
+  scope.flags.resize(program_.storages.size());
+  receive_appended();
+  clean_marks();
   load_values(program_.body, scope);
   const loop::For* root = program_.body.size() == 1 ? std::get_if<loop::For>(&program_.body.front().node) : nullptr;
   if (root)
     loop(*root, scope, true);
   else  // Not one root loop: nothing to cut, so the first range does it all.
     emit_->if_then(emit_->ir().CreateICmpEQ(begin_, emit_->constant(0)), [&] { block(program_.body, scope); });
+  store_appended_sizes();
   store_counts();
   emit_->finish();
 }
@@ -182,9 +187,28 @@ void Generator::receive(llvm::Function& body) {
         storages_[each.storage].levels[each.level].stride = value;
         break;
       case Word::Kind::values:
-      case Word::Kind::scratch:
         storages_[each.storage].values = value;
         break;
+      case Word::Kind::scratch: {
+        StorageCode& storage = storages_[each.storage];
+        switch (words.scratch[each.number].part) {
+          case ScratchDemand::Part::values:
+            storage.values = value;
+            break;
+          case ScratchDemand::Part::marks:
+            storage.levels[each.level].marks = value;
+            break;
+          case ScratchDemand::Part::touched:
+            storage.touched = value;
+            storage.levels[0].crd = value;  // of a key of one mode
+            storage.count = emit_->slot(emit_->constant(0));
+            break;
+          case ScratchDemand::Part::crd:
+            storage.levels[each.level].crd = value;
+            break;
+        }
+        break;
+      }
       case Word::Kind::extent:
         extents_[each.number] = value;
         break;
@@ -205,11 +229,14 @@ void Generator::receive(llvm::Function& body) {
 /// The frame has no array sizes, but the stored positions tell them from the root down.
 void Generator::count_positions() {
   for (StorageCode& storage : storages_) {
+    if (is_appended(*storage.storage)) continue;  // has as many as it makes room for
     llvm::Value* count = emit_->constant(1);
     for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
       LevelCode& code = storage.levels[level];
       switch (storage.level(level).kind) {
         case LevelKind::dense:
+        case LevelKind::bitmap:
+        case LevelKind::accumulator:
           count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
           break;
         case LevelKind::compressed:
@@ -224,6 +251,9 @@ void Generator::count_positions() {
       }
       code.positions = count;
     }
+    // The entries of a key are as many at each of its levels.
+    for (std::uint32_t key = key_levels(*storage.storage), level = 0; level + 1 < key; ++level)
+      storage.levels[level].positions = storage.levels[key - 1].positions;
   }
 }
 
@@ -231,7 +261,7 @@ void Generator::block(const loop::Block& statements, const Scope& scope) {
   for (const loop::Statement& statement : statements)
     std::visit(loop::Overloaded{[&](const loop::For& each) { loop(each, scope, false); },
                                 [&](const loop::Bind& late) {
-                                  bind(late.steps, scope, {}, [&](const Scope& inner) {
+                                  bind(makers_last(program_, late.steps, scope.depths()), scope, {}, &late.body, [&](const Scope& inner) {
                                     Scope loaded = inner;
                                     load_values(late.body, loaded);
                                     block(late.body, loaded);
@@ -250,40 +280,78 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
     inner.held[statement.workspace] = storage.levels.empty()
                                           ? std::vector{emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))}
                                           : row_of_zeros(storage, access->indices[0]);
+    if (needs_flag(program_, statement.workspace))
+      inner.flags[statement.workspace] = emit_->slot(emit_->ir().getFalse());
   } else if (storage.values) {
-    llvm::Value* bytes = emit_->constant(scalar_bytes(storage.storage->scalar));
-    for (const LevelCode& level : storage.levels) bytes = emit_->mul(bytes, level.extent);
-    emit_->ir().CreateMemSet(storage.values, emit_->ir().getInt8(0), bytes, llvm::Align(8));
+    open_workspace(statement.workspace);
   }
   block(statement.body, inner);
+  close_workspace(statement.workspace);
+}
+
+llvm::Value* Generator::block_elements(const StorageCode& storage, std::size_t level) {
+  llvm::Value* elements = emit_->constant(1);
+  for (; level < storage.levels.size(); ++level) elements = emit_->mul(elements, storage.levels[level].extent);
+  return elements;
+}
+
+void Generator::where_present(const std::vector<loop::StorageId>& flagged, const Scope& scope, Emitter::Body body) {
+  llvm::Value* all = nullptr;
+  for (const loop::StorageId storage : flagged) {
+    llvm::Value* there = emit_->get(scope.flags[storage]);
+    all = all ? emit_->ir().CreateAnd(all, there) : there;
+  }
+  if (all)
+    emit_->if_then(all, body);
+  else
+    body();
 }
 
 void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
-                     Then then) {
+                     const loop::Block* body, Then then) {
   if (steps.empty()) {
     then(scope);
     return;
   }
-  const loop::AccessId access = steps.front().access;
+  const loop::Step& step = steps.front();
+  const loop::AccessId access = step.access;
   const StorageCode& storage = storage_of(access);
   const Cursor& cursor = scope.cursors[access];
   llvm::Value* coordinate = scope.coordinates[program_.accesses[access].indices[cursor.bound]];
-  const auto go_on = [&](const Cursor& found) {
+  const auto go_on = [&](const Scope& inner) { bind(steps.subspan(1), inner, fingers, body, then); };
+  const auto go_on_at = [&](const Cursor& found) {
     Scope inner = scope;
     inner.cursors[access] = found;
-    bind(steps.subspan(1), inner, fingers, then);
+    go_on(inner);
   };
-  if (!is_sparse(storage.level(cursor.bound).kind)) {
-    go_on(dense_at(*emit_, storage, cursor, coordinate));
+  const bool sparse = is_sparse(storage.level(cursor.bound).kind);
+  if (sparse && (step.use == loop::Use::append || step.use == loop::Use::insert)) {
+    const bool filtered = std::ranges::any_of(steps, [](const loop::Step& later) {
+      return later.use == loop::Use::drive || later.use == loop::Use::locate;
+    });
+    const bool certain = body && !filtered && certainly_accumulates(program_, *body, storage.id);
+    if (step.use == loop::Use::append)
+      append_entry(access, coordinate, certain, scope, go_on);
+    else
+      insert_entry(access, coordinate, certain, scope, go_on);
+    return;
+  }
+  if (!sparse) {
+    // Rows of an output that grows are numbered from the chunk's first on.
+    const bool first_row = cursor.bound == 0 && begin_ && appended_.contains(storage.id) && is_ranged(program_);
+    if (first_row && emit_->checked())
+      emit_->check(emit_->ir().CreateICmpULT(coordinate, storage.levels[0].extent), {storage.id, 0}, coordinate);
+    go_on_at(first_row ? Cursor{1, emit_->sub(coordinate, begin_), nullptr}
+                       : dense_at(*emit_, storage, cursor, coordinate));
     return;
   }
   const auto finger = std::ranges::find_if(fingers, [&](const Finger& each) {
-    return each.access == access && steps.front().algorithm == loop::Algorithm::gallop;
+    return each.access == access && step.algorithm == loop::Algorithm::gallop;
   });
   if (finger != fingers.end())
-    locate_sparse(*emit_, storage, cursor, coordinate, &finger->place, finger->end, go_on);
+    locate_sparse(*emit_, storage, cursor, coordinate, &finger->place, finger->end, go_on_at);
   else
-    locate_sparse(*emit_, storage, cursor, coordinate, nullptr, nullptr, go_on);
+    locate_sparse(*emit_, storage, cursor, coordinate, nullptr, nullptr, go_on_at);
 }
 
 void Generator::load_values(const loop::Block& statements, Scope& scope) {
@@ -336,6 +404,10 @@ llvm::Value* Generator::scalar_product(const loop::Accumulate& sum, const Scope&
 }
 
 void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
+  where_present(flagged_factors(program_, sum), scope, [&] { add_product(sum, scope); });
+}
+
+void Generator::add_product(const loop::Accumulate& sum, const Scope& scope) {
   llvm::Type* type = product_type(sum);
   // All factors but the last, which is multiplied as it is added.
   const std::size_t last = sum.factors.size() - 1;
@@ -354,6 +426,7 @@ void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
     emit_->store(added, place, bytes);
   else
     emit_->set(held.front(), added);
+  if (scope.flags[target.id].place()) emit_->set(scope.flags[target.id], emit_->ir().getTrue());
 }
 
 std::unique_ptr<llvm::Module> generate(const loop::Program& program, const Target& target, unsigned bits,

@@ -1,5 +1,6 @@
 // Generator: walks a Program and writes its code. generate.cpp sets up the function and walks the statements, loop.cpp
-// writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors.
+// writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors, append.cpp
+// the outputs that grow, workspace.cpp the workspaces that know their entries.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -23,8 +24,18 @@ struct Scope {
   std::vector<llvm::Value*> coordinates;  ///< by index; 64 bits; null: not bound
   std::vector<llvm::Value*> values;       ///< by access: of inputs all of whose levels are bound
   std::vector<std::vector<Slot>> held;    ///< by storage: one scalar, or the vectors of a row; empty: in memory
+  std::vector<Slot> flags;  ///< by storage: whether anything was accumulated, where that is not certain
 
   Depths depths() const;
+};
+
+/// What a kernel knows of an output it appends to: sizes are in registers, everything else with the Worker.
+struct AppendedCode {
+  llvm::Value* output = nullptr;  ///< AppendedOutput
+  llvm::Value* levels = nullptr;
+  std::uint32_t last = 0;    ///< the last compressed level
+  std::vector<Slot> sizes;   ///< by level, of compressed ones: entries
+  std::vector<Slot> rooms;   ///< entries that fit without growing
 };
 
 /// Some neighbouring lanes of a vector loop.
@@ -53,6 +64,7 @@ class Generator {
   void block(const loop::Block& statements, const Scope& scope);
   void with(const loop::With& statement, const Scope& scope);
   void accumulate(const loop::Accumulate& sum, const Scope& scope);
+  void add_product(const loop::Accumulate& sum, const Scope& scope);
   /// Binds the steps one after the other and goes on, once per path on which all are found. Fingers: by step, may be
   /// empty.
   struct Finger {
@@ -60,7 +72,9 @@ class Generator {
     Slot place;
     llvm::Value* end;
   };
-  void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers, Then then);
+  /// `body`: what `then` writes; null if that is more than one block.
+  void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
+            const loop::Block* body, Then then);
   /// Loads the inputs that `block` multiplies and whose last level has just been bound.
   void load_values(const loop::Block& block, Scope& scope);
   llvm::Value* scalar_value(loop::AccessId access, const Scope& scope);
@@ -72,6 +86,29 @@ class Generator {
   llvm::Value* multiply(llvm::Value* a, llvm::Value* b);
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
   void add_to_target(loop::AccessId target, llvm::Value* value, const Scope& scope);
+
+  /// Runs `body` where all factors that may be absent are there.
+  void where_present(const std::vector<loop::StorageId>& flagged, const Scope& scope, Emitter::Body body);
+
+  // append.cpp
+  void receive_appended();
+  void load_room(loop::StorageId storage, std::uint32_t level);
+  void store_appended_sizes();
+  void open_fibers(std::span<const loop::Step> steps, const Scope& scope);
+  void grow(loop::StorageId storage, std::uint32_t level, llvm::Value* parents, llvm::Value* entries);
+  void make_room(loop::StorageId storage, std::uint32_t level, llvm::Value* entries);
+  llvm::Value* appended_level(loop::StorageId storage, std::uint32_t level, std::uint64_t offset);
+  void push_coordinate(loop::StorageId storage, std::uint32_t level, llvm::Value* position, llvm::Value* coordinate);
+  void append_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+  void append_leaf(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+
+  // workspace.cpp
+  void clean_marks();
+  void open_workspace(loop::StorageId workspace);
+  void close_workspace(loop::StorageId workspace);
+  void insert_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+  void sort_touched(loop::StorageId workspace);
+  void split_keys(loop::StorageId workspace);
 
   // loop.cpp
   struct Driver {
@@ -122,6 +159,8 @@ class Generator {
   void finish_reduction(const VectorSum& sum, const Scope& scope);
   llvm::Value* convert_lanes(llvm::Value* value, llvm::Type* scalar);
 
+  /// The product of the extents of the dense levels from `level` on.
+  llvm::Value* block_elements(const StorageCode& storage, std::size_t level);
   const StorageCode& storage_of(loop::AccessId access) const { return storages_[program_.accesses[access].storage]; }
 
   const loop::Program& program_;
@@ -133,6 +172,7 @@ class Generator {
   std::vector<StorageCode> storages_;
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
+  std::map<loop::StorageId, AppendedCode> appended_;
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;

@@ -18,9 +18,17 @@ llvm::Value* below(Emitter& emit, llvm::Value* a, llvm::Value* b) { return emit.
 
 }  // namespace
 
+llvm::Value* touched_at(Emitter& emit, const StorageCode& storage, llvm::Value* place) {
+  const unsigned bytes = touched_bytes(*storage.storage);
+  llvm::Type* type = emit.ir().getIntNTy(bytes * 8);
+  return emit.widen(emit.load(type, emit.address(type, storage.touched, place), bytes));
+}
+
 Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& cursor) {
   const std::uint32_t level = cursor.bound;
-  if (storage.level(level).kind == LevelKind::singleton)
+  if (storage.level(level).kind == LevelKind::accumulator && !storage.level(level).joined)
+    return {emit.constant(0), emit.get(storage.count)};
+  if (storage.level(level).kind == LevelKind::singleton || storage.level(level).joined)
     return {cursor.begin, cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1))};
   if (emit.checked() && level > 0)
     emit.check(below(emit, cursor.begin, storage.levels[level - 1].positions), {storage.id, level}, cursor.begin);
@@ -118,6 +126,7 @@ llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t le
 Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position,
                 llvm::Value* end) {
   const std::uint32_t level = parent.bound;
+  if (level + 1 == key_levels(*storage.storage)) return {level + 1, touched_at(emit, storage, position), nullptr};
   if (!is_run_level(*storage.storage, level)) return {level + 1, position, nullptr};
   return {level + 1, position, run_end(emit, storage, level, position, end)};
 }
@@ -130,9 +139,24 @@ Cursor dense_at(Emitter& emit, const StorageCode& storage, const Cursor& cursor,
   return {cursor.bound + 1, position, nullptr};
 }
 
+llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
+  llvm::Type* byte = emit.ir().getInt8Ty();
+  return emit.ir().CreateICmpNE(emit.load(byte, emit.address(byte, storage.levels[level].marks, position), 1),
+                                emit.ir().getInt8(0));
+}
+
 void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
                    const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then) {
   const std::uint32_t level = cursor.bound;
+  const LevelKind kind = storage.level(level).kind;
+  if (kind == LevelKind::accumulator || kind == LevelKind::bitmap) {
+    const Cursor below_mark = dense_at(emit, storage, cursor, coordinate);
+    if (!storage.levels[level].marks)
+      then(below_mark);  // the key goes on
+    else
+      emit.if_then(is_marked(emit, storage, level, below_mark.begin), [&] { then(below_mark); });
+    return;
+  }
   Range range{nullptr, finger_end};
   if (finger)
     range.begin = emit.get(*finger);

@@ -17,6 +17,7 @@ struct LevelCode {
   llvm::Value* stride = nullptr;
   llvm::Value* extent = nullptr;
   llvm::Value* positions = nullptr;  ///< how many the level has; in checked mode and for prefetching
+  llvm::Value* marks = nullptr;      ///< bitmap levels and the last of an accumulator's key: a byte per position
   bool full = false;                 ///< every coordinate is stored in every fiber
 };
 
@@ -26,6 +27,8 @@ struct StorageCode {
   llvm::Type* type = nullptr;     ///< of a value
   llvm::Value* values = nullptr;  ///< null where the storage lives in registers
   std::vector<LevelCode> levels;
+  llvm::Value* touched = nullptr;    ///< of an accumulator: the positions accumulated into
+  Slot count{};                    ///< of them
 
   const Level& level(std::uint32_t number) const { return storage->levels[number]; }
 };
@@ -69,6 +72,12 @@ Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent,
 
 /// The next, dense level at a coordinate (64 bits).
 Cursor dense_at(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate);
+
+/// The position in an accumulator's key that stands at a place of its list.
+llvm::Value* touched_at(Emitter& emit, const StorageCode& storage, llvm::Value* place);
+
+/// Whether anything was accumulated at a position of a bitmap level, or of an accumulator's key.
+llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position);
 
 /// Finds `coordinate` in the next, sparse level and runs `then` with the cursor below it, if it is stored. With a
 /// finger, the search gallops from there and leaves it at the place found: for coordinates that only increase.

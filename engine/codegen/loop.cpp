@@ -30,7 +30,8 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     vector_loop(each, scope, cut);
     return;
   }
-  bind(before, scope, {}, [&](const Scope& inner) { filtered_loop(each, inside, inner, cut); });
+  bind(makers_last(program_, before, scope.depths()), scope, {}, nullptr,
+       [&](const Scope& inner) { filtered_loop(each, inside, inner, cut); });
 }
 
 void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& outer, bool cut) {
@@ -50,12 +51,14 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   std::vector<bool> seen(program_.accesses.size(), false);
   for (const loop::Step& step : steps) {
     const bool sparse = is_sparse(next_level(program_, step.access, depths).kind);
-    const bool drives = step.use == loop::Use::drive && sparse && !seen[step.access];
+    // A bitmap drives as a range with a look at the marks.
+    const bool drives = step.use == loop::Use::drive && sparse && !seen[step.access] &&
+                        next_level(program_, step.access, depths).kind != LevelKind::bitmap;
     seen[step.access] = true;
     (drives ? driving : rest).push_back(step);
   }
   const auto merged = [](const loop::Step& step) {
-    return step.algorithm == loop::Algorithm::standard || step.algorithm == loop::Algorithm::merge;
+    return step.algorithm != loop::Algorithm::gallop && step.algorithm != loop::Algorithm::search;
   };
   if (driving.size() > 1) {
     std::vector<loop::Step> merging;
@@ -83,6 +86,10 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     seen[step.access] = true;
   }
 
+  Depths driven = depths;
+  for (const loop::Step& step : driving) ++driven[step.access];
+  rest = makers_last(program_, rest, driven);
+  open_fibers(rest, scope);
   if (driving.empty()) {
     dense_loop(each, rest, fingers, scope, cut);
   } else {
@@ -90,6 +97,10 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     for (const loop::Step& step : driving) {
       const StorageCode& storage = storage_of(step.access);
       const Cursor& cursor = scope.cursors[step.access];
+      if (key_levels(*storage.storage) > 0 && cursor.bound == 0) {
+        if (step.algorithm == loop::Algorithm::sort || key_levels(*storage.storage) > 1) sort_touched(storage.id);
+        split_keys(storage.id);
+      }
       Range range = positions_below(*emit_, storage, cursor);
       if (cut) {
         llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
@@ -156,7 +167,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                         Scope here = scope;
                         llvm::Value* now = emit_->get(coordinate);
                         here.coordinates[each.index] = now;
-                        bind(rest, here, fingers, [&](const Scope& found) {
+                        bind(rest, here, fingers, &each.body, [&](const Scope& found) {
                           Scope loaded = found;
                           load_values(each.body, loaded);
                           count(each, emit_->constant(1));
@@ -245,7 +256,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
   here.coordinates[each.index] = emit_->widen(coordinate_at(*emit_, storage, parent.bound, position));
   here.cursors[driver.access] = entry_at(*emit_, storage, parent, position, driver.range.end);
   if (each.marks.prefetch > 0) prefetch(each, driver, position, rest, scope);
-  bind(rest, here, fingers, [&](const Scope& found) {
+  bind(rest, here, fingers, &each.body, [&](const Scope& found) {
     Scope loaded = found;
     load_values(each.body, loaded);
     count(each, emit_->constant(1));
@@ -299,7 +310,7 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
           entry_at(*emit_, storage_of(access), scope.cursors[access], positions[n], drivers[n].range.end);
       if (here.cursors[access].end) emit_->set(runs[n], here.cursors[access].end);
     }
-    bind(rest, here, fingers, [&](const Scope& found) {
+    bind(rest, here, fingers, &each.body, [&](const Scope& found) {
       Scope loaded = found;
       load_values(each.body, loaded);
       count(each, emit_->constant(1));

@@ -20,6 +20,45 @@ void coefficients_of(const loop::Block& block, std::vector<std::uint32_t>& numbe
                statement.node);
 }
 
+/// What a workspace of memory is made of.
+void workspace_words(const loop::Program& program, loop::StorageId id, Signature& result) {
+  using Part = ScratchDemand::Part;
+  const loop::Storage& storage = program.storages[id];
+  const auto access = std::ranges::find(program.accesses, id, &loop::Access::storage);
+  if (in_registers(program, id) || access == program.accesses.end()) return;
+  const auto demand = [&](Part part, std::uint32_t level, std::size_t levels, std::uint32_t bytes,
+                          std::uint32_t extra = 0) {
+    result.words.push_back({Word::Kind::scratch, id, level, static_cast<std::uint32_t>(result.scratch.size())});
+    result.scratch.push_back(
+        {id, {access->indices.begin(), access->indices.begin() + static_cast<std::ptrdiff_t>(levels)}, bytes, part, level,
+         extra});
+  };
+  demand(Part::values, 0, storage.levels.size(), scalar_bytes(storage.scalar));
+  for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
+    if (storage.levels[level].kind == LevelKind::bitmap) demand(Part::marks, level, level + 1, 1);
+  if (const std::uint32_t key = key_levels(storage); key > 0) {
+    demand(Part::marks, key - 1, key, 1);
+    demand(Part::touched, 0, key, touched_bytes(storage), 1);  // written before it is known to be new
+    for (std::uint32_t level = 0; key > 1 && level < key; ++level)
+      demand(Part::crd, level, key, storage.levels[level].crd_bits / 8);
+  }
+}
+
+std::string name_of(const ScratchDemand& demand, const loop::Program& program) {
+  const std::string& name = program.storages[demand.storage].name;
+  switch (demand.part) {
+    case ScratchDemand::Part::values:
+      return name;
+    case ScratchDemand::Part::marks:
+      return "marks " + name + "." + std::to_string(demand.level);
+    case ScratchDemand::Part::touched:
+      return "touched " + name;
+    case ScratchDemand::Part::crd:
+      return "crd " + name + "." + std::to_string(demand.level);
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string name_of(const Word& word, const loop::Program& program) {
@@ -48,10 +87,11 @@ Signature signature(const loop::Program& program) {
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     const loop::Storage& storage = program.storages[id];
     if (storage.role == loop::Role::workspace) {
-      const auto access = std::ranges::find(program.accesses, id, &loop::Access::storage);
-      if (in_registers(program, id) || access == program.accesses.end()) continue;
-      result.words.push_back({Word::Kind::scratch, id, 0, 0});
-      result.scratch.push_back({id, access->indices, scalar_bytes(storage.scalar)});
+      workspace_words(program, id, result);
+      continue;
+    }
+    if (is_appended(storage)) {
+      result.appended.push_back(id);
       continue;
     }
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level) {
@@ -76,14 +116,20 @@ Signature signature(const loop::Program& program) {
 
 std::string print(const Signature& signature, const loop::Program& program) {
   std::string text;
-  for (std::size_t n = 0; n < signature.words.size(); ++n)
-    text += "word " + std::to_string(n) + ": " + name_of(signature.words[n], program) + "\n";
+  for (std::size_t n = 0; n < signature.words.size(); ++n) {
+    const Word& word = signature.words[n];
+    text += "word " + std::to_string(n) + ": " +
+            (word.kind == Word::Kind::scratch ? "scratch " + name_of(signature.scratch[word.number], program)
+                                              : name_of(word, program)) +
+            "\n";
+  }
   for (const ScratchDemand& demand : signature.scratch) {
-    text += "scratch " + program.storages[demand.storage].name + "[";
+    text += "scratch " + name_of(demand, program) + "[";
     for (std::size_t n = 0; n < demand.indices.size(); ++n)
       text += (n > 0 ? "," : "") + program.indices[demand.indices[n]];
     text += "]: " + std::to_string(demand.element_bytes) + " bytes each\n";
   }
+  for (const std::uint32_t storage : signature.appended) text += "appended " + program.storages[storage].name + "\n";
   return text;
 }
 

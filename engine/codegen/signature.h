@@ -17,7 +17,7 @@ struct Word {
     stride,       ///< elements: stride of (storage, level), strided dense levels
     extent,       ///< extent of index `number`
     coefficient,  ///< bits of the double: coefficient word `number`
-    scratch,      ///< bytes: offset of workspace `storage` in Worker::scratch
+    scratch,      ///< bytes: offset in Worker::scratch of the scratch demand `number`, a part of workspace `storage`
   };
   Kind kind = Kind::values;
   std::uint32_t storage = 0;
@@ -26,12 +26,21 @@ struct Word {
   bool operator==(const Word&) const = default;
 };
 
-/// A workspace in Worker::scratch: its size is scalar bytes times the product of the extents of its indices. Those in
-/// registers are not listed.
+/// A part of a workspace in Worker::scratch: its size is element bytes times (the product of the extents of its indices
+/// + extra elements). Workspaces in registers have none; dense ones have values alone.
 struct ScratchDemand {
+  enum class Part : std::uint8_t {
+    values,
+    marks,    ///< a byte per coordinate of an accumulator or bitmap level: not zero if it was accumulated into
+    touched,  ///< the marked coordinates of an accumulator, linear in its key, in the order of their first use
+    crd,      ///< the same by mode, of a key of several modes that drives
+  };
   std::uint32_t storage = 0;
   std::vector<loop::IndexId> indices;
   std::uint32_t element_bytes = 8;
+  Part part = Part::values;
+  std::uint32_t level = 0;  ///< marks, crd: of the workspace
+  std::uint32_t extra_elements = 0;
   bool operator==(const ScratchDemand&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/codegen/presence.h"
 #include "engine/loop/overloaded.h"
 
 namespace weft {
@@ -143,44 +144,7 @@ bool block_may_skip(const Program& program, const Block& block, const Depths& de
   });
 }
 
-Expected<void> supported_steps(const Program& program, const std::vector<Step>& steps) {
-  for (const Step& step : steps)
-    if (step.use == Use::append)
-      return internal_error("no code is written yet for `append " + program.accesses[step.access].name + "`");
-  return {};
-}
-
-Expected<void> supported_block(const Program& program, const Block& block) {
-  for (const Statement& statement : block) {
-    Expected<void> result;
-    if (const auto* each = std::get_if<For>(&statement.node)) {
-      result = supported_steps(program, each->steps);
-      if (result) result = supported_block(program, each->body);
-    } else if (const auto* bind = std::get_if<Bind>(&statement.node)) {
-      result = supported_steps(program, bind->steps);
-      if (result) result = supported_block(program, bind->body);
-    } else if (const auto* with = std::get_if<With>(&statement.node)) {
-      result = supported_block(program, with->body);
-    }
-    if (!result) return result;
-  }
-  return {};
-}
-
 }  // namespace
-
-Expected<void> supported(const Program& program) {
-  for (const loop::Storage& storage : program.storages)
-    for (const Level& level : storage.levels) {
-      const bool readable = level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||
-                            level.kind == LevelKind::compressed_nonunique || level.kind == LevelKind::singleton;
-      const bool writable = level.kind == LevelKind::dense;
-      if (storage.role == loop::Role::input ? !readable : !writable)
-        return internal_error("no code is written yet for a level of kind '" + std::string(1, letter(level.kind)) +
-                              "' in " + storage.name);
-    }
-  return supported_block(program, program.body);
-}
 
 std::optional<std::uint64_t> known_extent(const Program& program, loop::IndexId index) {
   for (const loop::Fact& fact : program.facts)
@@ -225,6 +189,12 @@ bool is_vector_loop(const Program& program, const For& each) {
     for (std::uint32_t level = first_level(program, each, step.access); level < levels.size(); ++level)
       if (is_sparse(levels[level].kind)) return false;
   }
+  const auto flagged = [&](const Statement& statement) {
+    return flagged_factors(program, std::get<Accumulate>(statement.node));
+  };
+  // What may be absent is asked for once, before the loop.
+  for (std::size_t n = 1; n < each.body.size(); ++n)
+    if (flagged(each.body[n]) != flagged(each.body[0])) return false;
   return std::ranges::all_of(found.targets, [&](loop::AccessId target) {
     return is_vector_target(program, each, target) &&
            !uses_storage(program, found.factors, program.accesses[target].storage);
@@ -275,14 +245,51 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
   return found;
 }
 
+bool is_ranged(const Program& program) {
+  return program.body.size() == 1 && std::holds_alternative<For>(program.body.front().node);
+}
+
+std::vector<Step> makers_last(const Program& program, std::span<const Step> steps, const Depths& outside) {
+  std::vector<Step> result(steps.begin(), steps.end());
+  std::vector<loop::AccessId> makers;
+  Depths depths = outside;
+  for (const Step& step : steps) {
+    const bool makes = step.use == Use::insert || step.use == Use::append;
+    if (makes && is_sparse(next_level(program, step.access, depths).kind)) add_once(makers, step.access);
+    ++depths[step.access];
+  }
+  if (!makers.empty())
+    std::ranges::stable_partition(
+        result, [&](const Step& step) { return std::ranges::find(makers, step.access) == makers.end(); });
+  return result;
+}
+
 const Level& next_level(const Program& program, loop::AccessId access, const Depths& depths) {
   return program.storages[program.accesses[access].storage].levels[depths[access]];
 }
 
 bool is_run_level(const loop::Storage& storage, std::uint32_t level) {
   const LevelKind kind = storage.levels[level].kind;
+  if (level + 1 >= storage.levels.size()) return false;
+  if (storage.levels[level + 1].joined) return true;
   return (kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton) &&
-         level + 1 < storage.levels.size() && storage.levels[level + 1].kind == LevelKind::singleton;
+         storage.levels[level + 1].kind == LevelKind::singleton;
+}
+
+bool is_appended(const loop::Storage& storage) {
+  return storage.role == loop::Role::output &&
+         std::ranges::any_of(storage.levels, [](const Level& level) { return level.kind == LevelKind::compressed; });
+}
+
+std::uint32_t key_levels(const loop::Storage& storage) {
+  if (storage.levels.empty() || storage.levels[0].kind != LevelKind::accumulator) return 0;
+  std::uint32_t levels = 1;
+  while (levels < storage.levels.size() && storage.levels[levels].joined) ++levels;
+  return levels;
+}
+
+std::uint32_t touched_bytes(const loop::Storage& storage) {
+  return key_levels(storage) > 1 ? 8 : storage.levels[0].crd_bits / 8;
 }
 
 BlockUses uses(const Block& block) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/loop/program.h"
@@ -48,13 +49,27 @@ bool may_skip(const loop::Program& program, const loop::For& each, const Depths&
 /// The targets to keep in registers across the loop, where `depths` is the state before its steps.
 std::vector<Hold> holds(const loop::Program& program, const loop::For& each, const Depths& depths);
 
+/// The body is one loop: the kernel takes a range of it.
+bool is_ranged(const loop::Program& program);
+/// The steps with those on entries that are made, an append or an insert into a sparse level and all others of their
+/// accesses, behind those that may leave something out.
+std::vector<loop::Step> makers_last(const loop::Program& program, std::span<const loop::Step> steps,
+                                    const Depths& depths);
+
 /// The level a step binds, given how many are bound already.
 const Level& next_level(const loop::Program& program, loop::AccessId access, const Depths& depths);
 
 /// Sparse levels are those that hold only some coordinates: everything but dense.
 constexpr bool is_sparse(LevelKind kind) { return kind != LevelKind::dense; }
-/// Chain levels have a range of entries per coordinate unless they are the last of their chain.
+/// Chain levels, a key of several modes among them, have a range of entries per coordinate unless they are the last of their chain.
 bool is_run_level(const loop::Storage& storage, std::uint32_t level);
+
+/// An output with compressed levels of its own, written by appending.
+bool is_appended(const loop::Storage& storage);
+/// How many levels of a workspace, from the first on, are the key of an accumulator; 0: it has none.
+std::uint32_t key_levels(const loop::Storage& storage);
+/// Bytes of an element of the list of touched coordinates, which are linear in the key.
+std::uint32_t touched_bytes(const loop::Storage& storage);
 
 /// Every access the block accumulates into, and every access it multiplies; each once.
 struct BlockUses {

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "engine/codegen/generate.h"
+#include "engine/codegen/presence.h"
 
 namespace weft {
 
@@ -257,14 +258,12 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
       }
     }
     if (unrolled) {
-      count(each, extent);
       for (const VectorSum& sum : sums)
         for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], n, scope);
     } else {
       llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
       llvm::Value* first = cut ? emit_->minimum(begin_, end) : emit_->constant(0);
       const Slot offset = emit_->slot(first);
-      count(each, emit_->sub(end, first));
       emit_->strips(std::span(&offset, 1), std::span(&end, 1), [&](std::span<llvm::Value* const> limits) {
         const std::uint64_t block = vectors_per_block * lanes_;
         emit_->while_loop(
@@ -291,11 +290,23 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
     }
     for (const VectorSum& sum : sums)
       if (sum.reduces) finish_reduction(sum, scope);
+    for (const loop::AccessId target : found.targets)
+      if (const Slot flag = scope.flags[storage_of(target).id]; flag.place())
+        emit_->set(flag, ir.CreateOr(emit_->get(flag), ir.CreateICmpNE(extent, emit_->constant(0))));
   };
-  if (emit_->checked())
-    emit_->if_then(ir.CreateICmpNE(extent, emit_->constant(0)), write);
-  else
-    write();
+  if (cut) {
+    llvm::Value* end = emit_->minimum(end_, extent);
+    count(each, emit_->sub(end, emit_->minimum(begin_, end)));
+  } else {
+    count(each, extent);
+  }
+  const auto& first = std::get<loop::Accumulate>(each.body.front().node);
+  where_present(flagged_factors(program_, first), outer, [&] {
+    if (emit_->checked())
+      emit_->if_then(ir.CreateICmpNE(extent, emit_->constant(0)), write);
+    else
+      write();
+  });
 }
 
 /// Adds the partial sums up, those of equal width first, and the lanes last.

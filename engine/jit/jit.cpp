@@ -17,7 +17,7 @@ namespace {
 
 std::string reason(llvm::Error error) { return llvm::toString(std::move(error)); }
 
-/// Everything a kernel may call: what code generation expands its own intrinsics to.
+/// Everything a kernel may call: what code generation expands its own intrinsics to, and the functions of the ABI.
 llvm::Error define_symbols(llvm::orc::LLJIT& jit) {
   llvm::orc::SymbolMap symbols;
   const auto add = [&](const char* name, auto* function) {
@@ -28,6 +28,8 @@ llvm::Error define_symbols(llvm::orc::LLJIT& jit) {
   add("memmove", static_cast<void* (*)(void*, const void*, std::size_t)>(std::memmove));
   add("fma", static_cast<double (*)(double, double, double)>(std::fma));
   add("fmaf", static_cast<float (*)(float, float, float)>(std::fma));
+  add("weft_sort_touched_32", &weft_sort_touched_32);
+  add("weft_sort_touched_64", &weft_sort_touched_64);
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
+
+#include "tests/unit/codegen/appended_chunk.h"
 
 namespace weft::test {
 
@@ -141,25 +144,38 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
   return arrays;
 }
 
+namespace {
+
+std::vector<std::uint64_t> extents_of(const loop::Program& program, const loop::Interpretation& values,
+                                      loop::StorageId id) {
+  std::vector<std::uint64_t> extents(program.storages[id].levels.size());
+  for (const loop::Access& access : program.accesses)
+    if (access.storage == id)
+      for (std::size_t level = 0; level < extents.size(); ++level)
+        extents[level] = values.extents.at(program.indices[access.indices[level]]);
+  return extents;
+}
+
+}  // namespace
+
 void PreparedRun::fill(const loop::Program& program, const loop::Interpretation& values) {
-  std::map<loop::StorageId, std::uint64_t> offsets;
+  std::vector<std::uint64_t> offsets;
   std::uint64_t scratch_bytes = 0;
   const Signature words = signature(program);
   const auto extent = [&](loop::IndexId index) { return values.extents.at(program.indices[index]); };
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     const loop::Storage& storage = program.storages[id];
-    if (storage.role == loop::Role::workspace) continue;
-    std::vector<std::uint64_t> extents(storage.levels.size());
-    for (const loop::Access& access : program.accesses)
-      if (access.storage == id)
-        for (std::size_t level = 0; level < extents.size(); ++level) extents[level] = extent(access.indices[level]);
+    if (storage.role == loop::Role::workspace || std::ranges::find(words.appended, id) != words.appended.end())
+      continue;
+    const std::vector<std::uint64_t> extents = extents_of(program, values, id);
     const auto input = values.inputs.find(storage.name);
     arrays[id] = store(storage, extents, input == values.inputs.end() ? loop::Entries{} : input->second);
   }
   for (const ScratchDemand& demand : words.scratch) {
-    offsets[demand.storage] = scratch_bytes;
-    std::uint64_t bytes = demand.element_bytes;
-    for (const loop::IndexId index : demand.indices) bytes *= extent(index);
+    offsets.push_back(scratch_bytes);
+    std::uint64_t elements = 1;
+    for (const loop::IndexId index : demand.indices) elements *= extent(index);
+    const std::uint64_t bytes = (elements + demand.extra_elements) * demand.element_bytes;
     scratch_bytes += (bytes + 63) / 64 * 64;
   }
   scratch.assign(scratch_bytes + 64, 0xFF);  // NaN: a workspace must be emptied before it is read
@@ -187,7 +203,7 @@ void PreparedRun::fill(const loop::Program& program, const loop::Interpretation&
         frame.push_back(std::bit_cast<std::uint64_t>(values.coefficients.at(word.number)));
         break;
       case Word::Kind::scratch:
-        frame.push_back(offsets.at(word.storage));
+        frame.push_back(offsets.at(word.number));
         break;
     }
   }
@@ -208,7 +224,35 @@ std::map<std::string, loop::Entries> PreparedRun::results(const loop::Program& p
     for (std::size_t n = 0; n < stored.coordinates.size(); ++n)
       entries[stored.coordinates[n]] = stored_value(stored.values.data() + n * bytes, storage.scalar);
   }
+  for (const auto& [id, entries] : appended) found[program.storages[id].name] = entries;
   return found;
+}
+
+Expected<void> PreparedRun::run_chunk(KernelFunction* kernel, const loop::Program& program,
+                                      const loop::Interpretation& values, std::uint64_t begin, std::uint64_t end,
+                                      std::uint64_t calls) {
+  const Signature words = signature(program);
+  const bool ranged = program.body.size() == 1 && std::holds_alternative<loop::For>(program.body[0].node);
+  std::vector<std::unique_ptr<AppendedChunk>> chunks;
+  std::vector<AppendedOutput> outputs;
+  for (const loop::StorageId id : words.appended) {
+    const std::vector<std::uint64_t> extents = extents_of(program, values, id);
+    chunks.push_back(std::make_unique<AppendedChunk>(program.storages[id], extents, ranged ? begin : 0,
+                                                     ranged ? end - begin : extents[0]));
+    chunks.back()->calls_left = calls;
+    outputs.push_back(chunks.back()->output());
+  }
+  worker.appended = outputs.data();
+  worker.grow = &AppendedChunk::grow;
+  const std::int32_t status = kernel(frame.data(), begin, end, &worker);
+  if (status != 0)
+    return internal_error("status " + std::to_string(status) + ", storage " + std::to_string(worker.failed_storage) +
+                          ", level " + std::to_string(worker.failed_level) + ", value " +
+                          std::to_string(worker.failed_value));
+  for (std::size_t n = 0; n < chunks.size(); ++n)
+    if (const std::string defect = chunks[n]->read(appended[words.appended[n]]); !defect.empty())
+      return internal_error(program.storages[words.appended[n]].name + ": " + defect);
+  return {};
 }
 
 namespace {
@@ -228,11 +272,7 @@ Expected<void> run_pieces(const Jit& jit, const loop::Program& program, const lo
   std::ranges::sort(places);
   places.push_back(run.root_extent);
   for (std::size_t n = 0; n + 1 < places.size(); ++n) {
-    const std::int32_t status = code->function()(run.frame.data(), places[n], places[n + 1], &run.worker);
-    if (status != 0)
-      return internal_error(
-          "status " + std::to_string(status) + ", storage " + std::to_string(run.worker.failed_storage) + ", level " +
-          std::to_string(run.worker.failed_level) + ", value " + std::to_string(run.worker.failed_value));
+    if (auto ran = run.run_chunk(code->function(), program, values, places[n], places[n + 1]); !ran) return ran;
   }
   return {};
 }

@@ -37,11 +37,16 @@ struct PreparedRun {
   std::uint8_t cancelled = 0;
   Worker worker;
   std::uint64_t root_extent = 1;  ///< what [begin, end) ranges over
+  std::map<loop::StorageId, loop::Entries> appended;  ///< of all chunks so far
 
   PreparedRun() = default;
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
   void fill(const loop::Program& program, const loop::Interpretation& values);
+  /// Calls the kernel for one chunk with outputs of its own to append to, and takes over what it appended. Growing
+  /// fails after `calls` calls.
+  Expected<void> run_chunk(KernelFunction* kernel, const loop::Program& program, const loop::Interpretation& values,
+                           std::uint64_t begin, std::uint64_t end, std::uint64_t calls = UINT64_MAX);
   std::map<std::string, loop::Entries> results(const loop::Program& program) const;
 };
 

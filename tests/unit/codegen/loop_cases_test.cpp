@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
@@ -21,8 +22,12 @@ bool reads_dense_workspace(const loop::Program& program) {
 }  // namespace
 
 TEST_CASE("every text case as native code") {
-  const Expected<std::vector<test::LoopCase>> cases = test::read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop");
+  Expected<std::vector<test::LoopCase>> cases = test::read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop");
   REQUIRE_MESSAGE(cases.has_value(), cases.error().message);
+  Expected<std::vector<test::LoopCase>> sparse =
+      test::read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop/sparse_results");
+  REQUIRE_MESSAGE(sparse.has_value(), sparse.error().message);
+  std::ranges::move(*sparse, std::back_inserter(*cases));
   const Expected<Jit> jit = Jit::create();
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
   std::size_t run = 0;
@@ -35,6 +40,7 @@ TEST_CASE("every text case as native code") {
     const Target host = test::host_with_bits(512);
     const Expected<ObjectCode> object = compile(each.program, host, {});
     if (!object && object.error().message.starts_with("no code is written yet")) {
+      MESSAGE(each.name, ": ", object.error().message);
       ++refused;
       continue;
     }

@@ -1,0 +1,145 @@
+// Workspaces that know their entries. An accumulator has values, a mark per coordinate of its key and the list of the
+// coordinates touched; a bitmap has values and marks. Keys of several modes are linear in both. Marks are bytes: to set
+// one reads nothing. Those of accumulators are clean outside of every `with`, at the cost of what was touched.
+#include "engine/codegen/generate.h"
+
+namespace weft {
+
+/// Scratch is shared by kernels, so that a kernel finds anything there when it starts.
+void Generator::clean_marks() {
+  for (const StorageCode& storage : storages_)
+    if (const std::uint32_t key = key_levels(*storage.storage); key > 0 && storage.touched) {
+      llvm::Value* marks = emit_->constant(1);
+      for (std::uint32_t level = 0; level < key; ++level) marks = emit_->mul(marks, storage.levels[level].extent);
+      emit_->ir().CreateMemSet(storage.levels[key - 1].marks, emit_->ir().getInt8(0), marks, llvm::Align(8));
+    }
+}
+
+void Generator::open_workspace(loop::StorageId workspace) {
+  const StorageCode& storage = storages_[workspace];
+  if (key_levels(*storage.storage) > 0) {
+    emit_->set(storage.count, emit_->constant(0));
+    return;
+  }
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Value* elements = emit_->constant(1);
+  for (const LevelCode& level : storage.levels) {
+    elements = emit_->mul(elements, level.extent);
+    if (level.marks) ir.CreateMemSet(level.marks, ir.getInt8(0), elements, llvm::Align(8));
+  }
+  llvm::Value* bytes = emit_->mul(elements, emit_->constant(scalar_bytes(storage.storage->scalar)));
+  ir.CreateMemSet(storage.values, ir.getInt8(0), bytes, llvm::Align(8));
+}
+
+void Generator::close_workspace(loop::StorageId workspace) {
+  const StorageCode& storage = storages_[workspace];
+  const std::uint32_t key = key_levels(*storage.storage);
+  if (key == 0 || !storage.touched) return;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Value* marks = storage.levels[key - 1].marks;
+  llvm::Type* byte = ir.getInt8Ty();
+  const Slot place = emit_->slot(emit_->constant(0));
+  emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
+                    [&] {
+                      llvm::Value* touched = touched_at(*emit_, storage, emit_->get(place));
+                      emit_->store(ir.getInt8(0), emit_->address(byte, marks, touched), 1);
+                      emit_->set(place, emit_->add(emit_->get(place), emit_->constant(1)));
+                    });
+}
+
+void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope,
+                             Then then) {
+  const StorageCode& storage = storage_of(access);
+  const std::uint32_t level = scope.cursors[access].bound;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  Scope inner = scope;
+  inner.cursors[access] = dense_at(*emit_, storage, scope.cursors[access], coordinate);
+  llvm::Value* marks = storage.levels[level].marks;
+  if (!marks) {  // the key goes on
+    then(inner);
+    return;
+  }
+  llvm::Value* position = inner.cursors[access].begin;
+  llvm::Value* mark = emit_->address(ir.getInt8Ty(), marks, position);
+  if (!certain && !inner.flags[storage.id].place()) inner.flags[storage.id] = emit_->slot(ir.getFalse());
+  const auto set_mark = [&] { emit_->store(ir.getInt8(1), mark, 1); };
+  if (storage.level(level).kind == LevelKind::bitmap) {
+    if (certain) set_mark();
+    then(inner);
+    if (!certain) emit_->if_then(emit_->get(inner.flags[storage.id]), set_mark);
+    return;
+  }
+  llvm::Value* fresh = ir.CreateICmpEQ(emit_->load(ir.getInt8Ty(), mark, 1), ir.getInt8(0));
+  const auto push = [&] {  // written in any case, counted if new: no branch that nobody could foresee
+    const unsigned bytes = touched_bytes(*storage.storage);
+    llvm::Type* type = ir.getIntNTy(bytes * 8);
+    llvm::Value* count = emit_->get(storage.count);
+    set_mark();
+    emit_->store(ir.CreateTrunc(position, type), emit_->address(type, storage.touched, count), bytes);
+    emit_->set(storage.count, emit_->add(count, emit_->widen(fresh)));
+  };
+  const bool scalar = level + 1 == storage.levels.size();
+  const unsigned bytes = scalar_bytes(storage.storage->scalar);
+  if (certain) push();
+  if (!scalar) {
+    emit_->if_then(fresh, [&] {
+      llvm::Value* elements = block_elements(storage, level + 1);
+      ir.CreateMemSet(emit_->address(storage.type, storage.values, emit_->mul(position, elements)), ir.getInt8(0),
+                      emit_->mul(elements, emit_->constant(bytes)), llvm::Align(bytes));
+    });
+    then(inner);
+    if (!certain) emit_->if_then(emit_->get(inner.flags[storage.id]), push);
+    return;
+  }
+  llvm::Value* place = value_address(*emit_, storage, position);
+  llvm::Value* zero = llvm::ConstantFP::get(storage.type, 0.0);
+  inner.held[storage.id] = {emit_->slot(ir.CreateSelect(fresh, zero, emit_->load(storage.type, place, bytes)))};
+  then(inner);
+  const auto keep = [&] {
+    if (!certain) push();
+    emit_->store(emit_->get(inner.held[storage.id].front()), place, bytes);
+  };
+  if (certain)
+    keep();
+  else
+    emit_->if_then(emit_->get(inner.flags[storage.id]), keep);
+}
+
+/// Puts the touched positions in increasing order: a function of the runtime.
+void Generator::sort_touched(loop::StorageId workspace) {
+  const StorageCode& storage = storages_[workspace];
+  const std::uint32_t key = key_levels(*storage.storage);
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const std::string name = "weft_sort_touched_" + std::to_string(touched_bytes(*storage.storage) * 8);
+  llvm::Type* pointer = ir.getPtrTy();
+  llvm::FunctionCallee function = module_.getOrInsertFunction(
+      name, llvm::FunctionType::get(ir.getVoidTy(), {pointer, emit_->word(), pointer, emit_->word()}, false));
+  llvm::Value* extent = emit_->constant(1);
+  for (std::uint32_t level = 0; level < key; ++level) extent = emit_->mul(extent, storage.levels[level].extent);
+  ir.CreateCall(function, {storage.touched, emit_->get(storage.count), storage.levels[key - 1].marks, extent});
+}
+
+/// The coordinates by mode of a key of several, in the order of the list.
+void Generator::split_keys(loop::StorageId workspace) {
+  const StorageCode& storage = storages_[workspace];
+  const std::uint32_t key = key_levels(*storage.storage);
+  if (key < 2) return;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const Slot place = emit_->slot(emit_->constant(0));
+  emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
+                    [&] {
+                      llvm::Value* at = emit_->get(place);
+                      llvm::Value* rest = touched_at(*emit_, storage, at);
+                      for (std::uint32_t level = key; level-- > 0;) {
+                        const LevelCode& code = storage.levels[level];
+                        llvm::Value* coordinate = level > 0 ? ir.CreateURem(rest, code.extent) : rest;
+                        if (level > 0) rest = ir.CreateUDiv(rest, code.extent);
+                        const unsigned bits = storage.level(level).crd_bits;
+                        llvm::Type* type = ir.getIntNTy(bits);
+                        emit_->store(ir.CreateTrunc(coordinate, type), emit_->address(type, code.crd, at), bits / 8);
+                      }
+                      emit_->set(place, emit_->add(at, emit_->constant(1)));
+                    });
+}
+
+}  // namespace weft
