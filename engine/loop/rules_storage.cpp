@@ -103,7 +103,7 @@ Expected<void> check_capability(const Program& program) {
             fmt::format("which {} cannot {}", word(algorithm_words, step.algorithm), word(use_words, step.use)));
       if (step.use != Use::drive) continue;
       if (drives > 1 && kind == LevelKind::dense) return wrong("locate it: several drivers are merged by their crd");
-      if (drives == 1 && step.algorithm != Algorithm::standard)
+      if (drives == 1 && step.algorithm != Algorithm::standard && step.algorithm != Algorithm::sort)
         return wrong(fmt::format("but {} needs several drivers", word(algorithm_words, step.algorithm)));
     }
     return {};

@@ -115,12 +115,12 @@ TEST_CASE("runs of a chain") {
 }
 
 TEST_CASE("what no code is written for is named") {
-  const Expected<Program> appending = parse(
+  const Expected<Program> inserting = parse(
       "program p\n  index i\n  input a : f64 {compressed<32,32>} access a[i]\n"
-      "  output y : f64 {compressed<32,32>} access y[i]\n  for i: drive a, append y\n    y += a\n");
-  REQUIRE(appending.has_value());
-  const Expected<void> result = supported(*appending);
+      "  output y : f64 {bitmap} access y[i]\n  for i: drive a, insert y\n    y += a\n");
+  REQUIRE(inserting.has_value());
+  const Expected<void> result = supported(*inserting);
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().kind == ErrorKind::internal);
-  CHECK(result.error().message == "no code is written yet for a level of kind 's' in y");
+  CHECK(result.error().message == "no code is written yet for a level of kind 'b' in y");
 }
