@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine/network/inlining.h"
+#include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/statements.h"
@@ -65,6 +66,11 @@ Format concordant_format(const std::vector<IndexId>& indices, const std::vector<
   return format;
 }
 
+// The levels that are appended, which the first loops bind in order: no workspace is needed.
+std::vector<IndexId> appended_modes(const ScheduledStatement& statement, const ScheduledTensor& target) {
+  return drained_key(statement.target.indices, target.format, {appended_levels(target.format), 0});
+}
+
 // Converts an operand whose levels the loops would bind late.
 void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, const std::vector<IndexId>& loops,
                      const std::vector<OperandFacts>& operands) {
@@ -84,14 +90,24 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
   const ContractionTree tree = options.tree ? *options.tree : term.pinned;
   Schedule schedule = statements_of(network, tree, statement_orders(tree, 1).front(), operands, options);
   const std::vector<IndexId> order = loop_order(term, operands);
-  for (ScheduledStatement& statement : schedule.statements) {
-    const IndexSet indices = indices_of(statement);
+  const ScheduledTensor& result = schedule.tensors.back();
+  const bool sparse = has_sparse_level(result.format) && !result.like;
+  // Readers first, so that a sparse intermediate has the order of theirs.
+  for (auto statement = schedule.statements.rbegin(); statement != schedule.statements.rend(); ++statement) {
+    const IndexSet indices = indices_of(*statement);
+    ScheduledTensor& target = schedule.tensors[statement->target.tensor];
+    if (sparse) statement->loops = appended_modes(*statement, target);
     for (const IndexId index : order) {
-      if (contains(indices, index)) statement.loops.push_back(index);
+      if (contains(indices, index)) append_new(statement->loops, {index});
     }
-    for (const ScheduledAccess& factor : statement.factors) {
+    for (const ScheduledAccess& factor : statement->factors) {
       ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-      if (tensor.role == TensorRole::operand) make_concordant(tensor, factor, statement.loops, operands);
+      const bool kept = result.like && schedule.tensors[*result.like].tensor == tensor.tensor;
+      if (tensor.role == TensorRole::operand) {
+        if (!kept) make_concordant(tensor, factor, statement->loops, operands);
+      } else if (sparse) {
+        tensor.format = concordant_format(factor.indices, statement->loops, tensor.format.scalar);
+      }
     }
   }
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {

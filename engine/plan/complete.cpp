@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 
 namespace weft {
@@ -41,15 +42,12 @@ void decide_loops(Schedule& schedule, const CostModel& model) {
     ScheduledStatement& statement = schedule.statements[number];
     statement.vector.reset();
     statement.intersections.clear();
-    IndexSet bound = 0;
-    for (std::size_t loop = 0; loop < statement.loops.size(); ++loop) {
+    for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
       const IndexId index = statement.loops[loop];
-      if (loop >= statement.fused) {
-        const LoopEstimate estimate = model.loop(bound, index, {number, last_sharer(schedule, number, loop)});
-        if (!estimate.decision.parts.empty()) statement.intersections.push_back({index, estimate.decision.parts});
-        if (estimate.decision.vector) statement.vector = index;
-      }
-      bound |= one_index(index);
+      const StatementRange range{number, last_sharer(schedule, number, loop)};
+      const LoopEstimate estimate = model.loop(model.bound_by(statement.loops, loop, range), index, range);
+      if (!estimate.decision.parts.empty()) statement.intersections.push_back({index, estimate.decision.parts});
+      if (estimate.decision.vector) statement.vector = index;
     }
   }
 }
@@ -59,14 +57,16 @@ double work_below(const Schedule& schedule, const CostModel& model, StatementRan
   double ns = 0;
   for (std::size_t first = range.first; first <= range.last;) {
     const std::vector<IndexId>& loops = schedule.statements[first].loops;
-    const IndexSet bound = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(std::min(depth, loops.size()))});
     std::size_t last = first;
     if (loops.size() > depth) {
       last = std::min(range.last, last_sharer(schedule, first, depth));
-      const LoopEstimate estimate = model.loop(bound, loops[depth], {first, last});
-      ns += estimate.ns + estimate.iterations * work_below(schedule, model, {first, last}, depth + 1);
+      const StatementRange inner{first, last};
+      const IndexSet bound = model.bound_by(loops, depth, inner);
+      const LoopEstimate estimate = model.loop(bound, loops[depth], inner);
+      ns += estimate.ns + model.drain(bound, loops[depth], inner).ns +
+            estimate.iterations * work_below(schedule, model, inner, depth + 1);
     }
-    if (last < range.last) ns += model.crossing(bound, {first, last}, range.last);
+    if (last < range.last) ns += model.crossing(model.bound_by(loops, depth, {first, last}), {first, last}, range.last);
     first = last + 1;
   }
   return ns;
@@ -82,10 +82,28 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
     } else {
       const StatementRange range{first, last};
       const LoopEstimate estimate = model.loop(0, loops.front(), range);
-      const double work = estimate.ns + estimate.iterations * work_below(schedule, model, range, 1);
+      const double work = estimate.ns + model.drain(0, loops.front(), range).ns +
+                          estimate.iterations * work_below(schedule, model, range, 1);
       schedule.roots.push_back(model.root(loops.front(), range, estimate.iterations, work).reduction);
     }
     first = last + 1;
+  }
+}
+
+// What is not appended in the order of the loops is drained into them.
+void decide_drains(Schedule& schedule, const CostModel& model) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    ScheduledStatement& statement = schedule.statements[number];
+    const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
+    statement.drained.reset();
+    const std::size_t reader = reader_of(schedule, statement.target.tensor);
+    const bool leaves = reader == schedule.statements.size() || shared_loops(schedule, number, reader) == 0;
+    if (!leaves || target.like || !has_sparse_level(target.format)) continue;
+    const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
+    if (!order.needs_drain()) continue;
+    const StatementRange range{number, number};
+    const IndexSet bound = model.bound_by(statement.loops, order.direct, range);
+    statement.drained = DrainedWorkspace{model.drain(bound, statement.loops[order.direct], range).kind};
   }
 }
 
@@ -94,6 +112,7 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
 Schedule complete(Schedule schedule, const CostModel& model, const std::vector<bool>& free,
                   const std::vector<OperandFacts>& operands) {
   realize_layouts(schedule, model, free, operands);
+  decide_drains(schedule, model);
   decide_loops(schedule, model);
   decide_roots(schedule, model);
   return merge_layouts(schedule);

@@ -44,9 +44,8 @@ class CostSum {
     return first;
   }
 
-  IndexSet bound_at(std::size_t statement, std::size_t depth) const {
-    const std::vector<IndexId>& loops = schedule_.statements[statement].loops;
-    return index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(std::min(depth, loops.size()))});
+  IndexSet bound_at(StatementRange range, std::size_t depth) const {
+    return model_.bound_by(schedule_.statements[range.first].loops, depth, range);
   }
 
   LoopDecision decision(std::size_t statement, std::size_t depth) const {
@@ -63,14 +62,16 @@ class CostSum {
   Nest loop(StatementRange range, std::size_t depth, double entered) {
     const IndexId index = schedule_.statements[range.first].loops[depth];
     const LoopDecision given = decision(range.first, depth);
-    const LoopEstimate estimate = model_.loop(bound_at(range.first, depth), index, range, &given);
+    const IndexSet bound = bound_at(range, depth);
+    const LoopEstimate estimate = model_.loop(bound, index, range, &given);
+    const double drained = model_.drain(bound, index, range).ns;
     cost_.flops += entered * estimate.flops;
     cost_.loops.push_back({network_.indices[index].name, static_cast<std::uint32_t>(depth),
                            static_cast<std::uint32_t>(range.first), entered * estimate.iterations,
                            entered * estimate.steps, entered * estimate.flops, entered * estimate.bytes,
-                           entered * estimate.ns});
+                           entered * (estimate.ns + drained)});
     const double below = inside(range, depth + 1, entered * estimate.iterations);
-    return {estimate.iterations, estimate.ns + estimate.iterations * below};
+    return {estimate.iterations, estimate.ns + drained + estimate.iterations * below};
   }
 
   // Everything below the first `depth` loops, which the range shares, per entry.
@@ -82,7 +83,7 @@ class CostSum {
         last = last_sharer(first, range.last, depth);
         ns += loop({first, last}, depth, entered).ns;
       }
-      if (last < range.last) ns += model_.crossing(bound_at(first, depth), {first, last}, range.last);
+      if (last < range.last) ns += model_.crossing(bound_at({first, last}, depth), {first, last}, range.last);
       first = last + 1;
     }
     return ns;

@@ -45,6 +45,7 @@ bool CostModel::may_own(IndexId index, StatementRange range) const {
     const Statement& statement = statements_[number];
     const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
     if (leaves && statement.sums(index)) return false;
+    if (makes_entries() && number + 1 == statements_.size() && result_->departs(0, index)) return false;
   }
   return true;
 }
@@ -53,7 +54,9 @@ double CostModel::leaving_bytes(StatementRange range) const {
   double bytes = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];
-    if (statement.reader == statements_.size() || statement.reader > range.last) bytes += statement.target->bytes();
+    const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
+    const bool sparse = result_ != nullptr && number + 1 == statements_.size();
+    if (leaves) bytes += sparse ? result_->bytes() : statement.target->bytes();
   }
   return bytes;
 }

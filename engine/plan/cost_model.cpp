@@ -89,6 +89,11 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     }
     statements_.push_back(std::move(statement));
   }
+  const ScheduledAccess& written = schedule.statements.back().target;
+  if (has_sparse_level(schedule.tensors[written.tensor].format)) {
+    const std::size_t last = schedule.statements.size() - 1;
+    result_ = std::make_shared<SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands));
+  }
 }
 
 double CostModel::combinations(IndexSet indices) const {
@@ -240,6 +245,7 @@ bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange rang
   const IndexSet inside = bound | one_index(index);
   if (statement.indices != (statement.indices & inside)) return false;
   if (options_.strict_fp && statement.sums(index)) return false;
+  if (makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index)) return false;
   for (const auto& factor : statement.factors) {
     if (!factor->sparse()) continue;
     bool sparse = false;
@@ -250,8 +256,9 @@ bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange rang
   return true;
 }
 
-LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given) const {
+LoopEstimate CostModel::loop(IndexSet outer, IndexId index, StatementRange range, const LoopDecision* given) const {
   LoopEstimate estimate;
+  const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
   const IndexSet inside = bound | one_index(index);
   estimate.decision.vector = given != nullptr ? given->vector : may_be_vector(bound, index, range);
 
@@ -347,7 +354,9 @@ LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range
     }
     // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
     if (statement.reader == statements_.size() || statement.reader > range.last) {
-      const Movement written = write_dense(number, bound, index, estimate.decision.vector);
+      const bool sparse = result_ != nullptr && number + 1 == statements_.size();
+      const Movement written = sparse ? write_sparse(number, bound, index, outer != bound)
+                                      : write_dense(number, bound, index, estimate.decision.vector);
       add(written, 2);
       if (written.stream_ns * machine.stream[0] > written.bytes) moved.stream_ns += written.stream_ns;
     }
@@ -377,14 +386,14 @@ double CostModel::scalar_body(std::size_t statement) const {
   return options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(statements_[statement].factors.size());
 }
 
-double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
+double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t last) const {
   double ns = 0;
+  const IndexSet shared = result_ == nullptr ? outer : outer & ~drained_loops;
   for (const Intermediate& intermediate : intermediates_) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
-    if (!intermediate.others_finite && !provably_present(intermediate, shared, writers)) {
-      return std::numeric_limits<double>::infinity();
-    }
+    const bool harmless = intermediate.others_finite && (!makes_entries() || (intermediate.modes & ~shared) == 0);
+    if (!harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
     const double copies = shared == 0 ? 1 : options_.machine.threads;
     if (bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
@@ -401,6 +410,10 @@ double CostModel::clearing(StatementRange range) const {
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];
     if (statement.reader < statements_.size()) continue;
+    if (result_ != nullptr) {
+      ns += result_->finishing_ns(options_.machine);
+      continue;
+    }
     const double bytes = statement.target->bytes();
     ns += bytes / options_.machine.stream[cache_level(options_.machine, bytes)];
   }
@@ -430,7 +443,7 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
   const bool own = may_own(index, range);
-  const bool private_allowed = !own && !options_.strict_fp &&
+  const bool private_allowed = !own && !options_.strict_fp && !(makes_entries() && range.last + 1 == statements_.size()) &&
                                bytes * 2 <= static_cast<double>(options_.memory_limit);
   const RootReduction reduction = own ? RootReduction::owner : RootReduction::private_copies;
   if ((own || private_allowed) && time(reduction) < best.ns) best = {reduction, time(reduction)};

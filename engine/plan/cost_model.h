@@ -13,6 +13,7 @@
 
 #include "engine/plan/access_model.h"
 #include "engine/plan/joins.h"
+#include "engine/plan/sparse_target.h"
 
 namespace weft {
 
@@ -50,6 +51,10 @@ struct RootEstimate {
   double ns = 0;
 };
 
+/// Set beside the indices bound so far, above every index: the loops have left the order in which a sparse result is
+/// appended to, so that a workspace around the next ones is drained into it.
+inline constexpr IndexSet drained_loops = IndexSet{1} << (most_planned_indices - 1);
+
 class CostModel {
  public:
   /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
@@ -61,6 +66,20 @@ class CostModel {
 
   std::size_t statements() const { return statements_.size(); }
   IndexSet indices(std::size_t statement) const { return statements_[statement].indices; }
+
+  /// The indices and drained_loops, as the functions below take them: the first `depth` loops that a range shares.
+  IndexSet bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
+  /// What is bound inside the loop over `index`.
+  IndexSet inside(IndexSet bound, IndexId index, StatementRange range) const {
+    return bound | one_index(index) | (departs(bound, index, range) ? drained_loops : 0);
+  }
+  /// Whether a workspace has to be around the loop over `index`, to be drained into a sparse result behind it.
+  bool departs(IndexSet bound, IndexId index, StatementRange range) const {
+    return result_ != nullptr && range.last + 1 == statements_.size() && (bound & drained_loops) == 0 &&
+           result_->departs(bound, index);
+  }
+  /// That workspace, and what it takes; nothing if the loop does not need one.
+  KeyedPrice drain(IndexSet bound, IndexId index, StatementRange range) const;
 
   /// The loop over `index` below the loops over `bound`, shared by a range of statements. Without a decision the
   /// model makes the cheapest one.
@@ -134,12 +153,15 @@ class CostModel {
   double vector_ns(std::size_t statement, IndexId index) const;
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
   bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
+  Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
+  bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
 
   const PlanOptions& options_;
   std::vector<double> extents_;
   std::vector<Statement> statements_;
   std::vector<Intermediate> intermediates_;
   std::vector<Occurrence> occurrences_;
+  std::shared_ptr<const SparseTarget> result_;  // of the last statement; none if it is dense
   mutable std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
 };
 

@@ -2,6 +2,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/result_format.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -20,19 +21,23 @@ class Enumeration {
     for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
       if (may_be_converted(facts_of(operands_, term.factors[factor].tensor))) convertible.push_back(factor);
     }
+    const std::vector<ResultFormat> formats = result_formats(network_, operands_, options_);
     for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, limit_)) {
         for (std::uint64_t converted = 0; converted < std::uint64_t{1} << convertible.size(); ++converted) {
           Schedule schedule = statements_of(network_, tree, order, operands_, options_);
-          std::vector<bool> free(schedule.tensors.size(), false);
-          for (std::size_t number = 0; number < convertible.size(); ++number) {
-            free[convertible[number]] = (converted >> number & 1) != 0;
-          }
-          for (const double room : dense_rooms) {
-            const CostModel model(schedule, network_, operands_, options_, free, room);
-            append(schedule, 0, model, free);
-            if (schedules_.size() == limit_) return std::move(schedules_);
-            if (converted == 0) break;
+          for (const ResultFormat& format : formats) {
+            set_result_format(schedule, network_, format);
+            std::vector<bool> free(schedule.tensors.size(), false);
+            for (std::size_t number = 0; number < convertible.size(); ++number) {
+              free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
+            }
+            for (const double room : dense_rooms) {
+              const CostModel model(schedule, network_, operands_, options_, free, room);
+              append(schedule, 0, model, free);
+              if (schedules_.size() == limit_) return std::move(schedules_);
+              if (converted == 0) break;
+            }
           }
         }
       }

@@ -7,6 +7,9 @@
 #include <set>
 
 #include "engine/network/inlining.h"
+#include "engine/plan/binding.h"
+#include "engine/plan/expected_bytes.h"
+#include "engine/plan/product_estimate.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -270,6 +273,13 @@ Network part_network(const Network& network, std::size_t assignment) {
 OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
                           const std::vector<OperandFacts>& known) {
   const std::vector<std::uint64_t>& extents = network.tensors[assignment.result.tensor].extents;
+  if (has_sparse_level(format)) {
+    const ProductEstimate product(network, known, assignment.terms.front().factors);
+    Statistics statistics =
+        estimated_statistics(product, network, assignment.result.indices, format, all_finite(assignment, known));
+    const double bytes = stored_bytes(format, statistics);
+    return {assignment.result.tensor, format, std::move(statistics), static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+  }
   double entries = 1;
   for (const std::uint64_t extent : extents) entries *= static_cast<double>(extent);
   const double bytes = entries * static_cast<double>(scalar_bytes(format.scalar));

@@ -21,8 +21,8 @@ struct ForestPart {
 /// The network of one assignment: the results of the others are declared as operands.
 Network part_network(const Network& network, std::size_t assignment);
 
-/// What later assignments know of a stored result: dense, every entry stored, its layout decided; finite if all that
-/// it is made from (`known`) is.
+/// What later assignments know of a stored result: its layout is decided, a dense one stores every entry, a sparse one
+/// what is expected of its product; finite if all that it is made from (`known`) is.
 OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
                           const std::vector<OperandFacts>& known);
 

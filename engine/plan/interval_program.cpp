@@ -84,7 +84,8 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
       double ns = loop.ns;
       if (end < last) ns += model_.crossing(bound, range, last);
       if (ns >= cheapest.ns && !root) continue;
-      const double inside = times(loop.iterations, best(bound | one_index(index), first, end));
+      double inside = times(loop.iterations, best(model_.inside(bound, index, range), first, end));
+      if (model_.departs(bound, index, range)) inside += model_.drain(bound, index, range).ns;
       if (root) {
         ns += model_.root(index, range, loop.iterations, loop.ns + inside).ns - loop.ns;
       } else {
@@ -114,7 +115,7 @@ void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t la
     nests.loops[first] = path;
   } else {
     path.push_back(choice.index);
-    read(bound | one_index(choice.index), first, end, path, nests);
+    read(model_.inside(bound, choice.index, {first, end}), first, end, path, nests);
     path.pop_back();
   }
   if (end == last) return;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/plan/binding.h"
+#include "engine/plan/expected_bytes.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -16,27 +16,6 @@ namespace {
 constexpr double most_bytes = 0x1p63;
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(std::min(std::ceil(bytes), most_bytes)); }
-
-// Arrays of every level: coordinates and positions of sparse ones, then the values.
-double converted_bytes(const ScheduledTensor& tensor, const Statistics& statistics) {
-  double bytes = 0;
-  double positions = 1;
-  ModeSet modes = 0;
-  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
-    const std::uint32_t mode = tensor.format.mode_order[level];
-    modes |= ModeSet{1} << mode;
-    const Level& stored = tensor.format.levels[level];
-    if (!is_sparse(stored.kind)) {
-      positions *= static_cast<double>(statistics.extents()[mode]);
-      continue;
-    }
-    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
-    const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
-    positions = repeats ? statistics.nnz() : statistics.distinct(modes);
-    bytes += positions * stored.crd_bits / 8;
-  }
-  return bytes + positions * scalar_bytes(tensor.format.scalar);
-}
 
 double dense_bytes(const std::vector<IndexId>& indices, IndexSet without, Scalar scalar, const Network& network) {
   double bytes = scalar_bytes(scalar);
@@ -94,11 +73,14 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   }
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role == TensorRole::result) {
+      const auto number = static_cast<std::uint32_t>(&tensor - schedule.tensors.data());
       lasting += demand(fmt::format("result {}", tensor.name),
-                        result_bytes(network.tensors[tensor.tensor], tensor.format.scalar));
+                        tensor.format.all_dense() && !tensor.delivered
+                            ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
+                            : expected_bytes(schedule, writer_of(schedule, number), network, operands));
     } else if (tensor.converted) {
       const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
-      lasting += demand(fmt::format("conversion {}", tensor.name), converted_bytes(tensor, statistics));
+      lasting += demand(fmt::format("conversion {}", tensor.name), stored_bytes(tensor.format, statistics));
       sorting = std::max(sorting, 2 * statistics.nnz() *
                                       (4.0 * static_cast<double>(tensor.format.order()) + scalar_bytes(tensor.format.scalar)));
     }
@@ -117,6 +99,10 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       const std::size_t reader = last_reader_of(schedule, target.tensor);
       const bool leaves = reader == schedule.statements.size() || reader > nest.last;
       if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
+      if (writer >= nest.first && schedule.statements[writer].drained) {
+        live += demand(fmt::format("workspace of {}", tensor.name),
+                       options.machine.threads * drained_bytes(schedule, writer, network, operands, options.machine));
+      }
       if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;
       if (writer >= nest.first && !leaves) {
         const std::size_t depth = shared_loops(schedule, writer, reader);
@@ -126,7 +112,9 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
                        options.machine.threads * dense_bytes(target.indices, shared, tensor.format.scalar, network));
         continue;
       }
-      const double bytes = dense_bytes(target.indices, 0, tensor.format.scalar, network);
+      const double bytes = tensor.format.all_dense()
+                               ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
+                               : expected_bytes(schedule, writer, network, operands);
       if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes);
       live += bytes;
     }

@@ -10,6 +10,7 @@
 #include "engine/plan/complete.h"
 #include "engine/plan/fusion_structures.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/result_format.h"
 #include "engine/plan/tree_bound.h"
 #include "engine/plan/trees.h"
 
@@ -41,7 +42,8 @@ class Search {
         options_(options),
         fused_(fused),
         effort_(options.prove ? for_proofs : usual),
-        memory_(usable_memory(options)) {
+        memory_(usable_memory(options)),
+        formats_(result_formats(network, operands, options)) {
     const Term& term = network.assignments.front().terms.front();
     for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
       const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
@@ -70,9 +72,18 @@ class Search {
       }
       trees_.push_back({least, {}, true});
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
-        if (trees_.back().orders.size() == effort_.orders) trees_.back().exhausted = false;
-        else trees_.back().orders.push_back(statements_of(network_, tree, order, operands_, options_));
+        if (trees_.back().orders.size() >= effort_.orders * formats_.size()) {
+          trees_.back().exhausted = false;
+          continue;
+        }
+        trees_.back().orders.push_back(statements_of(network_, tree, order, operands_, options_));
+        for (std::size_t format = 1; format < formats_.size(); ++format) {
+          trees_.back().orders.push_back(trees_.back().orders.back());
+          set_result_format(trees_.back().orders.back(), network_, formats_[format]);
+        }
       }
+      // The interval program is exact for a sparse result too, but which formats it has and what it costs is estimated.
+      if (sparse_result()) trees_.back().exhausted = false;
       const std::size_t number = trees_.size() - 1;
       double ns = solve(number, 0, dense_rooms[0]);
       if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0]));
@@ -109,6 +120,8 @@ class Search {
     bool judged = false;
   };
 
+  bool sparse_result() const { return !formats_.front().format.all_dense(); }
+
   // Unfused nests store an intermediate, unless no tree has one.
   static void keep_what_stores(std::vector<ContractionTree>& trees) {
     const auto stores = [](const ContractionTree& tree) {
@@ -123,7 +136,7 @@ class Search {
     if (options_.memory_limit == PlanOptions{}.memory_limit) return;
     double room = static_cast<double>(memory_);
     for (const OperandFacts& operand : operands_) room -= static_cast<double>(operand.exact_bytes());
-    double result = scalar_bytes(network_.tensors[network_.assignments.front().result.tensor].scalar);
+    double result = sparse_result() ? 0 : scalar_bytes(network_.tensors[network_.assignments.front().result.tensor].scalar);
     for (const IndexId index : network_.assignments.front().result.indices) {
       result *= static_cast<double>(network_.indices[index].extent);
     }
@@ -246,8 +259,9 @@ class Search {
   // Per tensor of the schedule: accesses come first, in the order of the factors.
   std::vector<bool> freed(const Record& record) const {
     std::vector<bool> free(statements(record).tensors.size(), false);
+    const std::optional<std::uint32_t> like = statements(record).tensors.back().like;
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      free[convertible_[number]] = (record.free >> number & 1) != 0;
+      free[convertible_[number]] = (record.free >> number & 1) != 0 && like != convertible_[number];
     }
     return free;
   }
@@ -286,6 +300,13 @@ class Search {
         content.push_back(from);
         content.push_back(read && free[factor.tensor] ? 2 + static_cast<std::uint64_t>(rooms) : read ? 1 : 0);
         all |= from;
+      }
+      const ScheduledTensor& target = statements.tensors[statement.target.tensor];
+      if (formats_.size() > 1 && target.role == TensorRole::result) {
+        const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
+          return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
+        });
+        content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
       }
       leaves[statement.target.tensor] = all;
       const auto next = static_cast<std::uint32_t>(contents_.size() + 1);
@@ -334,7 +355,7 @@ class Search {
     }
     const bool fits = candidate.cost.peak_bytes <= memory_;
     // The program's figure is a bound: what the alternative really can do is for the solver to say.
-    if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
+    if (!sparse_result() && (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy))) {
       open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
     }
     const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
@@ -342,7 +363,7 @@ class Search {
     if (known || !check(candidate.schedule, network_, operands_, options_)) return;
     if (fits && candidate.cost.ns < best_ns_) {
       best_ns_ = candidate.cost.ns;
-      result_.winner = Alternative{statements(record), free, record.room};
+      if (!sparse_result()) result_.winner = Alternative{statements(record), free, record.room};
     }
     result_.candidates.push_back(std::move(candidate));
   }
@@ -361,6 +382,7 @@ class Search {
   bool fused_;
   Effort effort_;
   std::uint64_t memory_;
+  std::vector<ResultFormat> formats_;
   std::vector<std::uint32_t> convertible_;  // factors of the term
   std::vector<Tree> trees_;
   std::vector<Record> records_;

@@ -6,6 +6,9 @@
 #include <bit>
 #include <set>
 
+#include "engine/plan/result_format.h"
+#include "engine/plan/shared_pattern.h"
+
 namespace weft {
 namespace {
 
@@ -112,9 +115,32 @@ Expected<void> check_plannable_factors(const Network& network, const Assignment&
   return {};
 }
 
-Expected<void> check_plannable_result(const TensorDeclaration& result, const PlanOptions& options) {
+// A pattern that is asked for is that of a factor with the indices of the result.
+Expected<void> check_plannable_pattern(const Network& network, const Assignment& assignment, const std::string& operand,
+                                       const std::vector<OperandFacts>& operands) {
+  const std::string& result = network.tensors[assignment.result.tensor].name;
+  const IndexSet indices = index_set(assignment.result.indices);
+  for (const TensorAccess& factor : assignment.terms.front().factors) {
+    if (network.tensors[factor.tensor].name != operand) continue;
+    const bool whole = factor.indices.size() == assignment.result.indices.size() && index_set(factor.indices) == indices;
+    const bool known = std::ranges::any_of(operands, [&](const OperandFacts& facts) { return facts.tensor == factor.tensor; });
+    if (!whole || !known) continue;
+    const Format& format = facts_of(operands, factor.tensor).format;
+    if (format.all_dense() || shares_level_kinds(format)) return {};
+    return input_error(fmt::format("{} is requested like {}, whose format is {}: read it in a format of dense and "
+                                   "compressed levels (d, s)",
+                                   result, operand, format.text()));
+  }
+  return input_error(fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
+}
+
+Expected<void> check_plannable_result(const Network& network, const TensorDeclaration& result, const PlanOptions& options) {
   const auto requested = options.result_formats.find(result.name);
   if (requested == options.result_formats.end()) return {};
+  if (!requested->second.all_dense() && network.indices.size() == most_planned_indices) {
+    return unsupported(fmt::format("{} indices in a network with a sparse result are not supported yet: at most {}",
+                                   network.indices.size(), most_planned_indices - 1));
+  }
   if (requested->second.order() != result.extents.size()) {
     return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes",
                                    requested->second.text(), result.name, requested->second.order(),
@@ -152,7 +178,11 @@ Expected<void> check_plannable(const Network& network, const std::vector<Operand
   std::vector<bool> stored(network.tensors.size(), false);
   for (const Assignment& assignment : network.assignments) {
     if (auto done = check_plannable_factors(network, assignment, operands, stored); !done) return done;
-    if (auto done = check_plannable_result(network.tensors[assignment.result.tensor], options); !done) return done;
+    if (auto done = check_plannable_result(network, network.tensors[assignment.result.tensor], options); !done) return done;
+    const auto pattern = options.result_patterns.find(network.tensors[assignment.result.tensor].name);
+    if (pattern != options.result_patterns.end()) {
+      if (auto done = check_plannable_pattern(network, assignment, pattern->second, operands); !done) return done;
+    }
     stored[assignment.result.tensor] = true;
   }
   // A number that is assigned is written into the products that read it.
@@ -209,10 +239,8 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
     }
     schedule.statements.push_back(std::move(statement));
   }
-  const auto requested = options.result_formats.find(result.name);
-  const Format format = requested != options.result_formats.end() ? requested->second
-                                                                   : dense_format(result.extents.size(), result.scalar);
-  schedule.tensors.push_back({result.name, TensorRole::result, assignment.result.tensor, {}, format, false});
+  schedule.tensors.push_back({result.name, TensorRole::result, assignment.result.tensor, {}, {}, false});
+  set_result_format(schedule, network, plainest_result_format(network, operands, options));
   return schedule;
 }
 

@@ -39,6 +39,8 @@ TEST_CASE("what is read once is fused into its reader") {
 TEST_CASE("what is wanted is stored once and read from there") {
   Problem made = forest_problem(sampled, extents);
   made.options.results = {"S"};
+  CHECK(planned(made).cost.peak_bytes < 50'000'000);
+  made.options.result_formats["S"] = dense_format(2);
   const Plan found = planned(made);
   CHECK(stored(found, "S") == 1);
   CHECK(found.schedule.earlier_trees.size() == 1);
@@ -84,12 +86,12 @@ TEST_CASE("a product too large to merge is contracted as it would be alone") {
 
 TEST_CASE("the memory limit holds over all results") {
   Problem made = forest_problem(sampled, extents);
-  made.options.results = {"S"};
+  made.options.result_formats["S"] = dense_format(2);
   made.options.memory_limit = 50'000'000;
   const auto refused = plan(made.network, made.operands, made.options);
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::resource);
-  made.options.results.clear();
+  made.options.result_formats.clear();
   CHECK(planned(made).cost.peak_bytes < 50'000'000);
   // Room for S alone is not room for what reads it too.
   Problem two = forest_problem("S = A:i B:j -> ij; P = S:ij B:j -> ij; O = P:ij S:ij -> i", {{'i', 1000}, {'j', 1000}});

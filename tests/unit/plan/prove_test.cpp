@@ -80,7 +80,7 @@ TEST_CASE("without any schedule to beat the solver finds what the enumeration fi
   std::size_t compared = 0;
   for (unsigned seed = 1; seed <= networks(60); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed);
+    const Problem made = random_network(seed, false, true);
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
     if (!expected.complete) continue;
@@ -96,7 +96,7 @@ TEST_CASE("accesses of one operand share a converted copy where that pays") {
   std::uint64_t refused = 0;
   for (unsigned seed = 1; seed <= networks(60); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed, true);
+    const Problem made = random_network(seed, true, true);
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
     if (!expected.complete) continue;
@@ -115,7 +115,7 @@ TEST_CASE("within a memory limit the solver finds what the enumeration finds, or
   std::size_t impossible = 0;
   for (unsigned seed = 1; seed <= networks(45); ++seed) {
     CAPTURE(seed);
-    Problem made = random_network(seed, seed % 3 == 0);
+    Problem made = random_network(seed, seed % 3 == 0, true);
     CAPTURE(print(made.network));
     const Enumerated free = enumerated(made);
     if (!free.complete || free.bytes_of_cheapest == free.least_bytes) continue;
@@ -145,7 +145,7 @@ TEST_CASE("choices that break one constraint are refused by the judge") {
   std::map<std::string, std::size_t> refused;
   for (unsigned seed = 1; seed <= networks(60); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed, seed % 2 == 0);
+    const Problem made = random_network(seed, seed % 2 == 0, true);
     const Proof proof = proven(made, {infinity, 0, effort, 1});
     REQUIRE(proof.cheaper.has_value());
     const Schedule& legal = proof.cheaper->schedule;

@@ -5,7 +5,7 @@
 
 namespace weft::plan_test {
 
-Problem random_network(unsigned seed, bool shared) {
+Problem random_network(unsigned seed, bool shared, bool dense) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
   const std::string letters = "ijkl";
@@ -46,6 +46,7 @@ Problem random_network(unsigned seed, bool shared) {
   for (OperandFacts& operand : made.operands) operand.pinned = !shared && below(2) == 0;
   made.options.calls = below(2) == 0 ? 1 : shared ? 5 : 1000;
   made.options.strict_fp = below(6) == 0;
+  if (dense) made.options.result_formats["R"] = dense_format(result.size());
   return made;
 }
 

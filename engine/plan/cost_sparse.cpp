@@ -1,0 +1,35 @@
+// What the cost model says of results with compressed levels.
+#include <algorithm>
+
+#include "engine/plan/cost_model.h"
+
+namespace weft {
+
+IndexSet CostModel::bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const {
+  IndexSet bound = 0;
+  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) bound = inside(bound, loops[loop], range);
+  return bound;
+}
+
+KeyedPrice CostModel::drain(IndexSet bound, IndexId index, StatementRange range) const {
+  if (!departs(bound, index, range)) return {};
+  // Every product is an insertion: sums inside the last level of the key are rare.
+  const double inserts = iterations_below(range.last, bound) / std::max(1.0, result_->block());
+  return cheapest_keyed(options_.machine, result_->workspace(bound, inserts));
+}
+
+// An entry is made where its last coordinate is bound, unless the workspace that is drained pays for it. Values at the
+// positions of an operand are written where the operand streams.
+CostModel::Movement CostModel::write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const {
+  const double unit = statements_[statement].target->scalar_bytes();
+  const std::size_t from = options_.machine.cache_bytes[2] < result_->bytes() ? 3 : 2;
+  if (!result_->completes(bound, index)) {
+    const bool in_block = contains(result_->modes(), index) && !contains(index_set(result_->order()), index);
+    return in_block ? Movement{unit, unit / options_.machine.stream[1], 0} : Movement{};
+  }
+  if (drained) return {};
+  const double append = result_->shares_pattern() ? 0 : result_->append_ns() / 2;  // counted twice: read and written
+  return {unit, unit / options_.machine.stream[from], append};
+}
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+#include "engine/plan/drain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace weft {
+namespace {
+
+// Nanoseconds; measured on SpGEMM kernels over rows of ten to a thousand entries.
+constexpr double insert_mark = 0.9;       // test and set a mark, add
+constexpr double push_touched = 1.0;      // a new entry
+constexpr double sort_comparison = 1.6;   // of the touched list: a branch guessed wrong every second time
+constexpr double drain_entry = 1.2;       // reading and clearing one
+constexpr double scan_word = 0.5;         // 64 bits of a bitmap
+constexpr double insert_hashed = 5.0;
+constexpr double drain_slot = 0.6;
+constexpr double slots_per_entry = 2;
+
+// An accumulator is a table of all keys for every thread.
+constexpr double most_table_bytes = 1u << 30;
+
+std::size_t cache_level(const Machine& machine, double bytes) {
+  std::size_t level = 0;
+  while (level < 3 && bytes > machine.cache_bytes[level]) ++level;
+  return level;
+}
+
+}  // namespace
+
+KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, LevelKind kind) {
+  const double value = workspace.block * workspace.scalar_bytes;
+  const double entries = std::max(0.0, workspace.entries);
+  const double sorting = workspace.ordered && entries > 1 ? entries * std::log2(entries) * sort_comparison : 0;
+  KeyedPrice price{kind, machine.reset_entry, 0};
+  if (kind == LevelKind::hashed) {
+    price.bytes = entries * slots_per_entry * (value + 12);
+    const double miss = machine.gather[cache_level(machine, price.bytes)];
+    price.ns += workspace.inserts * (insert_hashed + miss) + entries * (slots_per_entry * drain_slot + drain_entry) + sorting;
+    return price;
+  }
+  price.bytes = workspace.keys * (value + 0.125);
+  if (price.bytes > most_table_bytes) price.ns = std::numeric_limits<double>::infinity();
+  // Few touched lines stay near; touching one for the first time, and clearing it, goes to where the table is.
+  const double touched = std::min(price.bytes, entries * std::max(value, machine.line_bytes));
+  const double miss = machine.gather[cache_level(machine, price.bytes)];
+  price.ns += workspace.inserts * (insert_mark + machine.gather[cache_level(machine, touched)]);
+  price.ns += entries * (drain_entry + miss);
+  if (kind == LevelKind::bitmap) {
+    price.ns += 2 * workspace.keys / 64 * scan_word;  // scanned and cleared
+  } else {
+    price.ns += entries * push_touched + sorting;
+    price.bytes += entries * 4;
+  }
+  return price;
+}
+
+KeyedPrice cheapest_keyed(const Machine& machine, const KeyedWorkspace& workspace) {
+  KeyedPrice best = keyed_price(machine, workspace, LevelKind::accumulator);
+  const auto consider = [&](LevelKind kind) {
+    const KeyedPrice other = keyed_price(machine, workspace, kind);
+    if (other.ns < best.ns) best = other;
+  };
+  if (workspace.one_mode) consider(LevelKind::bitmap);
+  consider(LevelKind::hashed);
+  return best;
+}
+
+}  // namespace weft

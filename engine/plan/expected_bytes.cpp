@@ -1,0 +1,78 @@
+#include "engine/plan/expected_bytes.h"
+
+#include "engine/plan/append_order.h"
+#include "engine/plan/binding.h"
+#include "engine/plan/forest.h"
+#include "engine/plan/sparse_target.h"
+
+namespace weft {
+namespace {
+
+// Calls with the assignment that has the statement; 0 where the schedule is no forest, which check() refuses.
+template <class Ask>
+double of_part(const Schedule& schedule, std::size_t writer, const Network& network,
+               const std::vector<OperandFacts>& operands, const Ask& ask) {
+  if (network.assignments.size() == 1) return ask(schedule, writer, network, operands);
+  const auto parts = forest_parts(schedule, network, operands);
+  if (!parts) return 0;
+  for (const ForestPart& part : *parts) {
+    const std::size_t number = writer - part.first_statement;
+    if (writer < part.first_statement || number >= part.schedule.statements.size()) continue;
+    return ask(part.schedule, number, part.network, part.operands);
+  }
+  return 0;
+}
+
+}  // namespace
+
+double stored_bytes(const Format& format, const Statistics& statistics) {
+  double bytes = 0;
+  double positions = 1;
+  ModeSet modes = 0;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const std::uint32_t mode = format.mode_order[level];
+    modes |= ModeSet{1} << mode;
+    const Level& stored = format.levels[level];
+    if (!is_sparse(stored.kind)) {
+      positions *= static_cast<double>(statistics.extents()[mode]);
+      continue;
+    }
+    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
+    const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
+    positions = repeats ? statistics.nnz() : statistics.distinct(modes);
+    bytes += positions * stored.crd_bits / 8;
+  }
+  return bytes + positions * scalar_bytes(format.scalar);
+}
+
+double expected_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
+                      const std::vector<OperandFacts>& operands) {
+  return of_part(schedule, writer, network, operands, [](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+    const ScheduledAccess& target = one.statements[number].target;
+    const ScheduledTensor& tensor = one.tensors[target.tensor];
+    const ProductEstimate product = estimate_of(one, number, alone, known);
+    const auto bytes = [&](const Format& format) {
+      return stored_bytes(format, estimated_statistics(product, alone, target.indices, format, true));
+    };
+    if (tensor.like) return product.distinct(index_set(target.indices)) * scalar_bytes(tensor.format.scalar);
+    return bytes(tensor.format) + (tensor.delivered ? bytes(*tensor.delivered) : 0);
+  });
+}
+
+double drained_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
+                     const std::vector<OperandFacts>& operands, const Machine& machine) {
+  return of_part(schedule, writer, network, operands, [&](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+    const ScheduledStatement& statement = one.statements[number];
+    if (!statement.drained) return 0.0;
+    const Format& format = one.tensors[statement.target.tensor].format;
+    const AppendOrder order = append_order(statement.target.indices, format, statement.loops);
+    IndexSet direct = 0;
+    for (std::size_t level = 0; level < order.direct; ++level) {
+      direct |= one_index(statement.target.indices[format.mode_order[level]]);
+    }
+    const SparseTarget target(one, statement.target, estimate_of(one, number, alone, known));
+    return keyed_price(machine, target.workspace(direct, 0), statement.drained->kind).bytes;
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// What tensors with compressed levels are expected to take, from the distinct counts of what they are made from.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/plan/machine.h"
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// Arrays of every level: coordinates and positions of those that are not dense, then the values.
+double stored_bytes(const Format& format, const Statistics& statistics);
+
+/// Of the tensor that a statement writes: as it is computed, and as it is handed over where that is another format.
+/// Values alone where positions are shared. The schedule may be that of several assignments.
+double expected_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
+                      const std::vector<OperandFacts>& operands);
+
+/// Of the workspace that is drained into it, for one thread.
+double drained_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
+                     const std::vector<OperandFacts>& operands, const Machine& machine);
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+#include "engine/plan/result_format.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/plan/append_order.h"
+#include "engine/plan/binding.h"
+#include "engine/plan/shared_pattern.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t most_permuted = 3;  // modes, all of whose orders are tried
+// A dense first level has a position for every coordinate, which costs less than a coordinate per entry if most have one.
+constexpr double rows_per_entry = 1;
+
+const TensorDeclaration& result_of(const Network& network) {
+  return network.tensors[network.assignments.front().result.tensor];
+}
+
+bool has_sparse_factor(const Network& network, const std::vector<OperandFacts>& operands) {
+  return std::ranges::any_of(network.assignments.front().terms.front().factors, [&](const TensorAccess& factor) {
+    return has_sparse_level(facts_of(operands, factor.tensor).format);
+  });
+}
+
+// The requested pattern, or the one that the result provably has.
+std::optional<ResultFormat> like_format(const Network& network, const std::vector<OperandFacts>& operands,
+                                        const PlanOptions& options) {
+  const auto pattern = options.result_patterns.find(result_of(network).name);
+  std::optional<TensorId> operand;
+  if (pattern == options.result_patterns.end()) {
+    operand = shared_pattern(network, operands);
+  } else {
+    const auto named = std::ranges::find(network.tensors, pattern->second, &TensorDeclaration::name);
+    operand = static_cast<TensorId>(named - network.tensors.begin());
+  }
+  if (!operand) return std::nullopt;
+  auto format = pattern_format(network, *operand, facts_of(operands, *operand).format);
+  if (!format) return std::nullopt;
+  if (format->all_dense()) return ResultFormat{*format};
+  return ResultFormat{*format, {}, operand};
+}
+
+// The order of the request first, then that of the modes, then the others.
+std::vector<std::vector<std::uint32_t>> mode_orders(const std::vector<std::uint32_t>& first) {
+  std::vector<std::vector<std::uint32_t>> orders{first};
+  std::vector<std::uint32_t> order(first.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto add = [&](const std::vector<std::uint32_t>& one) {
+    if (std::ranges::find(orders, one) == orders.end()) orders.push_back(one);
+  };
+  if (first.size() <= most_permuted) {
+    do {
+      add(order);
+    } while (std::next_permutation(order.begin(), order.end()));
+    return orders;
+  }
+  add(order);
+  for (std::size_t mode = 1; mode < first.size(); ++mode) {
+    std::ranges::rotate(order, order.begin() + 1);
+    add(order);
+  }
+  return orders;
+}
+
+}  // namespace
+
+Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
+                            std::vector<std::uint32_t> mode_order, Scalar scalar) {
+  Format format = sparse_format(indices.size(), scalar);
+  format.mode_order = std::move(mode_order);
+  std::size_t compressed = format.order();
+  while (compressed > 1 && !contains(product.restricted(), indices[format.mode_order[compressed - 1]])) {
+    format.levels[--compressed].kind = LevelKind::dense;
+  }
+  if (compressed < 2) return format;
+  const IndexSet first = one_index(indices[format.mode_order.front()]);
+  const double rows = product.distinct(first) / std::max(product.fill(first), 1e-300);
+  if (rows <= rows_per_entry * product.distinct(index_set(indices))) format.levels.front().kind = LevelKind::dense;
+  return format;
+}
+
+std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
+                                         const PlanOptions& options) {
+  const TensorDeclaration& result = result_of(network);
+  const std::vector<IndexId>& indices = network.assignments.front().result.indices;
+  const auto requested = options.result_formats.find(result.name);
+  const bool asked = requested != options.result_formats.end();
+  if (options.result_patterns.contains(result.name)) {
+    const auto like = like_format(network, operands, options);
+    return {like ? *like : ResultFormat{dense_format(result.extents.size(), result.scalar)}};
+  }
+  if (asked && requested->second.all_dense()) return {{requested->second}};
+  const ResultFormat dense{dense_format(result.extents.size(), result.scalar)};
+  // The order of workspaces is a question about dense ones.
+  const bool orders = options.objective == Objective::workspace_order;
+  if (!asked && (orders || network.indices.size() == most_planned_indices)) return {dense};
+  if (!asked && (result.extents.empty() || !has_sparse_factor(network, operands))) return {dense};
+  const ProductEstimate product = result_estimate(network, operands);
+  if (!asked && product.fill(index_set(indices)) >= sparse_fill) return {dense};
+
+  std::vector<ResultFormat> ways;
+  const Format plain = asked ? computed_format(requested->second)
+                             : sparse_result_format(product, indices, dense.format.mode_order, result.scalar);
+  for (const std::vector<std::uint32_t>& order : mode_orders(plain.mode_order)) {
+    const Format format = order == plain.mode_order ? plain : sparse_result_format(product, indices, order, result.scalar);
+    if (!asked) {
+      ways.push_back({format});
+    } else if (may_be_delivered(format, requested->second)) {
+      ways.push_back({format, same_layout(format, requested->second) ? std::optional<Format>{} : requested->second});
+    }
+  }
+  // Shared positions cost nothing.
+  const auto like = like_format(network, operands, options);
+  if (like && like->like && (!asked || same_layout(like->format, requested->second))) {
+    ways.insert(asked || like->format.mode_order == plain.mode_order ? ways.begin() : ways.end(), *like);
+  }
+  return ways;
+}
+
+ResultFormat plainest_result_format(const Network& network, const std::vector<OperandFacts>& operands,
+                                    const PlanOptions& options) {
+  return result_formats(network, operands, options).front();
+}
+
+void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen) {
+  ScheduledTensor& result = schedule.tensors.back();
+  result.format = chosen.format;
+  result.delivered = chosen.delivered;
+  result.like.reset();
+  if (!chosen.like) return;
+  const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
+  for (std::uint32_t factor = 0; factor < factors.size() && !result.like; ++factor) {
+    const auto format = pattern_format(network, factors[factor].tensor, schedule.tensors[factor].format);
+    if (factors[factor].tensor == *chosen.like && format && same_layout(*format, chosen.format)) result.like = factor;
+  }
+}
+
+}  // namespace weft

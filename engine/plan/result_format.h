@@ -1,0 +1,40 @@
+// Which format a result is computed in, and which it is handed over in.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/plan/product_estimate.h"
+
+namespace weft {
+
+/// A result that nobody asked a format for is sparse below this share of entries (interface.md, `--format`).
+inline constexpr double sparse_fill = 0.1;
+
+/// One way to store a result. `like` names an operand whose layout `format` has, kept as it is.
+struct ResultFormat {
+  Format format;
+  std::optional<Format> delivered = {};
+  std::optional<TensorId> like = {};
+  bool operator==(const ResultFormat&) const = default;
+};
+
+/// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order and then,
+/// to be converted, in others; the pattern of an operand where that is provably the result's; without a request what the
+/// estimated fill says. Dense results have exactly one way.
+std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
+                                         const PlanOptions& options);
+
+/// The first of them.
+ResultFormat plainest_result_format(const Network& network, const std::vector<OperandFacts>& operands,
+                                    const PlanOptions& options);
+
+/// Writes a way into the result of a schedule that has one tensor per occurrence of an operand.
+void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen);
+
+/// Kinds of levels in a given mode order: modes that no sparse factor restricts and that come last are dense, the first
+/// level where most of its coordinates have entries, all others compressed.
+Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
+                            std::vector<std::uint32_t> mode_order, Scalar scalar);
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+#include "engine/plan/sparse_target.h"
+
+#include <algorithm>
+
+#include "engine/plan/append_order.h"
+#include "engine/plan/binding.h"
+
+namespace weft {
+namespace {
+
+constexpr double append_entry = 1.5;    // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
+constexpr double assemble_byte = 0.08;  // of the result: written by a chunk, read and written again; per thread
+constexpr double coordinate_bytes = 4;
+
+}  // namespace
+
+SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& access, ProductEstimate product)
+    : product_(std::move(product)), scalar_bytes_(scalar_bytes(schedule.tensors[access.tensor].format.scalar)) {
+  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
+  shares_pattern_ = tensor.like.has_value();
+  delivered_ = tensor.delivered.has_value();
+  modes_ = index_set(access.indices);
+  const std::size_t appended = appended_levels(tensor.format);
+  IndexSet above = 0;
+  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
+    const IndexId index = access.indices[tensor.format.mode_order[level]];
+    above |= one_index(index);
+    if (level < appended) order_.push_back(index);
+    else block_ *= product_.extent(index);
+    if (level < appended) bytes_ += coordinate_bytes * product_.distinct(above);
+  }
+  key_ = index_set(order_);
+  entries_ = product_.distinct(key_);
+  bytes_ = shares_pattern_ ? 0 : bytes_;
+  bytes_ += entries_ * block_ * scalar_bytes_;
+}
+
+bool SparseTarget::departs(IndexSet bound, IndexId index) const {
+  if (shares_pattern_) return false;
+  std::size_t direct = 0;
+  while (direct < order_.size() && contains(bound, order_[direct])) ++direct;
+  return direct < order_.size() && order_[direct] != index;
+}
+
+bool SparseTarget::completes(IndexSet bound, IndexId index) const {
+  return contains(key_, index) && (key_ & ~bound) == one_index(index);
+}
+
+double SparseTarget::append_ns() const { return append_entry; }
+
+KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
+  KeyedWorkspace workspace;
+  const IndexSet direct = bound & key_;
+  std::size_t modes = 0;
+  for (const IndexId index : order_) {
+    if (contains(direct, index)) continue;
+    workspace.keys *= product_.extent(index);
+    ++modes;
+  }
+  const double parents = direct == 0 ? 1 : product_.distinct(direct);
+  workspace.entries = parents > 0 ? entries_ / std::max(1.0, parents) : 0;
+  workspace.inserts = inserts;
+  workspace.block = block_;
+  workspace.scalar_bytes = scalar_bytes_;
+  workspace.one_mode = modes == 1;
+  return workspace;
+}
+
+double SparseTarget::finishing_ns(const Machine& machine) const {
+  if (shares_pattern_) return entries_ * scalar_bytes_ / machine.stream[3];
+  const double converting = delivered_ ? entries_ * machine.convert_entry * machine.threads : 0;
+  return bytes_ * assemble_byte + converting;
+}
+
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands) {
+  std::vector<TensorAccess> leaves;
+  std::vector<std::size_t> open{writer};
+  while (!open.empty()) {
+    const ScheduledStatement& statement = schedule.statements[open.back()];
+    open.pop_back();
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand) leaves.push_back({tensor.tensor, factor.indices});
+      else open.push_back(writer_of(schedule, factor.tensor));
+    }
+  }
+  return ProductEstimate(network, operands, leaves);
+}
+
+}  // namespace weft
