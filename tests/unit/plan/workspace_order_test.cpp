@@ -86,6 +86,7 @@ Problem random_sparse(unsigned seed) {
     if (used.find(letters[index]) != std::string::npos && below(2) == 0) result += letters[index];
   }
   Problem made = problem(text + "-> " + result, extents);
+  made.options.objective = Objective::workspace_order;
   for (OperandFacts& operand : made.operands) operand.pinned = below(3) == 0;
   std::vector<ContractionTree> trees = all_trees(factors);
   std::erase_if(trees, [](const ContractionTree& tree) {
