@@ -148,6 +148,9 @@ FactKey key(const Fact& fact) {
                                },
                                [&](const FiniteFact& f) {
                                  return FactKey{fact.index(), f.storage, 0, 0};
+                               },
+                               [&](const LikeFact& f) {
+                                 return FactKey{fact.index(), f.storage, f.pattern, 0};
                                }},
                     fact);
 }

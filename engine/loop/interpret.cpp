@@ -22,6 +22,7 @@ class Interpreter {
   Expected<std::map<std::string, Entries>> run() {
     if (Expected<void> read = read_extents(); !read) return std::unexpected(read.error());
     if (Expected<void> read = read_inputs(); !read) return std::unexpected(read.error());
+    share_patterns();
     run_block(program_.body);
     if (missing_coefficient_)
       return input_error(
@@ -166,6 +167,13 @@ class Interpreter {
     return {};
   }
 
+  /// What has the pattern of an operand has all its entries, zero before the run.
+  void share_patterns() {
+    for (StorageId id = 0; id < program_.storages.size(); ++id)
+      if (const std::optional<StorageId> pattern = pattern_of(program_, id))
+        for (const auto& entry : entries_[*pattern]) entries_[id][entry.first] = 0;
+  }
+
   const Program& program_;
   const Interpretation& values_;
   std::vector<std::uint64_t> extents_;      // per index
@@ -177,8 +185,9 @@ class Interpreter {
 };
 
 Expected<void> runnable(const Program& program) {
-  if (Expected<void> bound = check_binding(program); !bound) return bound;
-  return check_completeness(program);
+  for (const auto rule : {check_binding, check_like, check_completeness})
+    if (Expected<void> checked = rule(program); !checked) return checked;
+  return {};
 }
 
 }  // namespace

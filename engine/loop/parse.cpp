@@ -10,6 +10,9 @@
 namespace weft::loop {
 namespace {
 
+/// A short text must not ask for a long list of levels.
+constexpr std::uint64_t most_key_modes = 64;
+
 /// Recursive descent over lines.
 class Parser : TokenReader {
  public:
@@ -127,15 +130,37 @@ class Parser : TokenReader {
     storage.scalar = one_of(scalar_words, "a scalar type");
     expect("{");
     if (accept("}")) return;
-    do storage.levels.push_back(level());
+    do levels(storage.levels);
     while (accept(","));
     expect("}");
   }
 
-  Level level() {
-    if (at("sorted")) not_yet("a workspace over several modes");
-    Level level{one_of(level_words, "a level kind")};
-    if (at("(")) not_yet("a workspace over several modes");
+  /// One level, or the modes of a key: "hashed(3)<32>" is three levels, the second and third joined to the first.
+  void levels(std::vector<Level>& levels) {
+    if (at("sorted")) return not_yet("a workspace of sorted coordinates over several modes");
+    const LevelKind kind = one_of(level_words, "a level kind");
+    const std::uint64_t modes = key_modes(kind);
+    levels.push_back(widths(kind));
+    for (std::uint64_t mode = 1; mode < modes && !failed(); ++mode) {
+      levels.push_back(levels.back());
+      levels.back().joined = true;
+    }
+  }
+
+  /// "(3)" behind a kind that may have a key of several modes; 1 where nothing is written.
+  std::uint64_t key_modes(LevelKind kind) {
+    if (!at("(")) return 1;
+    if (kind != LevelKind::accumulator && kind != LevelKind::hashed)
+      error("only accumulator and hashed levels have a key of several modes");
+    expect("(");
+    if (at("0") || at("1")) error("expected a number of at least 2: the modes of the key");
+    const std::uint64_t modes = number(most_key_modes);
+    expect(")");
+    return modes;
+  }
+
+  Level widths(LevelKind kind) {
+    Level level{kind};
     if (!accept("<")) return level;
     std::vector<std::uint8_t> widths;
     do {
@@ -185,9 +210,17 @@ class Parser : TokenReader {
       expect(")");
       return FiniteFact{id};
     }
+    if (accept("like")) {
+      expect("(");
+      const StorageId id = storage();
+      expect(",");
+      const StorageId pattern = storage();
+      expect(")");
+      return LikeFact{id, pattern};
+    }
     const bool full = at("full");
     if (!full && !at("fiber")) {
-      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite");
+      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite, like");
       return {};
     }
     advance();

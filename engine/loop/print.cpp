@@ -7,6 +7,7 @@
 #include "engine/loop/overloaded.h"
 #include "engine/loop/program.h"
 #include "engine/loop/text_order.h"
+#include "engine/loop/walk.h"
 #include "engine/loop/words.h"
 
 namespace weft::loop {
@@ -94,11 +95,15 @@ class Printer {
 
   static std::string type(const Storage& storage) {
     std::vector<std::string> levels;
-    for (const Level& each : storage.levels) levels.push_back(level(each));
+    for (std::size_t n = 0; n < storage.levels.size();) {
+      const std::size_t modes = key_modes(storage.levels, n);
+      levels.push_back(level(storage.levels[n], modes));
+      n += modes;
+    }
     return fmt::format("{} {{{}}}", word(scalar_words, storage.scalar), fmt::join(levels, ", "));
   }
 
-  static std::string level(const Level& level) {
+  static std::string level(const Level& level, std::size_t modes) {
     const bool has_pos = level.kind == LevelKind::compressed || level.kind == LevelKind::compressed_nonunique;
     const bool has_crd = has_pos || level.kind == LevelKind::singleton || level.kind == LevelKind::hashed ||
                          level.kind == LevelKind::accumulator;
@@ -107,8 +112,9 @@ class Printer {
       parts.push_back(std::to_string(level.pos_bits));
     if (has_crd || !parts.empty()) parts.push_back(std::to_string(level.crd_bits));
     if (level.strided) parts.push_back("strided");
-    const std::string_view kind = word(level_words, level.kind);
-    return parts.empty() ? std::string(kind) : fmt::format("{}<{}>", kind, fmt::join(parts, ","));
+    std::string kind(word(level_words, level.kind));
+    if (modes > 1) kind += fmt::format("({})", modes);
+    return parts.empty() ? kind : fmt::format("{}<{}>", kind, fmt::join(parts, ","));
   }
 
   std::string indices_of(const Access& access) const {
@@ -132,7 +138,10 @@ class Printer {
                    [&](const FiberFact& f) {
                      return fmt::format("fiber({}.{}) <= {}", storage_name(f.storage), f.level, f.maximum);
                    },
-                   [&](const FiniteFact& f) { return fmt::format("finite({})", storage_name(f.storage)); }},
+                   [&](const FiniteFact& f) { return fmt::format("finite({})", storage_name(f.storage)); },
+                   [&](const LikeFact& f) {
+                     return fmt::format("like({}, {})", storage_name(f.storage), storage_name(f.pattern));
+                   }},
         fact);
   }
 

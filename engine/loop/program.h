@@ -63,7 +63,15 @@ struct FiniteFact {  ///< finite(B): no NaN, no Inf stored
   StorageId storage = 0;
   bool operator==(const FiniteFact&) const = default;
 };
-using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact>;
+/// like(A, T): the output has the positions of the input, whose pos and crd it shares. Its steps insert on compressed
+/// levels too, where an access of T with the same indices has the same level bound: the position is T's. Its values are
+/// zero before the run, so that it has every entry of T.
+struct LikeFact {
+  StorageId storage = 0;
+  StorageId pattern = 0;
+  bool operator==(const LikeFact&) const = default;
+};
+using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact>;
 
 enum class Use : std::uint8_t { drive, locate, insert, append };
 
@@ -168,5 +176,8 @@ struct Canonical {
   std::vector<std::uint32_t> coefficients;
 };
 Canonical canonical(const Program& program);
+
+/// The input whose pattern an output shares by a fact `like`; nothing where it has one of its own.
+std::optional<StorageId> pattern_of(const Program& program, StorageId output);
 
 }  // namespace weft::loop

@@ -20,7 +20,7 @@ Expected<void> check_life_cycle(const Program& program);
 Expected<void> check_reset(const Program& program);
 /// Appends happen in storage order, once per coordinate.
 Expected<void> check_append_order(const Program& program);
-/// An unordered level drives alone; below it no append, merge or finger.
+/// An unordered level drives alone, without a finger; below it nothing appends to what lives outside.
 Expected<void> check_unordered(const Program& program);
 /// A finger (gallop) only where coordinates increase from a fixed parent position.
 Expected<void> check_finger(const Program& program);
@@ -30,9 +30,11 @@ Expected<void> check_parallel(const Program& program);
 Expected<void> check_vector(const Program& program);
 /// Facts name what exists, do not contradict, and are about operands.
 Expected<void> check_facts(const Program& program);
+/// What has the pattern of an operand is inserted where the operand's position is known.
+Expected<void> check_like(const Program& program);
 /// Every loop around an Accumulate is over an index of its product, filtered only by factors of that product.
 Expected<void> check_coverage(const Program& program);
-/// A dense workspace is read only where absent and zero need not be told apart.
+/// A workspace level that is dense is read only where absent and zero need not be told apart.
 Expected<void> check_presence(const Program& program);
 
 }  // namespace weft::loop

@@ -71,7 +71,8 @@ Expected<void> check_facts(const Program& program) {
                                                       program.storages[f.storage].name, f.level));
                      return {};
                    },
-                   [&](const FiniteFact& f) { return check_storage(program, f.storage, std::nullopt, "finite"); }},
+                   [&](const FiniteFact& f) { return check_storage(program, f.storage, std::nullopt, "finite"); },
+                   [](const LikeFact&) -> Expected<void> { return {}; }},  // the rule "like"
         fact);
     if (!checked) return checked;
   }

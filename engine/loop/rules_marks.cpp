@@ -13,32 +13,40 @@ namespace {
 
 bool is_dense(const Level& level) { return level.kind == LevelKind::dense; }
 
-/// Whether one Accumulate below a parallel loop may be split among threads as `reduction` says.
-Expected<void> check_reduction(const Program& program, const PlacedAccumulate& each, const For& loop,
+/// Whether one Accumulate below a parallel loop, at `depth` in its path, may be split among threads as `reduction` says.
+Expected<void> check_reduction(const Program& program, const PlacedAccumulate& each, std::size_t depth,
                                Reduction reduction, const std::string& what) {
   const Access& access = program.accesses[each.accumulate->target];
   const Storage& storage = program.storages[access.storage];
-  const std::string& index = program.indices[loop.index];
+  const IndexId loop = each.path.loop(depth)->index;
+  const std::string& index = program.indices[loop];
   const std::string target = fmt::format("{}: {}: {}", what, print(program, *each.accumulate), print(program, access));
-  const auto own = std::ranges::find(access.indices, loop.index);
+  const auto own = std::ranges::find(access.indices, loop);
+  const std::vector<BoundLevel>& bound = each.path.bound[each.accumulate->target];
+  const auto appended =
+      std::ranges::find_if(bound, [](const BoundLevel& level) { return level.step.use == Use::append; });
   switch (reduction) {
     case Reduction::owner: {
       if (own == access.indices.end())
         return input_error(
             fmt::format("{} has no index {}, so that several iterations write one entry: not by owner", target, index));
-      const auto level = static_cast<std::size_t>(own - access.indices.begin());
-      if (each.path.bound[each.accumulate->target][level].step.use != Use::insert)
-        return input_error(fmt::format("{} appends level {}: not by owner, but by append", target, level));
+      if (appended != bound.end())
+        return input_error(
+            fmt::format("{} appends level {}: not by owner, but by append", target, appended - bound.begin()));
       return {};
     }
     case Reduction::private_copies:
-      if (std::ranges::all_of(storage.levels, is_dense)) return {};
+      if (std::ranges::all_of(storage.levels, is_dense) || pattern_of(program, access.storage)) return {};
       return unsupported(fmt::format("{}: private copies of {}, which is not dense: not yet", target, storage.name));
     case Reduction::append:
-      if (own == access.indices.begin() && own != access.indices.end() &&
-          each.path.bound[each.accumulate->target][0].step.use == Use::append)
-        return {};
-      return input_error(fmt::format("{} does not append level 0 in loop {}: not by append", target, index));
+      if (appended == bound.end())
+        return input_error(fmt::format("{} appends no level: not by append", target));
+      if (own != access.indices.begin() || bound[0].depth != depth ||
+          (bound[0].step.use == Use::insert && !is_dense(storage.levels[0])))
+        return input_error(
+            fmt::format("{}: level 0 is neither appended by loop {} nor dense and inserted by it: not by append",
+                        target, index));
+      return {};
   }
   return {};
 }
@@ -69,7 +77,7 @@ Expected<void> check_parallel(const Program& program) {
       if (mark == loop->marks.parallel.end())
         return input_error(fmt::format("{}: {} writes {}, which has no reduction: name it owner, private or append",
                                        what, print(program, *each.accumulate), program.storages[storage].name));
-      if (Expected<void> checked = check_reduction(program, each, *loop, mark->reduction, what); !checked)
+      if (Expected<void> checked = check_reduction(program, each, path.enclosing.size(), mark->reduction, what); !checked)
         return checked;
     }
     for (StorageId storage : named)

@@ -9,17 +9,32 @@
 namespace weft::loop {
 namespace {
 
-LevelKind kind_of(const Program& program, AccessId access, std::size_t level) {
-  return program.storages[program.accesses[access].storage].levels[level].kind;
+const std::vector<Level>& levels_of(const Program& program, AccessId access) {
+  return program.storages[program.accesses[access].storage].levels;
 }
 
-/// The kinds that the steps of a statement bind, step by step.
-std::vector<LevelKind> kinds(const Program& program, const std::vector<Step>& steps, const Path& path) {
-  std::vector<std::size_t> bound(program.accesses.size());
-  std::vector<LevelKind> kinds;
-  for (const Step& step : steps)
-    kinds.push_back(kind_of(program, step.access, path.bound[step.access].size() + bound[step.access]++));
-  return kinds;
+/// Whether a step on a level drives in no order: accumulator and hashed levels where the first mode of their key is not
+/// driven with sort. A bitmap has an order.
+bool is_unordered(const Program& program, const Path& path, const Step& step, std::size_t level) {
+  const std::vector<Level>& levels = levels_of(program, step.access);
+  const LevelKind kind = levels[level].kind;
+  if (step.use != Use::drive || (kind != LevelKind::accumulator && kind != LevelKind::hashed)) return false;
+  const std::size_t first = key_level(levels, level);
+  return (first == level ? step : path.bound[step.access][first].step).algorithm != Algorithm::sort;
+}
+
+bool key_goes_on(const Program& program, const Step& step, std::size_t level) {
+  const std::vector<Level>& levels = levels_of(program, step.access);
+  return level + 1 < levels.size() && levels[level + 1].joined;
+}
+
+/// Whether the body of a loop is one loop that the access drives.
+bool drives_next_mode(const For& loop, AccessId access) {
+  if (loop.body.size() != 1) return false;
+  const For* inner = std::get_if<For>(&loop.body[0].node);
+  return inner != nullptr && std::ranges::any_of(inner->steps, [&](const Step& step) {
+           return step.use == Use::drive && step.access == access;
+         });
 }
 
 /// Depth below which the storage's coordinates are made: 0 for outputs, behind its With for workspaces.
@@ -45,9 +60,10 @@ Expected<void> check_append_order(const Program& program) {
     std::size_t level = 0;
     for (std::size_t depth = first_depth(program, storage, each.path); depth <= bound[appended - 1].depth; ++depth) {
       const For* loop = each.path.loop(depth);
-      const std::size_t before = level;
-      while (level < bound.size() && bound[level].depth == depth) ++level;
-      if (loop != nullptr && level == before)
+      bool own = false;  // a late step binds another loop's index
+      for (; level < bound.size() && bound[level].depth == depth; ++level)
+        own = own || (loop != nullptr && program.accesses[target].indices[level] == loop->index);
+      if (loop != nullptr && !own)
         return input_error(
             fmt::format("{}: loop {} encloses the append of level {} of {} without binding one of its levels: its "
                         "coordinates would "
@@ -72,32 +88,38 @@ Expected<void> check_append_order(const Program& program) {
 Expected<void> check_unordered(const Program& program) {
   return walk(program, [&](const Statement& statement, const Path& path) -> Expected<void> {
     const std::vector<Step>& steps = steps_of(statement);
-    const std::vector<LevelKind> level_kinds = kinds(program, steps, path);
+    const For* loop = std::get_if<For>(&statement.node);
     const auto drives = std::ranges::count(steps, Use::drive, &Step::use);
-    // The unordered level that drives this loop or one around it.
-    std::optional<Step> unordered;
-    bool own = false;
-    for (std::size_t n = 0; n < steps.size(); ++n)
-      if (steps[n].use == Use::drive && level_kinds[n] == LevelKind::hashed) {
-        unordered = steps[n];
-        own = true;
-      }
-    for (const std::vector<BoundLevel>& bound : path.bound)
-      for (std::size_t level = 0; level < bound.size(); ++level)
-        if (bound[level].step.use == Use::drive &&
-            kind_of(program, bound[level].step.access, level) == LevelKind::hashed)
-          unordered = bound[level].step;
-    if (!unordered) return {};
-    const std::string by = print(program, *unordered);
-    if (own && drives > 1)
-      return input_error(
-          fmt::format("unordered: {} {}: a hashed level has no order, it drives alone", by, where(program, path)));
+    // What drives this loop, or one around it, in no order.
+    std::vector<BoundLevel> unordered;
+    for (AccessId access = 0; access < path.bound.size(); ++access)
+      for (std::size_t level = 0; level < path.bound[access].size(); ++level)
+        if (is_unordered(program, path, path.bound[access][level].step, level))
+          unordered.push_back(path.bound[access][level]);
     for (const Step& step : steps) {
-      const bool merge = step.use == Use::drive && drives > 1;
-      if (step.use == Use::append || step.algorithm == Algorithm::gallop || merge)
+      const std::size_t level = path.bound[step.access].size();  // a drive is the first step of its access
+      if (step.use != Use::drive || !is_unordered(program, path, step, level)) continue;
+      const std::string what = fmt::format("unordered: {} {}", print(program, step), where(program, path));
+      if (drives > 1)
+        return input_error(fmt::format("{}: without sort it has no order, it drives alone", what));
+      for (const Step& other : steps)
+        if (other.algorithm == Algorithm::gallop)
+          return input_error(fmt::format("{}: the finger of {} needs increasing coordinates: sort", what,
+                                         print(program, other)));
+      if (key_goes_on(program, step, level) && !drives_next_mode(*loop, step.access))
         return input_error(
-            fmt::format("unordered: {} {}, below {}: an append, a merge or a finger needs increasing coordinates",
-                        print(program, step), where(program, path), by));
+            fmt::format("{}: a coordinate of the first modes of a key comes up once per entry, so that the loop over "
+                        "the next mode is all there is in this one: sort",
+                        what));
+      unordered.push_back({path.enclosing.size(), step});
+    }
+    for (const Step& step : steps) {
+      if (step.use != Use::append) continue;
+      const std::size_t born = first_depth(program, program.accesses[step.access].storage, path);
+      for (const BoundLevel& driver : unordered)
+        if (driver.depth >= born)
+          return input_error(fmt::format("unordered: {} {}, below {}: an append needs increasing coordinates: sort",
+                                         print(program, step), where(program, path), print(program, driver.step)));
     }
     return {};
   });

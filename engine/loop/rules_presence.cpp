@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/loop/presence.h"
 #include "engine/loop/print.h"
 #include "engine/loop/products.h"
 #include "engine/loop/rules.h"
@@ -37,7 +38,7 @@ class Presence {
       for (AccessId factor : reader.accumulate->factors) {
         const Access& access = program_.accesses[factor];
         if (program_.storages[access.storage].role != Role::workspace) continue;
-        if (is_present(reader, factor) || is_harmless(reader, factor)) continue;
+        if (is_exact(access.storage) || is_accumulated(reader, factor) || is_harmless(reader, factor)) continue;
         return input_error(fmt::format(
             "presence: {} {} reads workspace {}, whose level {} is dense, but not every coordinate read is provably "
             "accumulated, and absent is not as good as zero: the other factors are not known finite, or the result is "
@@ -49,11 +50,22 @@ class Presence {
     return {};
   }
 
+  bool may_be_absent(StorageId workspace) const {
+    if (program_.storages[workspace].role != Role::workspace || !program_.storages[workspace].levels.empty())
+      return false;
+    for (const PlacedAccumulate& reader : all_)
+      for (AccessId factor : reader.accumulate->factors)
+        if (program_.accesses[factor].storage == workspace && !is_accumulated(reader, factor) &&
+            !is_harmless(reader, factor))
+          return true;
+    return false;
+  }
+
  private:
   const Storage& storage_of(AccessId access) const { return program_.storages[program_.accesses[access].storage]; }
 
   /// The first of the trailing dense levels: those above it know absent entries by themselves. levels.size(): none is
-  /// dense. An order-0 workspace is one dense entry.
+  /// dense, all entries are known; so it is with the one entry of an order-0 workspace (may_be_absent).
   std::size_t dense_from(StorageId storage) const {
     const std::vector<Level>& levels = program_.storages[storage].levels;
     std::size_t level = levels.size();
@@ -61,15 +73,13 @@ class Presence {
     return level;
   }
   bool is_exact(StorageId storage) const {
-    return dense_from(storage) == program_.storages[storage].levels.size() &&
-           !program_.storages[storage].levels.empty();
+    return dense_from(storage) == program_.storages[storage].levels.size();
   }
 
   // --- provably accumulated -----------------------------------------------------------------------------------------
   /// Whether every entry of the workspace that `reader` reads through `factor` has been accumulated into.
-  bool is_present(const PlacedAccumulate& reader, AccessId factor) const {
+  bool is_accumulated(const PlacedAccumulate& reader, AccessId factor) const {
     const StorageId storage = program_.accesses[factor].storage;
-    if (is_exact(storage)) return true;
     return std::ranges::any_of(all_, [&](const PlacedAccumulate& writer) {
       return program_.accesses[writer.accumulate->target].storage == storage && reaches(writer, reader, factor);
     });
@@ -105,7 +115,12 @@ class Presence {
                                : std::ranges::all_of(filters(writer, written, depth, depth + 1, with), is_met);
       if (!reached) return false;
     }
-    return true;
+    // No step says so where a factor of order 0 is absent and nothing is accumulated.
+    return std::ranges::all_of(writer.accumulate->factors, [&](AccessId other) {
+      const Storage& scalar = storage_of(other);
+      return scalar.role != Role::workspace || !scalar.levels.empty() || is_accumulated(writer, other) ||
+             is_harmless(writer, other);
+    });
   }
 
   /// Whether the statement at `depth` is a loop over an index that the workspace does not have.
@@ -184,7 +199,7 @@ class Presence {
     }
     const StorageId target = program_.accesses[reader.accumulate->target].storage;
     if (program_.storages[target].role == Role::output)
-      return std::ranges::all_of(program_.storages[target].levels,
+      return pattern_of(program_, target) || std::ranges::all_of(program_.storages[target].levels,
                                  [](const Level& level) { return level.kind == LevelKind::dense; });
     for (const PlacedAccumulate& next : all_)
       for (AccessId each : next.accumulate->factors)
@@ -214,5 +229,7 @@ class Presence {
 }  // namespace
 
 Expected<void> check_presence(const Program& program) { return Presence(program).check(); }
+
+bool may_be_absent(const Program& program, StorageId workspace) { return Presence(program).may_be_absent(workspace); }
 
 }  // namespace weft::loop

@@ -14,6 +14,8 @@ bool has_crd(LevelKind kind) {
   return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton;
 }
 
+bool has_key(LevelKind kind) { return kind == LevelKind::accumulator || kind == LevelKind::hashed; }
+
 /// Which kinds may stand at a level of a storage, whatever is done with it.
 Expected<void> check_kinds(const Storage& storage) {
   const bool strided = std::ranges::any_of(storage.levels, &Level::strided);
@@ -31,6 +33,13 @@ Expected<void> check_kinds(const Storage& storage) {
       return wrong("inputs have dense, compressed, nonunique and singleton levels");
     if (storage.role == Role::output && kind == LevelKind::accumulator)
       return wrong("only a workspace can be an accumulator");
+    if (level.joined) {
+      if (storage.role != Role::workspace) return wrong("only a workspace has a key of several modes");
+      Level first = storage.levels[n > 0 ? n - 1 : 0];
+      first.joined = true;
+      if (n == 0 || first != level || !has_key(kind))
+        return wrong("a key goes on with a level of the same kind and widths, accumulator or hashed");
+    }
     if (kind == LevelKind::singleton) {
       const bool below_crd = n > 0 && has_crd(storage.levels[n - 1].kind);
       if (!below_crd) return wrong("a singleton stands below a compressed, nonunique or singleton level");
@@ -70,7 +79,7 @@ bool offers(LevelKind kind, Use use, Algorithm algorithm) {
     case Algorithm::probe:
       return use == Use::locate && kind == LevelKind::hashed;
     case Algorithm::sort:
-      return use == Use::drive && (kind == LevelKind::accumulator || kind == LevelKind::hashed);
+      return use == Use::drive && has_key(kind);
     case Algorithm::standard:
       break;
   }
@@ -86,21 +95,37 @@ Expected<void> check_capability(const Program& program) {
     const std::vector<Step>& steps = steps_of(statement);
     const For* loop = std::get_if<For>(&statement.node);
     const auto drives = std::ranges::count(steps, Use::drive, &Step::use);
-    std::vector<std::size_t> bound(program.accesses.size());
+    // Per access the uses of its levels, those of this statement included as they come.
+    std::vector<std::vector<Use>> uses(program.accesses.size());
+    for (AccessId id = 0; id < uses.size(); ++id)
+      for (const BoundLevel& bound : path.bound[id]) uses[id].push_back(bound.step.use);
     for (const Step& step : steps) {
       const Access& access = program.accesses[step.access];
-      const std::size_t level = path.bound[step.access].size() + bound[step.access]++;
-      const LevelKind kind = program.storages[access.storage].levels[level].kind;
+      const std::size_t level = uses[step.access].size();
+      uses[step.access].push_back(step.use);
+      const Storage& storage = program.storages[access.storage];
+      const Level& type = storage.levels[level];
+      const LevelKind kind = type.kind;
       const auto wrong = [&](std::string_view why) {
         return input_error(fmt::format("capability: {} {}: {}: level {} of {} is {}, {}",
                                        loop != nullptr ? "loop " + program.indices[loop->index] : "a bind",
                                        where(program, path), print(program, step), level, print(program, access),
                                        word(level_words, kind), why));
       };
-      if (!offers(kind, step.use)) return wrong(fmt::format("which offers no {}", word(use_words, step.use)));
+      // The position of what has the pattern of an operand is the operand's, whatever the level.
+      if (!offers(kind, step.use) && !(step.use == Use::insert && pattern_of(program, access.storage)))
+        return wrong(fmt::format("which offers no {}", word(use_words, step.use)));
       if (!offers(kind, step.use, step.algorithm))
         return wrong(
             fmt::format("which {} cannot {}", word(algorithm_words, step.algorithm), word(use_words, step.use)));
+      if (step.use == Use::append && storage.role == Role::output && kind != LevelKind::singleton &&
+          type.pos_bits != 64)
+        return wrong("whose positions are 64 bits wide while an output grows");
+      if (type.joined && step.use != uses[step.access][level - 1])
+        return wrong(fmt::format("which the key of level {} goes on with: its modes are all driven, all located or all "
+                                 "inserted",
+                                 key_level(storage.levels, level)));
+      if (type.joined && step.algorithm == Algorithm::sort) return wrong("sort where the key begins");
       if (step.use != Use::drive) continue;
       if (drives > 1 && kind == LevelKind::dense) return wrong("locate it: several drivers are merged by their crd");
       if (drives == 1 && step.algorithm != Algorithm::standard && step.algorithm != Algorithm::sort)
@@ -117,10 +142,15 @@ Expected<void> check_reset(const Program& program) {
       const LevelKind kind = storage.levels[n].kind;
       // The touched list of an accumulator and the slots of a hash table belong to one fiber: below another level there
       // would be one per position, and emptying them would walk all positions.
-      if (n > 0 && (kind == LevelKind::accumulator || kind == LevelKind::hashed))
+      if (n > 0 && has_key(kind) && !storage.levels[n].joined)
         return unsupported(
             fmt::format("reset: level {} of workspace {} is {} below another level, so that it would be emptied once "
                         "per position: not yet",
+                        n, storage.name, word(level_words, kind)));
+      if (n > 0 && has_key(storage.levels[0].kind) && !has_key(kind) && kind != LevelKind::dense)
+        return unsupported(
+            fmt::format("reset: level {} of workspace {} is {} below a key, whose entries hold blocks of values: dense "
+                        "levels, not yet others",
                         n, storage.name, word(level_words, kind)));
       if (kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton)
         return unsupported(

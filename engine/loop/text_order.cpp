@@ -102,6 +102,10 @@ Program renumbered(const Program& program, const TextOrder& order) {
   }
   for (Fact& fact : result.facts)
     std::visit(Overloaded{[](ExtentFact&) {},
+                          [&](LikeFact& like) {
+                            renumbering.move(renumbering.storage, like.storage);
+                            renumbering.move(renumbering.storage, like.pattern);
+                          },
                           [&](auto& about_storage) { renumbering.move(renumbering.storage, about_storage.storage); }},
                fact);
   renumbering.block(result.body);

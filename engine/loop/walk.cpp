@@ -59,6 +59,24 @@ const std::vector<Step>& steps_of(const Statement& statement) {
   return none;
 }
 
+std::size_t key_modes(const std::vector<Level>& levels, std::size_t level) {
+  std::size_t end = level + 1;
+  while (end < levels.size() && levels[end].joined) ++end;
+  return end - level;
+}
+
+std::size_t key_level(const std::vector<Level>& levels, std::size_t level) {
+  while (level > 0 && levels[level].joined) --level;
+  return level;
+}
+
+std::optional<StorageId> pattern_of(const Program& program, StorageId output) {
+  for (const Fact& fact : program.facts)
+    if (const LikeFact* like = std::get_if<LikeFact>(&fact); like != nullptr && like->storage == output)
+      return like->pattern;
+  return std::nullopt;
+}
+
 std::string where(const Program& program, const Path& path) {
   std::string names;
   std::size_t count = 0;

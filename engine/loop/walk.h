@@ -43,6 +43,11 @@ std::vector<PlacedAccumulate> accumulates(const Program& program);
 /// The steps of a For or a Bind; none for the others.
 const std::vector<Step>& steps_of(const Statement& statement);
 
+/// How many levels from `level` on are the modes of one key: 1, or more where the next ones are joined to it.
+std::size_t key_modes(const std::vector<Level>& levels, std::size_t level);
+/// The first level of the key that a level belongs to: itself unless it is joined.
+std::size_t key_level(const std::vector<Level>& levels, std::size_t level);
+
 /// "at the root", "under loop i", "under loops i, j".
 std::string where(const Program& program, const Path& path);
 

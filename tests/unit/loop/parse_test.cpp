@@ -64,25 +64,32 @@ TEST_CASE("every form of the language prints as it is read") {
   input  c0 : f64 {dense}                                           access c0[u]
   output A : f64 {compressed<64,64>, dense}                         access A[b,w]
   output y : f64 {hashed<32>, bitmap}                               access y[b,w]
+  output z : f32 {nonunique<64,32>, singleton<32>, singleton<64>}   access z[u,v,b]
   fact   extent(b) = 4294967296
   fact   full(K.0)
   fact   fiber(K.2) <= 4
   fact   finite(D)
+  fact   like(z, K)
   with h : f64 {accumulator<64>}   access h.1[u] access h.2[v]
-    with z[] : f64 {}
+    with t[u,v,b] : f64 {hashed(2)<32>, dense}
       for u: drive K.1(merge), drive K.2(merge) @unroll(4) @prefetch(16)
         for v:                                  @parallel(A: append, y: private)
           bind locate D(table), locate D(search):
-            z += coefficient(0) * c0 * K.1
-            z -= c1
-          z += 1
-          z -= 1
+            t += coefficient(0) * c0 * K.1
+            t -= c1
+          t += 1
+          t -= 1
+        for v: drive t(sort)
+          t += 1
         for w: locate K.2(gallop), locate K.1(probe)
           A -= c2 * K.1 * K.2
 )";
   const Expected<Program> program = parse(text);
   REQUIRE_MESSAGE(program.has_value(), program.error().message);
   CHECK(program->storages[4].levels[0] == Level{LevelKind::compressed, 64, 64});
+  CHECK(program->storages[8].levels ==
+        std::vector<Level>{{LevelKind::hashed, 32, 32}, {LevelKind::hashed, 32, 32, false, true}, {LevelKind::dense}});
+  CHECK(program->facts.back() == Fact(LikeFact{6, 0}));
   const std::string printed = print(*program);
   const Expected<Program> again = parse(printed);
   REQUIRE_MESSAGE(again.has_value(), again.error().message);
@@ -131,6 +138,11 @@ TEST_CASE("errors name the line and point at the place") {
             .starts_with("line 3: index j is not in the line"));
   CHECK(error_of("program p\n  input T : f16 {dense}\n").starts_with("line 2: expected a scalar type"));
   CHECK(error_of("program p\n  input T : f64 {dens}\n").starts_with("line 2: expected a level kind"));
+  CHECK(error_of("program p\n  with w[i,j] : f64 {bitmap(2)}\n")
+            .starts_with("line 2: only accumulator and hashed levels have a key of several modes"));
+  CHECK(error_of("program p\n  with w[i] : f64 {hashed(1)}\n").starts_with("line 2: expected a number of at least 2"));
+  CHECK(error_of("program p\n  with w[i] : f64 {hashed(65)}\n").starts_with("line 2: expected a number of at most 64"));
+  CHECK(error_of("program p\n  output y : f64 {}\n  fact like(y, t)\n").starts_with("line 3: unknown storage t"));
   CHECK(error_of("program p\n  input T : f64 {compressed<32,32,32>}\n").starts_with("line 2: a level has at most two"));
   CHECK(error_of("program p\n  input T : f64 {compressed<32,320>}\n").starts_with("line 2: expected a number of at"));
   CHECK(error_of("program p\n  input T : f64 {}\n  input T : f64 {}\n")
@@ -159,7 +171,6 @@ TEST_CASE("reserved forms are refused by name") {
   const std::string head =
       "program p\n  input T : f64 {compressed<32,32>}  access T[i]\n  output a : f64 {} access a[]\n";
   for (const char* body : {"  for i: drive T | T\n", "  for i in window(3):\n", "  for i: drive T @batch(4)\n",
-                           "  with x[i] : f64 {accumulator(2)}\n", "  with x[i] : f64 {hashed(2)}\n",
                            "  with x[i] : f64 {sorted(3)}\n", "  semiring min_plus\n"}) {
     CAPTURE(body);
     CHECK(error_of(head + body, ErrorKind::unsupported).find(": not yet\n") != std::string::npos);

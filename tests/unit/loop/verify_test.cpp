@@ -62,6 +62,8 @@ TEST_CASE("every id is checked before it is used") {
         }) == "facts: extent of index number 9, there are 2");
   CHECK(damaged([](Program& p) { p.facts.push_back(FiniteFact{9}); }) ==
         "facts: finite of storage number 9, there are 3");
+  CHECK(damaged([](Program& p) { p.facts.push_back(LikeFact{9, 0}); }) == "like: storage number 9, there are 3");
+  CHECK(damaged([](Program& p) { p.facts.push_back(LikeFact{1, 9}); }) == "like: storage number 9, there are 3");
 }
 
 TEST_CASE("names are what the text can hold, each once") {
@@ -87,6 +89,26 @@ TEST_CASE("a workspace may not stand in two with, nor another role in one") {
   CHECK(refusal(twice) == "life cycle: workspace x stands in two with");
   with(program).workspace = 1;
   CHECK(refusal(program) == "life cycle: y is no workspace, but stands in a with");
+}
+
+TEST_CASE("a key goes on with levels like its first") {
+  const auto keyed = [](auto damage) {
+    Program program = parse("program p\n  input  M : f64 {dense, dense}   access M[i,j]\n  output s : f64 {} access s[]\n"
+                            "  with w[i,j] : f64 {hashed(2)<32>}\n    for i: drive M, insert w\n"
+                            "      for j: drive M, insert w\n        w += M\n    for i: drive w(sort)\n"
+                            "      for j: drive w\n        s += w\n")
+                          .value();
+    damage(program.storages[2].levels);
+    return refusal(program);
+  };
+  CHECK(keyed([](std::vector<Level>&) {}) == "verified");
+  const std::string other = "a key goes on with a level of the same kind and widths, accumulator or hashed";
+  CHECK(keyed([](std::vector<Level>& levels) { levels[0].joined = true; }) == "capability: level 0 of w is hashed: " + other);
+  CHECK(keyed([](std::vector<Level>& levels) { levels[1].crd_bits = 64; }) == "capability: level 1 of w is hashed: " + other);
+  CHECK(keyed([](std::vector<Level>& levels) { levels[1].kind = LevelKind::accumulator; }) ==
+        "capability: level 1 of w is accumulator: " + other);
+  CHECK(keyed([](std::vector<Level>& levels) { levels[0].kind = levels[1].kind = LevelKind::bitmap; }) ==
+        "capability: level 1 of w is bitmap: " + other);
 }
 
 TEST_CASE("what would take for ever is refused") {
