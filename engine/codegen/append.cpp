@@ -61,7 +61,8 @@ void Generator::receive_appended() {
 
 void Generator::load_room(loop::StorageId storage, std::uint32_t level) {
   const AppendedCode& code = appended_.at(storage);
-  llvm::Value* room = emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, crd_capacity)), 8);
+  llvm::Value* room =
+      emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, crd_capacity)), 8);
   if (level == code.last) {
     llvm::Value* place = emit_->address(emit_->ir().getInt8Ty(), code.output,
                                         emit_->constant(offsetof(AppendedOutput, values_capacity)));
@@ -92,8 +93,8 @@ void Generator::grow(loop::StorageId storage, std::uint32_t level, llvm::Value* 
 void Generator::make_room(loop::StorageId storage, std::uint32_t level, llvm::Value* entries) {
   llvm::Value* full = emit_->ir().CreateICmpUGT(entries, emit_->get(appended_.at(storage).rooms[level]));
   emit_->if_rarely(full, [&] {
-    grow(storage, level,
-         emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, closed)), 8), entries);
+    grow(storage, level, emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, closed)), 8),
+         entries);
   });
 }
 
@@ -147,7 +148,8 @@ void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, boo
     append_leaf(access, coordinate, certain, scope, then);
     return;
   }
-  const Slot child = code.sizes[next_compressed(program_.storages[id], level)];
+  const std::uint32_t below = next_compressed(program_.storages[id], level);
+  const Slot child = code.sizes[below];
   llvm::Value* before = emit_->get(child);
   llvm::Value* position = emit_->get(code.sizes[level]);
   Scope inner = scope;
@@ -156,6 +158,15 @@ void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, boo
   emit_->if_then(emit_->ir().CreateICmpNE(emit_->get(child), before), [&] {
     make_room(id, level, emit_->add(position, emit_->constant(1)));
     push_coordinate(id, level, position, coordinate);
+  });
+  if (below == level + 1) return;
+  // The next entry takes the position of one that was not pushed, and the parents in between, some of them closed.
+  llvm::Value* parents = position;
+  for (std::uint32_t dense = level + 1; dense < below; ++dense)
+    parents = emit_->mul(parents, storages_[id].levels[dense].extent);
+  emit_->if_then(emit_->ir().CreateICmpEQ(emit_->get(child), before), [&] {
+    llvm::Value* place = appended_level(id, below, offsetof(AppendedLevel, closed));
+    emit_->store(emit_->minimum(emit_->load(emit_->word(), place, 8), parents), place, 8);
   });
 }
 
@@ -169,8 +180,7 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, bool
   const bool scalar = level + 1 == storage.levels.size();
   llvm::IRBuilder<>& ir = emit_->ir();
   const auto load_values = [&] {
-    llvm::Value* place =
-        emit_->address(ir.getInt8Ty(), code.output, emit_->constant(offsetof(AppendedOutput, values)));
+    llvm::Value* place = emit_->address(ir.getInt8Ty(), code.output, emit_->constant(offsetof(AppendedOutput, values)));
     storage.values = emit_->load(ir.getPtrTy(), place, 8);
   };
   llvm::Value* position = emit_->get(code.sizes[level]);

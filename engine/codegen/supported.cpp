@@ -67,6 +67,8 @@ Expected<void> supported_block(const Program& program, const loop::Block& block,
 }  // namespace
 
 Expected<void> supported(const Program& program) {
+  if (std::ranges::any_of(program.facts, [](const loop::Fact& f) { return std::holds_alternative<loop::LikeFact>(f); }))
+    return not_yet("results like an operand");
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     const loop::Storage& storage = program.storages[id];
     for (const Level& level : storage.levels)

@@ -65,6 +65,16 @@ bool all_dense(const loop::Storage& storage) {
   return std::ranges::all_of(storage.levels, [](const Level& level) { return level.kind == LevelKind::dense; });
 }
 
+/// Whether the entry at `coordinates` is stored, as a zero at least: the dense levels below an entry are whole.
+bool in_block(const loop::Storage& storage, const Entries& entries, const std::vector<std::uint64_t>& coordinates) {
+  std::size_t levels = storage.levels.size();
+  while (levels > 0 && storage.levels[levels - 1].kind == LevelKind::dense) --levels;
+  const std::vector<std::uint64_t> prefix(coordinates.begin(),
+                                          coordinates.begin() + static_cast<std::ptrdiff_t>(levels));
+  const auto entry = entries.lower_bound(prefix);
+  return levels == 0 || (entry != entries.end() && std::equal(prefix.begin(), prefix.end(), entry->first.begin()));
+}
+
 class Reader {
  public:
   Reader(std::string file, std::vector<NumberedLine> lines) : file_(std::move(file)), lines_(std::move(lines)) {}
@@ -220,7 +230,8 @@ std::string difference(const loop::Program& program, const std::map<std::string,
     for (const auto& [coordinates, unused] : all) {
       const auto a = wanted->second.find(coordinates);
       const auto b = got->second.find(coordinates);
-      const bool absent_differs = (a == wanted->second.end()) != (b == got->second.end()) && !all_dense(storage);
+      const bool absent_differs = (a == wanted->second.end() && !in_block(storage, wanted->second, coordinates)) ||
+                                  (b == got->second.end() && !in_block(storage, got->second, coordinates));
       const double want = a == wanted->second.end() ? 0 : a->second;
       const double have = b == got->second.end() ? 0 : b->second;
       const bool both_nan = want != want && have != have;

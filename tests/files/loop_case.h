@@ -8,7 +8,7 @@
 //   tensor b = values 1 2 3             every entry of an all-dense tensor, row-major in level order
 //   tensor s = () 4                     order 0
 //   coefficient c0 = 2.5
-//   expect A = (0) 6; (1) 9             every output has one; missing entries are zeros (absent where A is sparse)
+//   expect A = (0) 6; (1) 9             every output has one; missing entries are zeros in dense levels, else absent
 //   error presence: message part        instead of expectations: the program is refused
 //
 // A file may hold several cases; each starts at its line "program". Everything of a program but its first line is
@@ -38,8 +38,8 @@ struct LoopCase {
 /// line, a tensor of no input, an output without expectation, a case with neither expectation nor error.
 Expected<std::vector<LoopCase>> read_loop_cases(const std::string& folder);
 
-/// What is wrong with a result: "" or "A(0,1) is 5, expected 6". Zeros and absent entries are the same where every
-/// level of the output is dense.
+/// What is wrong with a result: "" or "A(0,1) is 5, expected 6". Zeros and absent entries are the same in the block of
+/// dense levels below an entry, and where every level of the output is dense.
 std::string difference(const loop::Program& program, const std::map<std::string, loop::Entries>& expected,
                        const std::map<std::string, loop::Entries>& found);
 
