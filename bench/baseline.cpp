@@ -2,23 +2,67 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+
+#include "frontend/parse.h"
 
 namespace weft::bench {
+namespace {
 
-Expected<BaselineRun> make_baseline(const Problem& problem, const std::map<std::string, Tensor>& operands,
-                                    const Resources& resources) {
+// The result of a kernel that computes every element.
+Expected<Tensor> dense_result(const Problem& problem, const std::map<std::string, Tensor>& operands,
+                              const Resources& resources) {
+  const auto parsed = parse_expression(problem.defined_by());
+  if (!parsed) return std::unexpected(parsed.error());
+  const ParsedAssignment& assignment = parsed->assignments.front();
+  std::map<std::string, std::uint64_t> extents;
+  for (const ParsedAccess& factor : assignment.terms.front().factors)
+    for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
+      extents[factor.indices[mode].name] = operands.at(factor.name).extents[mode];
+  std::vector<std::uint64_t> shape;
+  for (const ParsedIndex& index : assignment.result.indices) shape.push_back(extents.at(index.name));
+  return dense_zeros(shape, dense_format(shape.size()), resources, "result");
+}
+
+Expected<BaselineKernel> over_elements(const Expected<BaselineRun>& run, const Problem& problem,
+                                       const std::map<std::string, Tensor>& operands, const Resources& resources) {
+  if (!run) return std::unexpected(run.error());
+  auto result = dense_result(problem, operands, resources);
+  if (!result) return std::unexpected(result.error());
+  return over_values(*run, std::move(*result));
+}
+
+}  // namespace
+
+BaselineKernel over_values(BaselineRun run, Tensor result) {
+  const auto shared = std::make_shared<Tensor>(std::move(result));
+  return {[run = std::move(run), shared](const Threads& threads) { run(threads, shared->values.as<double>().data()); },
+          [shared]() -> Expected<Tensor> { return *shared; }};
+}
+
+Expected<BaselineKernel> make_baseline(const Problem& problem, const std::map<std::string, Tensor>& operands,
+                                       const Resources& resources) {
   switch (problem.baseline) {
     case Baseline::mttkrp:
-      return make_mttkrp_baseline(problem, operands, resources);
+      return over_elements(make_mttkrp_baseline(problem, operands, resources), problem, operands, resources);
     case Baseline::spmm:
     case Baseline::spmv:
-      return make_spmm_baseline(problem, operands, resources);
+      return over_elements(make_spmm_baseline(problem, operands, resources), problem, operands, resources);
     case Baseline::four_sparse:
-      return make_four_sparse_baseline(operands, resources);
+      return over_elements(make_four_sparse_baseline(operands, resources), problem, operands, resources);
+    case Baseline::product:
+    case Baseline::product_chain:
+    case Baseline::masked_product:
+      return make_product_baseline(problem, operands, resources);
+    case Baseline::sampled:
+    case Baseline::sampled_product:
+    case Baseline::ttm:
+    case Baseline::ttm_chain:
+      return make_pattern_baseline(problem, operands, resources);
     case Baseline::none:
       break;
   }
-  return BaselineRun();
+  return BaselineKernel();
 }
 
 void clear(double* result, std::size_t count, const Threads& threads) {

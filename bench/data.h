@@ -1,5 +1,5 @@
-// The tensors that are measured: synthetic ones by recipe, real ones by file name. All values are small integers, so
-// that sums are exact in any order and results can be compared with ==.
+// The tensors that are measured: synthetic ones by recipe, real ones by file name. All values are small integers (those of
+// real matrices are replaced), so that sums are exact in any order and results can be compared with ==.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ Expected<Tensor> random_dense(const std::vector<std::uint64_t>& extents, std::ui
 /// Tensors by name, made or read when first asked for and kept until dropped.
 class Data {
  public:
-  /// `directory` holds NAME.tns.zst of real tensors; empty: only synthetic ones. `quick` makes the synthetic ones
+  /// `directory` holds NAME.tns.zst and NAME.mtx.zst; empty: only synthetic ones. `quick` makes the synthetic ones
   /// twenty times smaller.
   Data(std::string directory, bool quick) : directory_(std::move(directory)), quick_(quick) {}
   bool has(const std::string& name) const;

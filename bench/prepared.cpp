@@ -7,15 +7,12 @@
 
 namespace weft::bench {
 
-Expected<Prepared> prepare(const std::string& expression, const std::map<std::string, Tensor>& operands,
+Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, Tensor>& operands,
                            const Resources& resources) {
-  const auto parsed = parse_expression(expression);
+  const auto parsed = parse_expression(problem.expression);
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<OperandShape> shapes;
-  for (const ParsedAccess& factor : parsed->assignments.front().terms.front().factors) {
-    const Tensor& tensor = operands.at(factor.name);
-    shapes.push_back({factor.name, tensor.extents, tensor.format.scalar});
-  }
+  for (const auto& [name, tensor] : operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
   const auto network = resolve(*parsed, shapes);
   if (!network) return std::unexpected(network.error());
   EngineOptions engine_options;
@@ -29,6 +26,17 @@ Expected<Prepared> prepare(const std::string& expression, const std::map<std::st
   prepared.phases.statistics = time_ms([&] { facts = engine->facts(*network, operands, {}); });
   PlanOptions options;
   options.calls = 1000;
+  options.results = problem.results;
+  for (const auto& [name, text] : problem.formats) {
+    if (text.starts_with("like(")) {
+      options.result_patterns[name] = text.substr(5, text.size() - 6);
+      options.results.insert(name);
+      continue;
+    }
+    const auto format = parse_format(text);
+    if (!format) return std::unexpected(format.error());
+    options.result_formats[name] = *format;
+  }
   for (int time = 0; time < 3; ++time) {
     Expected<Plan> plan = Plan{};
     const double plan_ms = time_ms([&] { plan = engine->plan(*network, facts, options); });

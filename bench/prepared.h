@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "bench/problem.h"
 #include "bench/record.h"
 #include "engine/engine.h"
 
@@ -16,7 +17,7 @@ struct Prepared {
 
 /// Plans for many runs (conversions are amortised over 1000) and compiles without caches, three times; the phases are
 /// the fastest of the three.
-Expected<Prepared> prepare(const std::string& expression, const std::map<std::string, Tensor>& operands,
+Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, Tensor>& operands,
                            const Resources& resources);
 
 }  // namespace weft::bench

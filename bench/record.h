@@ -21,6 +21,8 @@ struct Record {
   Timing weft;
   std::optional<Timing> baseline;
   double flops = 0;  ///< that the plan executes
+  double result_mb = 0;  ///< of all results
+  double peak_mb = 0;    ///< most that was held at once beside the operands: results, conversions, workspaces
   Phases phases;
   std::string schedule;
 };

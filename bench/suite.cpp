@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include "bench/problem.h"
 #include "bench/record.h"
 #include "bench/reference.h"
+#include "frontend/parse.h"
 
 namespace weft::bench {
 namespace {
@@ -27,51 +27,72 @@ Resources with_threads(const Resources& resources, unsigned threads) {
   return other;
 }
 
-// The result must be right with every number of threads before anything is timed.
-Expected<void> verified(const Problem& problem, const std::map<std::string, Tensor>& named, Binding& binding,
-                        const BaselineRun& by_hand, Buffer& hand_result, const Resources& resources) {
+// What the results must be, by name: slices of the definition, and everything by hand for the last one.
+struct Expectation {
+  std::map<std::string, Slices> slices;
+  std::string last;
+};
+
+Expected<Expectation> expectation(const Problem& problem, const std::map<std::string, Tensor>& named, const Resources& resources) {
+  const auto parsed = parse_expression(problem.expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  Expectation made;
+  made.last = parsed->assignments.back().result.name;
+  std::vector<std::pair<std::string, std::string>> defined = {{made.last, problem.defined_by()}};
+  for (const ParsedAssignment& assignment : parsed->assignments)
+    if (problem.results.contains(assignment.result.name))
+      defined.emplace_back(assignment.result.name,
+                           problem.expression.substr(assignment.span.begin, assignment.span.end - assignment.span.begin));
+  for (const auto& [name, text] : defined) {
+    auto slices = evaluate_slices(text, named, resources);
+    if (!slices) return std::unexpected(slices.error());
+    made.slices[name] = std::move(*slices);
+  }
+  return made;
+}
+
+// The results must be right with every number of threads before anything is timed.
+Expected<void> verified(const Expectation& expected, Binding& binding, const BaselineKernel& by_hand, const Resources& resources) {
   if (auto ran = binding.run(); !ran) return ran;
   const auto results = binding.results();
   if (!results) return std::unexpected(results.error());
-  const Tensor result = results->begin()->second;
-  if (by_hand) {
-    by_hand(resources.threads, hand_result.as<double>().data());
-    if (auto equal = check_equal(result, hand_result.as<double>().data(), "the hand-written kernel"); !equal) return equal;
+  for (const auto& [name, slices] : expected.slices) {
+    const Tensor& result = results->at(name);
+    if (auto sound = verify(result, resources, name); !sound) return sound;
+    if (auto right = check_slices(slices, result, resources); !right) return right;
   }
-  if (problem.baseline == Baseline::four_sparse) return {};
-  return check_slices(problem.expression, named, result, resources);
+  if (!by_hand) return {};
+  by_hand.run(resources.threads);
+  const auto hand_result = by_hand.result();
+  if (!hand_result) return std::unexpected(hand_result.error());
+  return check_equal(results->at(expected.last), *hand_result, "the hand-written kernel", resources);
 }
 
 Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const SuiteOptions& options,
                                       const Resources& resources) {
   const auto named = operands(problem, data, resources);
   if (!named) return std::unexpected(named.error());
-  const auto prepared = prepare(problem.expression, *named, resources);
+  const auto prepared = prepare(problem, *named, resources);
   if (!prepared) return std::unexpected(prepared.error());
   const auto by_hand = make_baseline(problem, *named, resources);
   if (!by_hand) return std::unexpected(by_hand.error());
+  const auto expected = expectation(problem, *named, resources);
+  if (!expected) return std::unexpected(expected.error());
 
   std::vector<Record> records;
-  std::optional<Buffer> hand_result;
   for (const unsigned threads : options.threads) {
-    const Resources own = with_threads(resources, threads);
+    Resources own = with_threads(resources, threads);
+    own.memory = Memory();  // an account of its own: of everything but the operands
     auto binding = prepared->kernel.bind(*named, own, false);
     if (!binding) return std::unexpected(binding.error());
-    if (!hand_result) {
-      const auto results = binding->results();
-      if (!results) return std::unexpected(results.error());
-      auto buffer = Buffer::allocate(results->begin()->second.values.size_bytes(), resources.memory, "result");
-      if (!buffer) return std::unexpected(buffer.error());
-      hand_result = std::move(*buffer);
-    }
-    if (auto right = verified(problem, *named, *binding, *by_hand, *hand_result, own); !right)
+    if (auto right = verified(*expected, *binding, *by_hand, with_threads(resources, threads)); !right)
       return std::unexpected(right.error());
 
     Expected<void> failure;
     std::vector<std::function<void()>> runs = {[&] {
       if (auto ran = binding->run(); !ran) failure = ran;
     }};
-    if (*by_hand) runs.push_back([&] { (*by_hand)(own.threads, hand_result->as<double>().data()); });
+    if (*by_hand) runs.push_back([&] { by_hand->run(own.threads); });
     const std::vector<Timing> timings = interleaved(runs, options.seconds);
     if (!failure) return std::unexpected(failure.error());
 
@@ -81,6 +102,10 @@ Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const 
     record.weft = timings[0];
     if (timings.size() > 1) record.baseline = timings[1];
     record.flops = prepared->kernel.plan().cost.flops;
+    const auto results = binding->results();
+    if (!results) return std::unexpected(results.error());
+    for (const auto& [name, result] : *results) record.result_mb += static_cast<double>(result.bytes()) * 1e-6;
+    record.peak_mb = static_cast<double>(own.memory.peak()) * 1e-6;
     record.phases = prepared->phases;
     record.phases.convert = binding->convert_ms();
     record.schedule = print(prepared->kernel.plan().schedule, prepared->kernel.network());
@@ -95,7 +120,7 @@ Expected<void> warm_up(const Resources& resources) {
   if (!sparse) return std::unexpected(sparse.error());
   auto dense = random_dense({10, 16}, 1, resources);
   if (!dense) return std::unexpected(dense.error());
-  const auto prepared = prepare("A(i,r) = T(i,j) * B(j,r)", {{"T", *sparse}, {"B", *dense}}, resources);
+  const auto prepared = prepare({.name = "warm-up", .expression = "A(i,r) = T(i,j) * B(j,r)", .data = {}}, {{"T", *sparse}, {"B", *dense}}, resources);
   if (!prepared) return std::unexpected(prepared.error());
   return {};
 }

@@ -19,7 +19,7 @@ Expected<void> measure_wake() {
   auto c = random_dense({1000, 32}, 2, resources);
   if (!c) return std::unexpected(c.error());
   const std::map<std::string, Tensor> operands = {{"T", *sparse}, {"B", *b}, {"C", *c}};
-  const auto prepared = prepare("A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", operands, resources);
+  const auto prepared = prepare({.name = "wake", .expression = "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", .data = {}}, operands, resources);
   if (!prepared) return std::unexpected(prepared.error());
 
   fmt::print("{:<28} {:>10} {:>10} {:>8}\n", "MTTKRP, 500,000 nonzeros, r32", "1 thread", "2 threads", "speedup");
