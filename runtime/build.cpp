@@ -7,6 +7,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
+#include "runtime/gaps.h"
 #include "runtime/indices.h"
 #include "runtime/sort.h"
 
@@ -28,11 +29,15 @@ Expected<void> check_buildable(const Format& format, std::size_t order, std::str
   }
   for (std::size_t l = 0; l < order; ++l) {
     const Level& level = format.levels[l];
-    if (level.kind == LevelKind::hashed || level.kind == LevelKind::bitmap || level.kind == LevelKind::accumulator)
-      return unsupported(fmt::format("format {} of {}: level {} is of kind {}, which no stored tensor can have yet",
-                                     format.text(), name, l, letter(level.kind)));
+    if (level.kind == LevelKind::accumulator)
+      return input_error(fmt::format("format {} of {}: level {} is an accumulator, which only workspaces have",
+                                     format.text(), name, l));
     if (level.kind == LevelKind::singleton && l == 0)
       return input_error(fmt::format("format {} of {}: a singleton cannot be the first level", format.text(), name));
+    if (level.kind == LevelKind::singleton && below_gaps(format.levels, l))
+      return input_error(fmt::format("format {} of {}: level {} is a singleton (q), which needs an entry at every position "
+                                     "above, but a hashed or bitmap level has positions without",
+                                     format.text(), name, l));
     if (level.kind == LevelKind::compressed_nonunique && l + 1 < order &&
         format.levels[l + 1].kind != LevelKind::singleton)
       return input_error(fmt::format("format {} of {}: level {} repeats coordinates, so a singleton must follow",
@@ -114,6 +119,10 @@ Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<co
   if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
   if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
 
+  if (has_gaps(format)) {
+    auto listed = build_from(std::move(coordinates), without_gaps(format), already, resources, name);
+    return listed ? relaid(*listed, format, resources, name) : listed;
+  }
   SortedEntries sorted;
   sorted.count = coordinates.count;
   sorted.scalar = coordinates.scalar;

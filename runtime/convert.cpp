@@ -6,6 +6,7 @@
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/dense.h"
+#include "runtime/gaps.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -76,6 +77,15 @@ bool leaf_is_dense(const Format& format) {
   return format.order() > 0 && format.levels.back().kind == LevelKind::dense;
 }
 
+/// By way of compressed levels, which everything else knows.
+Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format, const Resources& resources,
+                                     std::string_view name) {
+  Expected<Tensor> listed = tensor;
+  if (has_gaps(tensor.format)) listed = relaid(tensor, without_gaps(tensor.format), resources, name);
+  if (listed) listed = convert(*listed, without_gaps(format), resources, name);
+  return listed && has_gaps(format) ? relaid(*listed, format, resources, name) : listed;
+}
+
 }  // namespace
 
 Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
@@ -83,6 +93,7 @@ Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resou
   if (tensor.format == format) return tensor;
   if (auto checked = check_buildable(format, tensor.order(), name); !checked)
     return std::unexpected(checked.error());
+  if (has_gaps(tensor.format) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
   if (same_layout(tensor.format, format)) return with_other_widths(tensor, format, resources, name);
   if (tensor.format.all_dense() && format.all_dense()) return permuted_dense(tensor, format, resources, name);
   auto listed = entries(tensor, leaf_is_dense(tensor.format), resources);
@@ -136,6 +147,11 @@ Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> e
   if (extents == tensor.extents) return tensor;
   if (extents.size() != tensor.order())
     return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));
+  if (has_gaps(tensor.format)) {
+    auto listed = relaid(tensor, without_gaps(tensor.format), resources, name);
+    if (listed) listed = with_extents(*listed, std::move(extents), resources, name);
+    return listed ? relaid(*listed, tensor.format, resources, name) : listed;
+  }
   bool dense_changes = false;  // a dense level other than a root above a compressed one
   bool root_grows = false;
   for (std::size_t l = 0; l < tensor.order(); ++l) {

@@ -6,6 +6,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
+#include "runtime/gaps.h"
 
 namespace weft {
 
@@ -144,6 +145,11 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
 }  // namespace
 
 Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
+  if (has_gaps(tensor.format)) {
+    auto listed = relaid(tensor, without_gaps(tensor.format), resources, "entries");
+    if (!listed) return std::unexpected(listed.error());
+    return entries(*listed, drop_zeros, resources);
+  }
   Coordinates result;
   result.extents = tensor.extents;
   result.scalar = tensor.format.scalar;

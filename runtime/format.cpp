@@ -6,6 +6,8 @@
 #include <charconv>
 #include <optional>
 
+#include "runtime/gaps.h"
+
 namespace weft {
 namespace {
 
@@ -51,6 +53,10 @@ Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view ki
       return input_error(
           fmt::format("level kinds '{}': a singleton (q) cannot be the first level; coordinate lists begin with u",
                       kinds));
+    if (levels[l].kind == LevelKind::singleton && below_gaps(levels, l))
+      return input_error(fmt::format("level kinds '{}': a singleton (q) needs an entry at every position above, but hashed "
+                                     "(h) and bitmap (b) levels have positions without",
+                                     kinds));
     if (levels[l].kind == LevelKind::compressed_nonunique && l + 1 < levels.size() &&
         levels[l + 1].kind != LevelKind::singleton)
       return input_error(fmt::format(

@@ -12,6 +12,7 @@
 #include "runtime/blocks.h"
 #include "runtime/distinct.h"
 #include "runtime/fibers.h"
+#include "runtime/gaps.h"
 
 namespace weft {
 
@@ -211,8 +212,14 @@ Statistics::Statistics(const Tensor& tensor, const Threads& threads) : state_(st
   state_->extents = tensor.extents;
   state_->format = tensor.format;
   state_->nnz = static_cast<double>(tensor.nnz());
-  state_->tensor = tensor;
-  state_->tensor->known_statistics = nullptr;  // or the two would keep each other alive
+  if (has_gaps(tensor.format)) {
+    // Without memory for a copy there is no recount: what independence says has to do.
+    const Resources resources{Memory{}, threads, {}, {}};
+    if (auto listed = relaid(tensor, without_gaps(tensor.format), resources, "statistics")) state_->tensor = std::move(*listed);
+  } else {
+    state_->tensor = tensor;
+  }
+  if (state_->tensor) state_->tensor->known_statistics = nullptr;  // or the two would keep each other alive
   state_->threads = threads;
   state_->fibers.resize(tensor.order());
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/extents.h"
+#include "runtime/gaps.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -13,6 +14,7 @@ std::uint64_t Tensor::positions(std::size_t level) const {
   for (std::size_t l = 0; l <= level; ++l) {
     const Level& kind = format.levels[l];
     switch (kind.kind) {
+      case LevelKind::bitmap:
       case LevelKind::dense: count = saturating_product(count, extent_of_level(l)); break;
       case LevelKind::singleton: break;
       default: {
@@ -24,7 +26,14 @@ std::uint64_t Tensor::positions(std::size_t level) const {
   return count;
 }
 
-std::uint64_t Tensor::nnz() const { return order() == 0 ? 1 : positions(order() - 1); }
+std::uint64_t Tensor::nnz() const {
+  std::uint64_t dense = 1;
+  for (std::size_t l = order(); l-- > 0;) {
+    if (format.levels[l].kind != LevelKind::dense) return saturating_product(entries_of_level(*this, l), dense);
+    dense = saturating_product(dense, extent_of_level(l));
+  }
+  return dense;
+}
 
 std::uint64_t Tensor::bytes() const {
   std::uint64_t total = values.size_bytes();

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <vector>
 
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/entries.h"
 #include "runtime/extents.h"
+#include "runtime/gaps.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -40,12 +43,14 @@ class Verification {
       switch (tensor_.format.levels[l].kind) {
         case LevelKind::dense: done = dense(l); break;
         case LevelKind::singleton: done = singleton(l); break;
+        case LevelKind::bitmap: done = bitmap(l); break;
+        case LevelKind::hashed: done = hashed(l); break;
         default: done = compressed(l); break;
       }
       if (!done) return done;
     }
     if (auto done = values(); !done) return done;
-    return leaves();
+    return has_gaps(tensor_.format) ? listed() : leaves();
   }
 
  private:
@@ -78,6 +83,7 @@ class Verification {
     const LevelArrays& arrays = tensor_.levels[l];
     if (arrays.pos.size_bytes() || arrays.crd.size_bytes()) return refuse("level {} is dense but has index arrays", l);
     positions_ = saturating_product(positions_, tensor_.extent_of_level(l));
+    block_ = saturating_product(block_, tensor_.extent_of_level(l));
     return {};
   }
 
@@ -126,6 +132,10 @@ class Verification {
     const std::uint64_t total = pos[positions_];
     if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, total, level.crd_bits); !done) return done;
     if (auto done = range(l); !done) return done;
+    wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return !present(p) && pos[p] != pos[p + 1]; });
+    if (wrong != saturated) return refuse("level {}: fiber {} has entries, but no entry above", l, wrong);
+    present_.clear();  // from here on every position has an entry
+    block_ = 1;
 
     // Order is that of the whole chain of a nonunique level, whose singletons have the same positions.
     std::size_t last = l;
@@ -172,12 +182,95 @@ class Verification {
     return {};
   }
 
+  /// Whether a position of the level before has an entry: all have, unless a hashed or bitmap level left gaps.
+  bool present(std::uint64_t position) const { return present_.empty() || present_[position / block_]; }
+
+  void found_present(std::vector<bool> present, std::uint64_t positions) {
+    present_ = std::move(present);
+    block_ = 1;
+    positions_ = positions;
+  }
+
+  Expected<void> bitmap(std::size_t l) {
+    const std::uint64_t extent = tensor_.extent_of_level(l);
+    const std::uint64_t words = bitmap_words(extent);
+    const Buffer& bits = tensor_.levels[l].crd;
+    if (tensor_.levels[l].pos.size_bytes()) return refuse("level {} is a bitmap but has a pos array", l);
+    if (auto done = exact_size(l, "bitmap", bits, saturating_product(positions_, words), 64); !done) return done;
+    const std::uint64_t positions = saturating_product(positions_, extent);
+    std::vector<bool> below(positions);
+    for (std::uint64_t parent = 0; parent < positions_; ++parent)
+      for (std::uint64_t word = 0; word < words; ++word)
+        for (std::uint64_t rest = bits.as<std::uint64_t>()[parent * words + word]; rest != 0; rest &= rest - 1) {
+          const std::uint64_t c = word * 64 + static_cast<std::uint64_t>(std::countr_zero(rest));
+          if (c >= extent) return refuse("level {}: bit {} of fiber {} is not below the extent {}", l, c, parent, extent);
+          if (!present(parent)) return refuse("level {}: fiber {} has entries, but no entry above", l, parent);
+          below[parent * extent + c] = true;
+        }
+    found_present(std::move(below), positions);
+    return {};
+  }
+
+  Expected<void> hashed(std::size_t l) {
+    const Level& level = tensor_.format.levels[l];
+    const std::uint64_t extent = tensor_.extent_of_level(l);
+    if (extent > empty_slot(level.crd_bits)) return refuse("level {} has coordinates as wide as its empty slots", l);
+    if (positions_ == saturated) return refuse("level {}: the dense levels above have more than 2^64 positions", l);
+    if (auto done = exact_size(l, "pos", tensor_.levels[l].pos, positions_ + 1, level.pos_bits); !done) return done;
+    const Indices pos(tensor_.levels[l].pos, level.pos_bits);
+    if (pos[0] != 0) return refuse("level {}: pos begins with {} instead of 0", l, pos[0]);
+    std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
+    if (wrong != saturated)
+      return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
+    const std::uint64_t total = pos[positions_];
+    if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, total, level.crd_bits); !done) return done;
+    const Indices crd(tensor_.levels[l].crd, level.crd_bits);
+    const std::uint64_t empty = empty_slot(level.crd_bits);
+    std::vector<bool> below(total);
+    for (std::uint64_t parent = 0; parent < positions_; ++parent) {
+      const std::uint64_t begin = pos[parent];
+      const std::uint64_t slots = pos[parent + 1] - begin;
+      if (slots == 0) continue;
+      if (!std::has_single_bit(slots)) return refuse("level {}: fiber {} has {} slots, no power of two", l, parent, slots);
+      std::uint64_t entries = 0;
+      for (std::uint64_t slot = 0; slot < slots; ++slot) {
+        const std::uint64_t c = crd[begin + slot];
+        if (c == empty) continue;
+        ++entries;
+        if (c >= extent) return refuse("level {}: coordinate {} in slot {} is not below the extent {}", l, c, begin + slot, extent);
+        // Whoever searches it must come here, which also rules out that it stands somewhere else too.
+        std::uint64_t probe = first_slot(c, slots);
+        while (probe != slot && crd[begin + probe] != c && crd[begin + probe] != empty) probe = (probe + 1) % slots;
+        if (probe != slot) return refuse("level {}: coordinate {} is not found in its slot {}", l, c, begin + slot);
+        below[begin + slot] = true;
+      }
+      if (entries == slots) return refuse("level {}: fiber {} has no empty slot", l, parent);
+      if (entries == 0) return refuse("level {}: fiber {} has slots but no entry", l, parent);
+      if (!present(parent)) return refuse("level {}: fiber {} has entries, but no entry above", l, parent);
+    }
+    found_present(std::move(below), total);
+    return {};
+  }
+
+  /// What is stored must be a tensor with compressed levels in their place.
+  Expected<void> listed() const {
+    const auto tensor = relaid(tensor_, without_gaps(tensor_.format), resources_, name_);
+    if (!tensor) return std::unexpected(tensor.error());
+    return verify(*tensor, resources_, name_);
+  }
+
   Expected<void> values() const {
     const std::uint64_t bytes = scalar_bytes(tensor_.format.scalar);
     if (!strided()) {
       if (tensor_.values.size_bytes() != saturating_product(positions_, bytes))
         return refuse("{} bytes of values, but {} stored entries of {} bytes", tensor_.values.size_bytes(), positions_,
                       bytes);
+      const std::byte* stored = tensor_.values.as<std::byte>().data();
+      for (std::uint64_t p = 0; p < positions_ && !present_.empty(); ++p) {
+        const std::byte* value = stored + p * bytes;
+        if (!present(p) && std::any_of(value, value + bytes, [](std::byte b) { return b != std::byte{0}; }))
+          return refuse("position {} has a value, but no entry", p);
+      }
       return {};
     }
     if (positions_ == 0) return {};
@@ -212,6 +305,8 @@ class Verification {
   const Resources& resources_;
   std::string_view name_;
   std::uint64_t positions_ = 1;
+  std::vector<bool> present_;  ///< by position of the last hashed or bitmap level; empty: all have entries
+  std::uint64_t block_ = 1;    ///< positions of the dense levels below one of those
 };
 
 }  // namespace

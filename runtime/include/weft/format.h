@@ -20,8 +20,8 @@ enum class LevelKind : std::uint8_t {
   compressed,            ///< s: pos + crd, coordinates of a fiber sorted and unique
   compressed_nonunique,  ///< u: pos + crd, sorted, a coordinate repeats once per entry of the singletons below it
   singleton,             ///< q: crd only, one entry per parent position
-  hashed,                ///< h: workspaces and results only
-  bitmap,                ///< b: workspaces and results only
+  hashed,                ///< h: slots of a hash table per fiber; workspaces and results
+  bitmap,                ///< b: a bit per coordinate, position as in a dense level; workspaces and results
   accumulator,           ///< a: workspaces only: values, marks and the list of touched coordinates
 };
 
@@ -57,7 +57,7 @@ Format dense_format(std::size_t order, Scalar scalar = Scalar::f64);
 Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64);
 
 /// Parses "KINDS[:ORDER][:SCALAR]"; errors say which part is wrong. Checks that ORDER is a permutation, that a
-/// singleton is not first, and that a nonunique level is last or followed by a singleton.
+/// singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or followed by a singleton.
 Expected<Format> parse_format(std::string_view text);
 Expected<Scalar> parse_scalar(std::string_view text);
 std::string_view name(Scalar scalar);

@@ -16,7 +16,8 @@ namespace weft {
 class Statistics;
 
 /// The arrays of one level. Elements are 32- or 64-bit unsigned as Level says. compressed and nonunique: pos has
-/// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither.
+/// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither. hashed and
+/// bitmap: runtime/gaps.h.
 struct LevelArrays {
   Buffer pos;
   Buffer crd;
@@ -58,7 +59,7 @@ struct Tensor {
   std::uint64_t nnz() const;
   std::uint64_t bytes() const;  ///< of all arrays
   /// Positions of a level: positions(-1 as order 0) is 1. Read from pos, crd and extents; never from a product that
-  /// could overflow for a valid tensor.
+  /// could overflow for a valid tensor. Those of hashed and bitmap levels include positions without an entry.
   std::uint64_t positions(std::size_t level) const;
   std::string summary() const;  ///< one line: "229x229x182x24 sss:0,1,2 f64, 2607931 stored, 42.1 MB"
 };

@@ -127,11 +127,11 @@ TEST_CASE("what cannot be built is refused by name") {
   CHECK(failure(outside, "ss").message == "coordinate 4 of Tom in mode 1 is not below the extent 4 (entry 1)");
   const List good{.extents = {3, 4}, .tuples = {{1, 1}}, .values = {1}};
   CHECK(failure(good, "sss").message.find("has 3 levels") != std::string::npos);
-  CHECK(failure(good, "sh").kind == ErrorKind::unsupported);
-  CHECK(failure(good, "sb").kind == ErrorKind::unsupported);
   const List wide{.extents = {1ull << 40, 1ull << 40}, .tuples = {{1, 1}}, .values = {1}};
   CHECK(failure(wide, "dd").kind == ErrorKind::resource);
   CHECK(failure(wide, "ds").kind == ErrorKind::resource);
+  CHECK(failure(wide, "db").kind == ErrorKind::resource);
+  CHECK(failure(wide, "bb").kind == ErrorKind::resource);
   Resources limited = resources();
   limited.memory = Memory(8);
   CHECK(failure(good, "ds", limited).kind == ErrorKind::resource);

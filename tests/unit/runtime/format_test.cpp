@@ -19,6 +19,9 @@ TEST_CASE("formats parse and print") {
   CHECK(full->mode_order == std::vector<std::uint32_t>{2, 0, 1});
   CHECK(*full == *parse_format(full->text() + ":f32"));
 
+  CHECK_FALSE(parse_format("bq"));
+  CHECK_FALSE(parse_format("hdq"));
+  CHECK(parse_format("huq"));
   auto kinds_and_scalar = parse_format("uq:f32");
   REQUIRE(kinds_and_scalar);
   CHECK(kinds_and_scalar->text() == "uq:0,1");

@@ -94,12 +94,21 @@ inline void collect(const Tensor& tensor, std::size_t level, std::uint64_t posit
   };
   if (kind.kind == LevelKind::dense) {
     for (std::uint64_t c = 0; c < tensor.extents[mode]; ++c) descend(c, position * tensor.extents[mode] + c);
+  } else if (kind.kind == LevelKind::bitmap) {
+    const std::uint64_t words = (tensor.extents[mode] + 63) / 64;
+    for (std::uint64_t c = 0; c < tensor.extents[mode]; ++c)
+      if (element(tensor.levels[level].crd, 64, position * words + c / 64) >> (c % 64) & 1)
+        descend(c, position * tensor.extents[mode] + c);
   } else if (kind.kind == LevelKind::singleton) {
     descend(element(tensor.levels[level].crd, kind.crd_bits, position), position);
   } else {
     std::uint64_t begin = element(tensor.levels[level].pos, kind.pos_bits, position);
     std::uint64_t end = element(tensor.levels[level].pos, kind.pos_bits, position + 1);
-    for (std::uint64_t p = begin; p < end; ++p) descend(element(tensor.levels[level].crd, kind.crd_bits, p), p);
+    for (std::uint64_t p = begin; p < end; ++p) {
+      const std::uint64_t c = element(tensor.levels[level].crd, kind.crd_bits, p);
+      const bool empty = c == (kind.crd_bits == 32 ? ~std::uint32_t{0} : ~std::uint64_t{0});
+      if (kind.kind != LevelKind::hashed || !empty) descend(c, p);
+    }
   }
 }
 
@@ -168,9 +177,14 @@ class Random {
       Level level;
       level.pos_bits = chance(75) ? 32 : 64;
       level.crd_bits = chance(75) ? 32 : 64;
-      switch (below(5)) {
+      switch (below(8)) {
         case 0: level.kind = LevelKind::dense; break;
         case 1: level.kind = LevelKind::compressed_nonunique; break;
+        case 2: level.kind = LevelKind::hashed; break;
+        case 3:
+          level.kind = LevelKind::bitmap;
+          level.crd_bits = 64;
+          break;
         default: level.kind = LevelKind::compressed;
       }
       result.levels.push_back(level);
