@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/loop/text_order.h"
 #include "engine/lower/drains.h"
@@ -24,9 +25,23 @@ LoweredNest in_text_order(LoweredNest nest) {
   return nest;
 }
 
+/// Which outputs have the positions of an input.
+std::vector<loop::Fact> patterns(const Nest& nest, const LoweredNest& lowered) {
+  const auto storage_of = [&](std::uint32_t tensor) {
+    return static_cast<loop::StorageId>(std::ranges::find(lowered.tensors, tensor) - lowered.tensors.begin());
+  };
+  std::vector<loop::Fact> result;
+  for (const NestStorage& storage : nest.storages) {
+    const bool written = storage.storage.role == loop::Role::output;
+    if (written && storage.like) result.push_back(loop::LikeFact{storage_of(storage.tensor), storage_of(*storage.like)});
+  }
+  return result;
+}
+
 LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
   LoweredNest result = in_text_order(forest(nest, network));
-  result.program.facts = facts(result, network, finite);
+  result.program.facts = patterns(nest, result);
+  std::ranges::copy(facts(result, network, finite), std::back_inserter(result.program.facts));
   return result;
 }
 
@@ -35,7 +50,7 @@ LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<
 LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
   LoweredNest rows = lowered(with_register_rows(nest, network), network, finite);
   const bool appends = std::ranges::any_of(nest.storages, [](const NestStorage& storage) {
-    return storage.storage.role == loop::Role::output && appended_levels(storage.storage) > 0;
+    return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage) > 0;
   });
   return !appends || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
 }
