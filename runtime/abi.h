@@ -33,6 +33,27 @@ struct AppendedOutput {
 using GrowFunction = std::int32_t(AppendedOutput* output, std::uint64_t level, std::uint64_t parents,
                                   std::uint64_t entries);
 
+/// A workspace with a hashed key: its entries in the order they were made, and an open-addressed table of their numbers.
+/// One per thread and storage, all members zero but `allocate` and `owner` before the first kernel runs. Kernels leave it
+/// empty; after a status other than done it may not be.
+struct HashedTable {
+  enum Array : std::uint64_t { slots_array, keys_array, values_array, sorted_array, arrays };
+
+  std::uint32_t* slots = nullptr;   ///< 0: free, else an entry + 1; found by linear probing from the key's hash on
+  std::uint64_t* keys = nullptr;    ///< entry by entry, its coordinates by mode
+  unsigned char* values = nullptr;  ///< a block of dense levels below every entry
+  std::uint64_t* sorted = nullptr;  ///< keys in increasing order, each followed by the number of its entry
+  std::uint64_t size = 0;           ///< entries
+  std::uint64_t slot_count = 0;     ///< a power of two, or none
+  std::uint64_t capacity = 0;       ///< entries that keys and values have room for
+  std::uint64_t modes = 0;          ///< of the key
+  std::uint64_t block_bytes = 0;
+  std::int32_t status = 0;          ///< KernelStatus of the last growth
+  /// Makes an array at least so long and keeps its contents; null where there is no room.
+  void* (*allocate)(HashedTable* table, std::uint64_t array, std::uint64_t bytes) = nullptr;
+  void* owner = nullptr;
+};
+
 /// One per running thread (slot). Written by the engine before the run; failed_* by checked kernels.
 struct Worker {
   const std::uint8_t* cancelled = nullptr;  ///< nonzero: stop at the next poll
@@ -43,6 +64,7 @@ struct Worker {
   std::uint64_t* counts = nullptr;  ///< of counting kernels: by loop of the program, iterations are added here
   AppendedOutput* appended = nullptr;  ///< of this chunk, in the order of Signature::appended
   GrowFunction* grow = nullptr;
+  HashedTable* tables = nullptr;  ///< in the order of Signature::hashed
 };
 
 enum class KernelStatus : std::int32_t { done = 0, cancelled = 1, out_of_memory = 2, limit = 3, failed_check = 4 };
@@ -56,6 +78,20 @@ using KernelFunction = std::int32_t(const std::uint64_t* frame, std::uint64_t be
 extern "C" {
 void weft_sort_touched_32(std::uint32_t* touched, std::uint64_t count, const std::uint8_t* marks, std::uint64_t extent);
 void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std::uint8_t* marks, std::uint64_t extent);
+
+/// Makes the table fit for a workspace and empties it.
+void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes);
+constexpr std::uint64_t no_entry = ~std::uint64_t{0};
+/// The entry of a key, made with zeros if there is none; no_entry if it has no room: `status` says why.
+std::uint64_t weft_hashed_insert(HashedTable* table, const std::uint64_t* key);
+/// Takes back the entry made last.
+void weft_hashed_remove_last(HashedTable* table);
+/// The entry of a key, or no_entry.
+std::uint64_t weft_hashed_find(const HashedTable* table, const std::uint64_t* key);
+/// Fills `sorted`. KernelStatus.
+std::int32_t weft_hashed_sort(HashedTable* table);
+/// At the cost of what is in it.
+void weft_hashed_clear(HashedTable* table);
 }
 
 }  // namespace weft

@@ -70,6 +70,12 @@ Slot Emitter::slot(llvm::Value* initial) {
   return Slot(slots_.back());
 }
 
+llvm::Value* Emitter::words(std::uint64_t count) {
+  llvm::BasicBlock& entry = function_.getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  return at_entry.CreateAlloca(llvm::ArrayType::get(word(), count));
+}
+
 llvm::Value* Emitter::get(Slot slot) { return ir_.CreateLoad(slot.type(), slot.place()); }
 
 void Emitter::set(Slot slot, llvm::Value* value) { ir_.CreateStore(value, slot.place()); }
@@ -189,6 +195,12 @@ void Emitter::poll() {
   ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::cancelled)));
   ir_.SetInsertPoint(go_on);
   set(fuel_, constant(fuel_per_poll));
+}
+
+llvm::Value* Emitter::call(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments) {
+  std::vector<llvm::Type*> types;
+  for (llvm::Value* argument : arguments) types.push_back(argument->getType());
+  return ir_.CreateCall(module().getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), arguments);
 }
 
 llvm::Value* Emitter::worker_member(std::uint64_t offset) {

@@ -55,6 +55,8 @@ class Emitter {
 
   Slot slot(llvm::Value* initial);
   llvm::Value* get(Slot slot);
+  /// Memory of the function for `count` words, whose address may be handed out.
+  llvm::Value* words(std::uint64_t count);
   void set(Slot slot, llvm::Value* value);
 
   /// `base` points to elements of `type`.
@@ -75,6 +77,8 @@ class Emitter {
   /// At the back edge of a loop that has loops inside, unless one of them always runs in strips: these spend fuel, too.
   void spend_fuel();
 
+  /// Calls a function of runtime/abi.h.
+  llvm::Value* call(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments);
   /// A pointer that the worker holds, `offset` bytes into it.
   llvm::Value* worker_member(std::uint64_t offset);
 

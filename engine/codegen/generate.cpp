@@ -59,6 +59,7 @@ void Generator::run() {
   scope.flags.resize(program_.storages.size());
   receive_appended();
   clean_marks();
+  open_tables();
   load_values(program_.body, scope);
   const loop::For* root = program_.body.size() == 1 ? std::get_if<loop::For>(&program_.body.front().node) : nullptr;
   if (root)
@@ -229,7 +230,7 @@ void Generator::receive(llvm::Function& body) {
 /// The frame has no array sizes, but the stored positions tell them from the root down.
 void Generator::count_positions() {
   for (StorageCode& storage : storages_) {
-    if (is_appended(*storage.storage)) continue;  // has as many as it makes room for
+    if (is_appended(*storage.storage) || storage.table) continue;  // have as many as they make room for
     llvm::Value* count = emit_->constant(1);
     for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
       LevelCode& code = storage.levels[level];
@@ -282,7 +283,7 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
                                           : row_of_zeros(storage, access->indices[0]);
     if (needs_flag(program_, statement.workspace))
       inner.flags[statement.workspace] = emit_->slot(emit_->ir().getFalse());
-  } else if (storage.values) {
+  } else if (storage.values || storage.table) {
     open_workspace(statement.workspace);
   }
   block(statement.body, inner);
@@ -343,6 +344,10 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
       emit_->check(emit_->ir().CreateICmpULT(coordinate, storage.levels[0].extent), {storage.id, 0}, coordinate);
     go_on_at(first_row ? Cursor{1, emit_->sub(coordinate, begin_), nullptr}
                        : dense_at(*emit_, storage, cursor, coordinate));
+    return;
+  }
+  if (storage.table && cursor.bound < key_levels(*storage.storage)) {
+    locate_hashed(access, coordinate, scope, go_on);
     return;
   }
   const auto finger = std::ranges::find_if(fingers, [&](const Finger& each) {

@@ -1,6 +1,6 @@
 // Generator: walks a Program and writes its code. generate.cpp sets up the function and walks the statements, loop.cpp
 // writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors, append.cpp
-// the outputs that grow, workspace.cpp the workspaces that know their entries.
+// the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -107,8 +107,18 @@ class Generator {
   void open_workspace(loop::StorageId workspace);
   void close_workspace(loop::StorageId workspace);
   void insert_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+  void list_entries(loop::StorageId workspace, bool sort);
   void sort_touched(loop::StorageId workspace);
   void split_keys(loop::StorageId workspace);
+
+  // hashed.cpp
+  void open_tables();
+  llvm::Value* table_member(const StorageCode& storage, std::uint64_t offset, llvm::Type* type);
+  void find_values(StorageCode& storage);
+  void list_table(loop::StorageId workspace, bool sort);
+  llvm::Value* key_so_far(loop::AccessId access, llvm::Value* coordinate, const Scope& scope);
+  void insert_hashed(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+  void locate_hashed(loop::AccessId access, llvm::Value* coordinate, const Scope& scope, Then then);
 
   // loop.cpp
   struct Driver {
@@ -173,6 +183,7 @@ class Generator {
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
   std::map<loop::StorageId, AppendedCode> appended_;
+  std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;

@@ -19,6 +19,12 @@ llvm::Value* below(Emitter& emit, llvm::Value* a, llvm::Value* b) { return emit.
 }  // namespace
 
 llvm::Value* touched_at(Emitter& emit, const StorageCode& storage, llvm::Value* place) {
+  if (storage.table) {
+    if (!storage.sorted) return place;
+    llvm::Value* record = emit.mul(place, emit.constant(key_levels(*storage.storage) + 1));
+    llvm::Value* entry = emit.add(record, emit.constant(key_levels(*storage.storage)));
+    return emit.load(emit.word(), emit.address(emit.word(), storage.levels[0].crd, entry), 8);
+  }
   const unsigned bytes = touched_bytes(*storage.storage);
   llvm::Type* type = emit.ir().getIntNTy(bytes * 8);
   return emit.widen(emit.load(type, emit.address(type, storage.touched, place), bytes));
@@ -26,7 +32,7 @@ llvm::Value* touched_at(Emitter& emit, const StorageCode& storage, llvm::Value* 
 
 Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& cursor) {
   const std::uint32_t level = cursor.bound;
-  if (storage.level(level).kind == LevelKind::accumulator && !storage.level(level).joined)
+  if (level == 0 && key_levels(*storage.storage) > 0)
     return {emit.constant(0), emit.get(storage.count)};
   if (storage.level(level).kind == LevelKind::singleton || storage.level(level).joined)
     return {cursor.begin, cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1))};
@@ -44,8 +50,13 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
   const LevelCode& code = storage.levels[level];
   if (emit.checked()) emit.check(below(emit, position, code.positions), {storage.id, level}, position);
-  llvm::Type* type = emit.ir().getIntNTy(storage.level(level).crd_bits);
-  llvm::Value* coordinate = emit.load(type, emit.address(type, code.crd, position), storage.level(level).crd_bits / 8);
+  const unsigned bits = storage.table ? 64 : storage.level(level).crd_bits;
+  if (storage.table) {
+    const std::uint64_t record = key_levels(*storage.storage) + (storage.sorted ? 1 : 0);
+    position = emit.add(emit.mul(position, emit.constant(record)), emit.constant(level));
+  }
+  llvm::Type* type = emit.ir().getIntNTy(bits);
+  llvm::Value* coordinate = emit.load(type, emit.address(type, code.crd, position), bits / 8);
   if (emit.checked()) emit.check(below(emit, emit.widen(coordinate), code.extent), {storage.id, level}, coordinate);
   return coordinate;
 }

@@ -97,10 +97,8 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     for (const loop::Step& step : driving) {
       const StorageCode& storage = storage_of(step.access);
       const Cursor& cursor = scope.cursors[step.access];
-      if (key_levels(*storage.storage) > 0 && cursor.bound == 0) {
-        if (step.algorithm == loop::Algorithm::sort || key_levels(*storage.storage) > 1) sort_touched(storage.id);
-        split_keys(storage.id);
-      }
+      if (cursor.bound == 0 && key_levels(*storage.storage) > 0)
+        list_entries(storage.id, step.algorithm == loop::Algorithm::sort);
       Range range = positions_below(*emit_, storage, cursor);
       if (cut) {
         llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);

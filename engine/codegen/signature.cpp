@@ -26,6 +26,10 @@ void workspace_words(const loop::Program& program, loop::StorageId id, Signature
   const loop::Storage& storage = program.storages[id];
   const auto access = std::ranges::find(program.accesses, id, &loop::Access::storage);
   if (in_registers(program, id) || access == program.accesses.end()) return;
+  if (is_hashed(storage)) {
+    result.hashed.push_back(id);
+    return;
+  }
   const auto demand = [&](Part part, std::uint32_t level, std::size_t levels, std::uint32_t bytes,
                           std::uint32_t extra = 0) {
     result.words.push_back({Word::Kind::scratch, id, level, static_cast<std::uint32_t>(result.scratch.size())});
@@ -130,6 +134,7 @@ std::string print(const Signature& signature, const loop::Program& program) {
     text += "]: " + std::to_string(demand.element_bytes) + " bytes each\n";
   }
   for (const std::uint32_t storage : signature.appended) text += "appended " + program.storages[storage].name + "\n";
+  for (const std::uint32_t storage : signature.hashed) text += "hashed " + program.storages[storage].name + "\n";
   return text;
 }
 

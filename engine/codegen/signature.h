@@ -48,6 +48,7 @@ struct Signature {
   std::vector<Word> words;
   std::vector<ScratchDemand> scratch;
   std::vector<std::uint32_t> appended;  ///< storages of outputs with compressed levels of their own, in order
+  std::vector<std::uint32_t> hashed;    ///< storages of workspaces with a hashed key, in order
   bool operator==(const Signature&) const = default;
 };
 

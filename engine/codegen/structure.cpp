@@ -282,10 +282,16 @@ bool is_appended(const loop::Storage& storage) {
 }
 
 std::uint32_t key_levels(const loop::Storage& storage) {
-  if (storage.levels.empty() || storage.levels[0].kind != LevelKind::accumulator) return 0;
+  if (storage.levels.empty() ||
+      (storage.levels[0].kind != LevelKind::accumulator && storage.levels[0].kind != LevelKind::hashed))
+    return 0;
   std::uint32_t levels = 1;
   while (levels < storage.levels.size() && storage.levels[levels].joined) ++levels;
   return levels;
+}
+
+bool is_hashed(const loop::Storage& storage) {
+  return !storage.levels.empty() && storage.levels[0].kind == LevelKind::hashed;
 }
 
 std::uint32_t touched_bytes(const loop::Storage& storage) {

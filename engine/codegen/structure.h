@@ -66,8 +66,9 @@ bool is_run_level(const loop::Storage& storage, std::uint32_t level);
 
 /// An output with compressed levels of its own, written by appending.
 bool is_appended(const loop::Storage& storage);
-/// How many levels of a workspace, from the first on, are the key of an accumulator; 0: it has none.
+/// How many levels of a workspace, from the first on, are the key of an accumulator or hash table; 0: it has none.
 std::uint32_t key_levels(const loop::Storage& storage);
+bool is_hashed(const loop::Storage& storage);
 /// Bytes of an element of the list of touched coordinates, which are linear in the key.
 std::uint32_t touched_bytes(const loop::Storage& storage);
 

@@ -20,35 +20,40 @@ bool is_written(const loop::Storage& storage, LevelKind kind) {
     case Role::output:
       return kind == LevelKind::dense || kind == LevelKind::compressed;
     case Role::workspace:
-      return kind == LevelKind::dense || kind == LevelKind::accumulator || kind == LevelKind::bitmap;
+      return kind == LevelKind::dense || kind == LevelKind::accumulator || kind == LevelKind::bitmap ||
+             kind == LevelKind::hashed;
   }
   return false;
 }
 
-/// Every statement with the steps it makes itself.
-Expected<void> supported_block(const Program& program, const loop::Block& block, const Depths& depths);
+/// What is bound where a statement stands.
+struct Bound {
+  Depths depths;
+  std::vector<bool> driven;  ///< by access: the first mode of its key
+};
 
-Expected<void> supported_steps(const Program& program, const std::vector<loop::Step>& steps, Depths& depths) {
-  const Depths outside = depths;
+Expected<void> supported_steps(const Program& program, const std::vector<loop::Step>& steps, Bound& bound) {
+  const Depths outside = bound.depths;
   for (const loop::Step& step : steps) {
     const loop::Access& access = program.accesses[step.access];
     const loop::Storage& storage = program.storages[access.storage];
-    if (step.use == loop::Use::append && (storage.role != Role::output || depths[step.access] != outside[step.access]))
+    std::uint32_t& depth = bound.depths[step.access];
+    if (step.use == loop::Use::append && (storage.role != Role::output || depth != outside[step.access]))
       return not_yet("`append " + access.name + "` into a workspace or under a level bound by the same loop");
-    const std::uint32_t key = key_levels(storage);
-    const bool part = step.use == loop::Use::locate && depths[step.access] < key && depths[step.access] > 0;
-    if (part && std::ranges::any_of(steps, [&](const loop::Step& other) {
-          return other.access == step.access && other.use == loop::Use::drive;
-        }))
-      return not_yet("`locate " + access.name + "` in a key that a loop drives");
-    ++depths[step.access];
+    if (depth < key_levels(storage) && step.use != loop::Use::insert) {
+      const bool drives = step.use == loop::Use::drive;
+      if (depth == 0) bound.driven[step.access] = drives;
+      if (drives != bound.driven[step.access])
+        return not_yet("a key of " + access.name + " that is driven in part");
+    }
+    ++depth;
   }
   return {};
 }
 
-Expected<void> supported_block(const Program& program, const loop::Block& block, const Depths& depths) {
+Expected<void> supported_block(const Program& program, const loop::Block& block, const Bound& bound) {
   for (const loop::Statement& statement : block) {
-    Depths inner = depths;
+    Bound inner = bound;
     Expected<void> result;
     if (const auto* each = std::get_if<loop::For>(&statement.node)) {
       result = supported_steps(program, each->steps, inner);
@@ -77,7 +82,8 @@ Expected<void> supported(const Program& program) {
     if (is_appended(storage) && std::ranges::count(program.accesses, id, &loop::Access::storage) > 1)
       return not_yet("several accesses of the appended output " + storage.name);
   }
-  return supported_block(program, program.body, Depths(program.accesses.size(), 0));
+  const std::size_t accesses = program.accesses.size();
+  return supported_block(program, program.body, {Depths(accesses, 0), std::vector<bool>(accesses, false)});
 }
 
 }  // namespace weft

@@ -17,6 +17,7 @@ void Generator::clean_marks() {
 
 void Generator::open_workspace(loop::StorageId workspace) {
   const StorageCode& storage = storages_[workspace];
+  if (storage.table) return;  // empty outside of its `with`
   if (key_levels(*storage.storage) > 0) {
     emit_->set(storage.count, emit_->constant(0));
     return;
@@ -34,7 +35,8 @@ void Generator::open_workspace(loop::StorageId workspace) {
 void Generator::close_workspace(loop::StorageId workspace) {
   const StorageCode& storage = storages_[workspace];
   const std::uint32_t key = key_levels(*storage.storage);
-  if (key == 0 || !storage.touched) return;
+  if (storage.table) emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
+  if (!storage.touched) return;
   llvm::IRBuilder<>& ir = emit_->ir();
   llvm::Value* marks = storage.levels[key - 1].marks;
   llvm::Type* byte = ir.getInt8Ty();
@@ -51,6 +53,10 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
                              Then then) {
   const StorageCode& storage = storage_of(access);
   const std::uint32_t level = scope.cursors[access].bound;
+  if (storage.table) {
+    insert_hashed(access, coordinate, certain, scope, then);
+    return;
+  }
   llvm::IRBuilder<>& ir = emit_->ir();
   Scope inner = scope;
   inner.cursors[access] = dense_at(*emit_, storage, scope.cursors[access], coordinate);
@@ -105,25 +111,32 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
     emit_->if_then(emit_->get(inner.flags[storage.id]), keep);
 }
 
-/// Puts the touched positions in increasing order: a function of the runtime.
+/// What drives: the list as it is, or in increasing order. A key of several modes is driven mode by mode, which takes
+/// runs of equal coordinates.
+void Generator::list_entries(loop::StorageId workspace, bool sort) {
+  const bool runs = key_levels(program_.storages[workspace]) > 1;
+  if (storages_[workspace].table) {
+    list_table(workspace, sort || runs);
+    return;
+  }
+  if (sort || runs) sort_touched(workspace);
+  if (runs) split_keys(workspace);
+}
+
 void Generator::sort_touched(loop::StorageId workspace) {
   const StorageCode& storage = storages_[workspace];
   const std::uint32_t key = key_levels(*storage.storage);
-  llvm::IRBuilder<>& ir = emit_->ir();
-  const std::string name = "weft_sort_touched_" + std::to_string(touched_bytes(*storage.storage) * 8);
-  llvm::Type* pointer = ir.getPtrTy();
-  llvm::FunctionCallee function = module_.getOrInsertFunction(
-      name, llvm::FunctionType::get(ir.getVoidTy(), {pointer, emit_->word(), pointer, emit_->word()}, false));
   llvm::Value* extent = emit_->constant(1);
   for (std::uint32_t level = 0; level < key; ++level) extent = emit_->mul(extent, storage.levels[level].extent);
-  ir.CreateCall(function, {storage.touched, emit_->get(storage.count), storage.levels[key - 1].marks, extent});
+  emit_->call(touched_bytes(*storage.storage) == 4 ? "weft_sort_touched_32" : "weft_sort_touched_64",
+              emit_->ir().getVoidTy(),
+              {storage.touched, emit_->get(storage.count), storage.levels[key - 1].marks, extent});
 }
 
 /// The coordinates by mode of a key of several, in the order of the list.
 void Generator::split_keys(loop::StorageId workspace) {
   const StorageCode& storage = storages_[workspace];
   const std::uint32_t key = key_levels(*storage.storage);
-  if (key < 2) return;
   llvm::IRBuilder<>& ir = emit_->ir();
   const Slot place = emit_->slot(emit_->constant(0));
   emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },

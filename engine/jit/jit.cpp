@@ -30,6 +30,12 @@ llvm::Error define_symbols(llvm::orc::LLJIT& jit) {
   add("fmaf", static_cast<float (*)(float, float, float)>(std::fma));
   add("weft_sort_touched_32", &weft_sort_touched_32);
   add("weft_sort_touched_64", &weft_sort_touched_64);
+  add("weft_hashed_open", &weft_hashed_open);
+  add("weft_hashed_insert", &weft_hashed_insert);
+  add("weft_hashed_remove_last", &weft_hashed_remove_last);
+  add("weft_hashed_find", &weft_hashed_find);
+  add("weft_hashed_sort", &weft_hashed_sort);
+  add("weft_hashed_clear", &weft_hashed_clear);
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
 }
 

@@ -243,6 +243,11 @@ Expected<void> PreparedRun::run_chunk(KernelFunction* kernel, const loop::Progra
     outputs.push_back(chunks.back()->output());
   }
   worker.appended = outputs.data();
+  while (tables.size() < words.hashed.size()) {
+    memories.push_back(std::make_unique<HashedMemory>(Memory(), "table"));
+    tables.push_back(memories.back()->table());
+  }
+  worker.tables = tables.data();
   worker.grow = &AppendedChunk::grow;
   const std::int32_t status = kernel(frame.data(), begin, end, &worker);
   if (status != 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/codegen/codegen.h"
 #include "engine/jit/jit.h"
 #include "engine/loop/interpret.h"
+#include "runtime/hashed_memory.h"
 
 namespace weft::test {
 
@@ -38,6 +40,8 @@ struct PreparedRun {
   Worker worker;
   std::uint64_t root_extent = 1;  ///< what [begin, end) ranges over
   std::map<loop::StorageId, loop::Entries> appended;  ///< of all chunks so far
+  std::vector<std::unique_ptr<HashedMemory>> memories;
+  std::vector<HashedTable> tables;  ///< each in a memory of its own
 
   PreparedRun() = default;
   PreparedRun(const PreparedRun&) = delete;
