@@ -3,6 +3,7 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 #include <cstddef>

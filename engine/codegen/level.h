@@ -27,8 +27,10 @@ struct StorageCode {
   llvm::Type* type = nullptr;     ///< of a value
   llvm::Value* values = nullptr;  ///< null where the storage lives in registers
   std::vector<LevelCode> levels;
-  llvm::Value* touched = nullptr;    ///< of an accumulator: the positions accumulated into
-  Slot count{};                    ///< of them
+  llvm::Value* touched = nullptr;  ///< of an accumulator: the positions accumulated into
+  llvm::Value* table = nullptr;    ///< HashedTable
+  bool sorted = false;             ///< what drives is the table's list of sorted keys, not that of its keys
+  Slot count{};                    ///< of touched positions, of a table's entries while these drive
 
   const Level& level(std::uint32_t number) const { return storage->levels[number]; }
 };

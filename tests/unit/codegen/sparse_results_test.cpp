@@ -1,0 +1,166 @@
+// Random tensors through programs with sparse results and workspaces, against the interpreter: every kind of workspace,
+// keys of one and of several modes, chunks, checks, and outputs that cannot grow.
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "engine/loop/program.h"
+#include "tests/files/loop_case.h"
+#include "tests/unit/codegen/jit_run.h"
+
+using namespace weft;
+
+namespace {
+
+/// `KIND` stands for accumulator, hashed or bitmap; levels of the first two that follow one go on with its key.
+loop::Program program_of(std::string text, const std::string& kind) {
+  for (std::size_t at = text.find("KIND"); at != std::string::npos; at = text.find("KIND")) text.replace(at, 4, kind);
+  Expected<loop::Program> program = loop::parse(text);
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  for (loop::Storage& storage : program->storages)
+    for (std::size_t level = 1; level < storage.levels.size(); ++level)
+      storage.levels[level].joined =
+          storage.levels[level].kind == LevelKind::accumulator || storage.levels[level].kind == LevelKind::hashed;
+  return *program;
+}
+
+loop::Entries random_entries(std::mt19937_64& random, const std::vector<std::uint64_t>& extents, double fill) {
+  loop::Entries entries;
+  std::uint64_t all = 1;
+  for (const std::uint64_t extent : extents) all *= extent;
+  for (std::uint64_t n = 0; n < all; ++n) {
+    std::uint64_t rest = n;
+    std::vector<std::uint64_t> coordinates(extents.size());
+    for (std::size_t level = extents.size(); level-- > 0; rest /= extents[level])
+      coordinates[level] = rest % extents[level];
+    if (static_cast<double>(random() % 1000) < fill * 1000)
+      entries[coordinates] = static_cast<double>(random() % 9) - 4;
+  }
+  return entries;
+}
+
+loop::Interpretation random_values(std::mt19937_64& random, const loop::Program& program, double fill) {
+  loop::Interpretation values;
+  for (const std::string& index : program.indices) values.extents[index] = random() % 12;  // none, too
+  for (const loop::Fact& fact : program.facts)
+    if (const auto* extent = std::get_if<loop::ExtentFact>(&fact))
+      values.extents[program.indices[extent->index]] = extent->extent;
+  for (const loop::Access& access : program.accesses) {
+    const loop::Storage& storage = program.storages[access.storage];
+    if (storage.role != loop::Role::input) continue;
+    std::vector<std::uint64_t> extents;
+    for (const loop::IndexId index : access.indices) extents.push_back(values.extents[program.indices[index]]);
+    values.inputs[storage.name] = random_entries(random, extents, fill);
+  }
+  return values;
+}
+
+const std::vector<std::string> programs = {
+    // row-wise, drained into rows
+    "program rows\n  index i, k, j\n"
+    "  input  B : f64 {dense, compressed<32,32>}   access B[i,k]\n"
+    "  input  C : f64 {dense, compressed<32,32>}   access C[k,j]\n"
+    "  output A : f64 {dense, compressed<64,32>}   access A[i,j]\n"
+    "  for i: drive B, insert A\n    with w[j] : f64 {KIND<32>}\n"
+    "      for k: drive B, locate C\n        for j: drive C, insert w\n          w += B * C\n"
+    "      for j: drive w(sort), append A\n        A += w\n",
+    // the same in f32 with wide coordinates, and a sum below the entry that may stay empty
+    "program uncertain\n  index i, k, j, l\n"
+    "  input  B : f32 {compressed<32,32>, compressed<32,32>}                      access B[i,k]\n"
+    "  input  C : f32 {dense, compressed<64,64>, compressed<32,32>}               access C[k,j,l]\n"
+    "  input  D : f32 {compressed<32,64>}                                         access D[l]\n"
+    "  output A : f32 {compressed<64,64>, compressed<64,64>}                      access A[i,j]\n"
+    "  for i: drive B, append A   @parallel(A: append)\n    with w[j] : f32 {KIND<64>}\n"
+    "      for k: drive B, locate C\n        for j: drive C, insert w\n"
+    "          for l: drive C, drive D\n            w += B * C * D\n"
+    "      for j: drive w(sort), append A\n        A += w\n",
+    // blocks of dense rows below the key
+    "program blocks\n  index i, k, j, r\n  fact extent(r) = 5\n"
+    "  input  B : f64 {dense, compressed<32,32>}                 access B[i,k]\n"
+    "  input  C : f64 {dense, compressed<32,32>, dense}          access C[k,j,r]\n"
+    "  output A : f64 {dense, compressed<64,32>, dense}          access A[i,j,r]\n"
+    "  for i: drive B, insert A\n    with w[j,r] : f64 {KIND<32>, dense}\n"
+    "      for k: drive B, locate C\n        for j: drive C, insert w\n"
+    "          for r: locate C, insert w @vector\n            w += B * C\n"
+    "      for j: drive w(sort), append A\n        for r: locate w, insert A @vector\n          A += w\n",
+    // a sorted workspace merges with an operand
+    "program masked\n  index i, k, j\n"
+    "  input  B : f64 {dense, compressed<32,32>}   access B[i,k]\n"
+    "  input  C : f64 {dense, compressed<32,32>}   access C[k,j]\n"
+    "  input  M : f64 {dense, compressed<32,32>}   access M[i,j]\n"
+    "  output A : f64 {dense, compressed<64,32>}   access A[i,j]\n"
+    "  for i: drive B, locate M, insert A\n    with w[j] : f64 {KIND<32>}\n"
+    "      for k: drive B, locate C\n        for j: drive C, insert w\n          w += B * C\n"
+    "      for j: drive w(sort), drive M(merge), append A\n        A += w * M\n",
+    // looked up under an operand, and no order
+    "program looked_up\n  index i, k, j\n"
+    "  input  B : f64 {dense, compressed<32,32>}   access B[i,k]\n"
+    "  input  C : f64 {dense, compressed<32,32>}   access C[k,j]\n"
+    "  input  M : f64 {dense, compressed<32,32>}   access M[i,j]\n"
+    "  output A : f64 {dense, compressed<64,32>}   access A[i,j]\n"
+    "  output y : f64 {dense}                      access y[j]\n"
+    "  for i: drive B, locate M, insert A\n    with w[j] : f64 {KIND<32>}  access w.1[j] access w.2[j]\n"
+    "      for k: drive B, locate C\n        for j: drive C, insert w.1\n          w.1 += B * C\n"
+    "      for j: drive M, locate w.2, append A\n        A += w.2 * M\n"
+    "      for j: drive w.1, insert y\n        y += w.1\n",
+    // columns of a product of rows: the key has two modes
+    "program columns\n  index i, k, j\n"
+    "  input  B : f64 {dense, compressed<32,32>}              access B[i,k]\n"
+    "  input  C : f64 {dense, compressed<32,32>}              access C[k,j]\n"
+    "  output A : f64 {compressed<64,32>, compressed<64,32>}  access A[j,i]\n"
+    "  with w[j,i] : f64 {KIND<32>, KIND<32>}\n"
+    "    for i: drive B\n      for k: drive B, locate C\n        for j: drive C, insert w, insert w\n          w += B * C\n"
+    "    for j: drive w(sort), append A\n      for i: drive w, append A\n        A += w\n",
+    // three modes and a block, bound from outside to inside in another order
+    "program three\n  index i, j, k, l, r\n  fact extent(r) = 3\n"
+    "  input  S : f64 {compressed<32,32>, compressed<32,32>, compressed<32,32>}         access S[l,i,j]\n"
+    "  input  T : f64 {dense, compressed<32,32>, dense}                                 access T[l,k,r]\n"
+    "  output A : f64 {compressed<64,32>, compressed<64,32>, compressed<64,32>, dense}  access A[i,j,k,r]\n"
+    "  with w[i,j,k,r] : f64 {KIND<32>, KIND<32>, KIND<32>, dense}\n"
+    "    for l: drive S, locate T\n      for i: drive S, insert w\n        for j: drive S, insert w\n"
+    "          for k: drive T, insert w\n            for r: locate T, insert w @vector\n              w += S * T\n"
+    "    for i: drive w(sort), append A\n      for j: drive w, append A\n        for k: drive w, append A\n"
+    "          for r: locate w, insert A @vector\n            A += w\n",
+};
+
+void check(const Jit& jit, const loop::Program& program, const loop::Interpretation& values, std::mt19937_64& random) {
+  const auto expected = loop::interpret(program, values);
+  REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
+  const auto run = [&](unsigned bits, const CodeOptions& options, const std::vector<std::uint64_t>& cuts) {
+    CAPTURE(options.text());
+    CAPTURE(bits);
+    const auto found = test::run_native(jit, program, values, test::host_with_bits(bits), options, cuts);
+    REQUIRE_MESSAGE(found.has_value(), found.error().message);
+    CHECK(test::difference(program, *expected, *found) == "");
+  };
+  run(512, {}, {});
+  run(512, {.checked = true, .strict_fp = false}, {1 + random() % 11, 1 + random() % 11});
+  run(128, {.checked = false, .strict_fp = true}, {1 + random() % 11});
+}
+
+}  // namespace
+
+TEST_CASE("random tensors through every kind of workspace") {
+  const Expected<Jit> jit = Jit::create();
+  REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    std::mt19937_64 random(seed);
+    for (const std::string& text : programs)
+      for (const std::string kind : {"accumulator", "hashed", "bitmap"}) {
+        std::string kept = text;
+        const auto replace = [&](const std::string& from, const std::string& to) {
+          for (std::size_t at = kept.find(from); at != std::string::npos; at = kept.find(from))
+            kept.replace(at, from.size(), to);
+        };
+        if (kind == "bitmap") {  // it has no coordinates, and is in order
+          for (const char* width : {"KIND<32>", "KIND<64>"}) replace(width, "KIND");
+          replace("(sort)", "");
+          replace("drive w, drive M(merge)", "drive M, locate w");
+        }
+        INFO("seed ", seed, ", ", kind, ":\n", kept);
+        const loop::Program program = program_of(kept, kind);
+        const double fills[] = {0.05, 0.3, 0.9};
+        check(*jit, program, random_values(random, program, fills[seed % 3]), random);
+      }
+  }
+}
