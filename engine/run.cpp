@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/kernel_state.h"
+#include "runtime/hashed_memory.h"
 
 namespace weft {
 namespace {
@@ -47,7 +48,29 @@ void add_in_order(const Threads& threads, std::span<Element> sum, const std::vec
   }
 }
 
-std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedChunk>>& appended) {
+/// Hashed workspaces of one worker: their tables and where these grow.
+struct WorkerTables {
+  std::vector<std::unique_ptr<HashedMemory>> memories;
+  std::vector<HashedTable> tables;
+};
+
+WorkerTables tables_of(const CompiledNest& nest, const Memory& memory) {
+  WorkerTables made;
+  for (const std::uint32_t storage : nest.signature.hashed) {
+    made.memories.push_back(
+        std::make_unique<HashedMemory>(memory, "workspace " + nest.canonical.program.storages[storage].name));
+    made.tables.push_back(made.memories.back()->table());
+  }
+  return made;
+}
+
+std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedChunk>>& appended,
+                                         const std::vector<WorkerTables>& tables) {
+  for (const WorkerTables& worker : tables) {
+    for (const std::unique_ptr<HashedMemory>& memory : worker.memories) {
+      if (memory->refused()) return std::unexpected(*memory->refused());
+    }
+  }
   for (const std::vector<AppendedChunk>& output : appended) {
     for (const AppendedChunk& chunk : output) {
       if (chunk.refused()) return std::unexpected(*chunk.refused());
@@ -74,10 +97,14 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
   const BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
   std::vector<Worker> workers(resources.threads.count());
+  std::vector<WorkerTables> tables;
+  for (std::size_t worker = 0; worker < workers.size(); ++worker)
+    tables.push_back(tables_of(compiled, resources.memory));
   std::vector<std::vector<std::uint64_t>> counted;  // by worker, of a kernel that counts
   if (kernel->code.count) counted.assign(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     workers[worker].grow = grow_appended;
+    workers[worker].tables = tables[worker].tables.data();
     workers[worker].cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
     if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
@@ -125,7 +152,7 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
       return fail(ErrorKind::cancelled, "interrupted");
     case KernelStatus::out_of_memory:
     case KernelStatus::limit:
-      return ran_out_of_memory(appended);
+      return ran_out_of_memory(appended, tables);
     case KernelStatus::failed_check: {
       const Worker& worker = workers[failed_worker];
       return internal_error(fmt::format("a checked access failed: storage {} level {} value {} in\n{}",

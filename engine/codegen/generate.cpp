@@ -230,7 +230,8 @@ void Generator::receive(llvm::Function& body) {
 /// The frame has no array sizes, but the stored positions tell them from the root down.
 void Generator::count_positions() {
   for (StorageCode& storage : storages_) {
-    if (is_appended(*storage.storage) || storage.table) continue;  // have as many as they make room for
+    // Those that grow have as many as they make room for, those like an operand as many as that.
+    if (is_appended(program_, storage.id) || storage.table || loop::pattern_of(program_, storage.id)) continue;
     llvm::Value* count = emit_->constant(1);
     for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
       LevelCode& code = storage.levels[level];
@@ -256,6 +257,10 @@ void Generator::count_positions() {
     for (std::uint32_t key = key_levels(*storage.storage), level = 0; level + 1 < key; ++level)
       storage.levels[level].positions = storage.levels[key - 1].positions;
   }
+  for (StorageCode& storage : storages_)
+    if (const auto pattern = loop::pattern_of(program_, storage.id))
+      for (std::size_t level = 0; level < storage.levels.size(); ++level)
+        storage.levels[level].positions = storages_[*pattern].levels[level].positions;
 }
 
 void Generator::block(const loop::Block& statements, const Scope& scope) {
@@ -326,6 +331,10 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
     go_on(inner);
   };
   const bool sparse = is_sparse(storage.level(cursor.bound).kind);
+  if (const auto pattern = loop::pattern_of(program_, storage.id)) {
+    go_on_at(cursor_like(*pattern, access, coordinate, scope));
+    return;
+  }
   if (sparse && (step.use == loop::Use::append || step.use == loop::Use::insert)) {
     const bool filtered = std::ranges::any_of(steps, [](const loop::Step& later) {
       return later.use == loop::Use::drive || later.use == loop::Use::locate;
@@ -357,6 +366,24 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
     locate_sparse(*emit_, storage, cursor, coordinate, &finger->place, finger->end, go_on_at);
   else
     locate_sparse(*emit_, storage, cursor, coordinate, nullptr, nullptr, go_on_at);
+}
+
+/// The position that an access of the pattern with the same indices has at the next level. One that is bound further will
+/// be asked again at the levels in between; a dense level may be bound without.
+Cursor Generator::cursor_like(loop::StorageId pattern, loop::AccessId access, llvm::Value* coordinate,
+                              const Scope& scope) {
+  const Cursor& own = scope.cursors[access];
+  const std::vector<loop::IndexId>& indices = program_.accesses[access].indices;
+  const auto level = static_cast<std::ptrdiff_t>(own.bound);
+  for (loop::AccessId other = 0; other < program_.accesses.size(); ++other) {
+    const loop::Access& operand = program_.accesses[other];
+    if (operand.storage == pattern && scope.cursors[other].bound == own.bound + 1 &&
+        std::equal(indices.begin(), indices.begin() + level + 1, operand.indices.begin()))
+      return scope.cursors[other];
+  }
+  const StorageCode& storage = storage_of(access);
+  if (is_sparse(storage.level(own.bound).kind)) return {own.bound + 1, emit_->constant(0), nullptr};
+  return dense_at(*emit_, storage, own, coordinate);
 }
 
 void Generator::load_values(const loop::Block& statements, Scope& scope) {

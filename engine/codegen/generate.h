@@ -75,6 +75,7 @@ class Generator {
   /// `body`: what `then` writes; null if that is more than one block.
   void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
             const loop::Block* body, Then then);
+  Cursor cursor_like(loop::StorageId pattern, loop::AccessId access, llvm::Value* coordinate, const Scope& scope);
   /// Loads the inputs that `block` multiplies and whose last level has just been bound.
   void load_values(const loop::Block& block, Scope& scope);
   llvm::Value* scalar_value(loop::AccessId access, const Scope& scope);

@@ -85,7 +85,8 @@ bool certainly_runs(const Program& program, const For& each) {
   return driver || known_extent(program, each.index).value_or(0) > 0;
 }
 
-/// Zero times the other factors is zero and adding it to a dense result changes nothing, here and wherever it is read.
+/// Zero times the other factors is zero and adding it to a result that has the entry anyway, a dense one or one like an
+/// operand, changes nothing, here and wherever it is read.
 bool zero_is_harmless(const Program& program, const std::vector<const Accumulate*>& sums, const Accumulate& reader,
                       StorageId absent);
 
@@ -115,7 +116,8 @@ bool zero_is_harmless(const Program& program, const std::vector<const Accumulate
       return false;
   const StorageId target = program.accesses[reader.target].storage;
   const loop::Storage& storage = program.storages[target];
-  if (std::ranges::any_of(storage.levels, [](const Level& level) { return is_sparse(level.kind); })) return false;
+  const bool sparse = std::ranges::any_of(storage.levels, [](const Level& level) { return is_sparse(level.kind); });
+  if (sparse && !loop::pattern_of(program, target)) return false;
   if (storage.role == loop::Role::output) return true;
   return std::ranges::all_of(sums, [&](const Accumulate* next) {
     return !reads(program, *next, target) || zero_is_harmless(program, sums, *next, target);

@@ -94,8 +94,12 @@ Signature signature(const loop::Program& program) {
       workspace_words(program, id, result);
       continue;
     }
-    if (is_appended(storage)) {
+    if (is_appended(program, id)) {
       result.appended.push_back(id);
+      continue;
+    }
+    if (loop::pattern_of(program, id)) {  // the positions are the operand's
+      result.words.push_back({Word::Kind::values, id, 0, 0});
       continue;
     }
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level) {

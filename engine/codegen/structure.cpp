@@ -255,7 +255,8 @@ std::vector<Step> makers_last(const Program& program, std::span<const Step> step
   Depths depths = outside;
   for (const Step& step : steps) {
     const bool makes = step.use == Use::insert || step.use == Use::append;
-    if (makes && is_sparse(next_level(program, step.access, depths).kind)) add_once(makers, step.access);
+    const bool follows = loop::pattern_of(program, program.accesses[step.access].storage).has_value();
+    if (makes && (follows || is_sparse(next_level(program, step.access, depths).kind))) add_once(makers, step.access);
     ++depths[step.access];
   }
   if (!makers.empty())
@@ -276,9 +277,10 @@ bool is_run_level(const loop::Storage& storage, std::uint32_t level) {
          storage.levels[level + 1].kind == LevelKind::singleton;
 }
 
-bool is_appended(const loop::Storage& storage) {
-  return storage.role == loop::Role::output &&
-         std::ranges::any_of(storage.levels, [](const Level& level) { return level.kind == LevelKind::compressed; });
+bool is_appended(const Program& program, loop::StorageId storage) {
+  return program.storages[storage].role == loop::Role::output && !loop::pattern_of(program, storage) &&
+         std::ranges::any_of(program.storages[storage].levels,
+                             [](const Level& level) { return level.kind == LevelKind::compressed; });
 }
 
 std::uint32_t key_levels(const loop::Storage& storage) {

@@ -64,8 +64,8 @@ constexpr bool is_sparse(LevelKind kind) { return kind != LevelKind::dense; }
 /// Chain levels, a key of several modes among them, have a range of entries per coordinate unless they are the last of their chain.
 bool is_run_level(const loop::Storage& storage, std::uint32_t level);
 
-/// An output with compressed levels of its own, written by appending.
-bool is_appended(const loop::Storage& storage);
+/// An output with compressed levels of its own, written by appending: without the pattern of an operand.
+bool is_appended(const loop::Program& program, loop::StorageId storage);
 /// How many levels of a workspace, from the first on, are the key of an accumulator or hash table; 0: it has none.
 std::uint32_t key_levels(const loop::Storage& storage);
 bool is_hashed(const loop::Storage& storage);

@@ -72,14 +72,12 @@ Expected<void> supported_block(const Program& program, const loop::Block& block,
 }  // namespace
 
 Expected<void> supported(const Program& program) {
-  if (std::ranges::any_of(program.facts, [](const loop::Fact& f) { return std::holds_alternative<loop::LikeFact>(f); }))
-    return not_yet("results like an operand");
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     const loop::Storage& storage = program.storages[id];
     for (const Level& level : storage.levels)
-      if (!is_written(storage, level.kind))
+      if (!loop::pattern_of(program, id) && !is_written(storage, level.kind))
         return not_yet("a level of kind '" + std::string(1, letter(level.kind)) + "' in " + storage.name);
-    if (is_appended(storage) && std::ranges::count(program.accesses, id, &loop::Access::storage) > 1)
+    if (is_appended(program, id) && std::ranges::count(program.accesses, id, &loop::Access::storage) > 1)
       return not_yet("several accesses of the appended output " + storage.name);
   }
   const std::size_t accesses = program.accesses.size();

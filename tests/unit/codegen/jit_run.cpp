@@ -168,8 +168,12 @@ void PreparedRun::fill(const loop::Program& program, const loop::Interpretation&
     if (storage.role == loop::Role::workspace || std::ranges::find(words.appended, id) != words.appended.end())
       continue;
     const std::vector<std::uint64_t> extents = extents_of(program, values, id);
-    const auto input = values.inputs.find(storage.name);
-    arrays[id] = store(storage, extents, input == values.inputs.end() ? loop::Entries{} : input->second);
+    const auto pattern = loop::pattern_of(program, id);
+    const auto input = values.inputs.find(pattern ? program.storages[*pattern].name : storage.name);
+    loop::Entries entries = input == values.inputs.end() ? loop::Entries{} : input->second;
+    if (pattern)
+      for (auto& [coordinates, value] : entries) value = 0;
+    arrays[id] = store(storage, extents, entries);
   }
   for (const ScratchDemand& demand : words.scratch) {
     offsets.push_back(scratch_bytes);
