@@ -8,6 +8,7 @@
 #include "runtime/dense.h"
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
+#include "runtime/open_levels.h"
 
 namespace weft {
 namespace {
@@ -96,6 +97,11 @@ Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resou
   if (has_gaps(tensor.format) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
   if (same_layout(tensor.format, format)) return with_other_widths(tensor, format, resources, name);
   if (tensor.format.all_dense() && format.all_dense()) return permuted_dense(tensor, format, resources, name);
+  if (opens_levels(tensor.format, format)) {
+    auto opened = with_open_levels(tensor, format, resources, name);
+    if (!opened || opened->format == format) return opened;
+    return with_other_widths(*opened, format, resources, name);
+  }
   auto listed = entries(tensor, leaf_is_dense(tensor.format), resources);
   if (!listed) return std::unexpected(listed.error());
   return build_from(std::move(*listed), format, tensor.format.mode_order, resources, name);

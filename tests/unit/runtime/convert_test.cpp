@@ -57,6 +57,34 @@ TEST_CASE("identical formats share their arrays") {
   CHECK(widened->levels[1].crd.size_bytes() == 16);
 }
 
+TEST_CASE("leading levels become dense in place") {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    const std::size_t order = 2 + random.below(4);
+    const List list = random.list(order, 60);
+    Format from = random.format(order);
+    Format to = from;
+    const std::size_t opened = 1 + random.below(order - 1);
+    for (std::size_t level = 0; level < order; ++level) {
+      from.levels[level] = to.levels[level] = Level{LevelKind::compressed};
+      if (level < opened) to.levels[level] = Level{};
+      if (level < opened && random.chance(30)) from.levels[level] = Level{};
+      if (level > opened && random.chance(30)) from.levels[level] = to.levels[level] = Level{};
+    }
+    const Resources r = resources(random.chance(50) ? 1 : 2);
+    INFO("seed ", seed, " from ", from.text(), " to ", to.text());
+    auto tensor = build(coordinates(list), from, r, "T");
+    REQUIRE(tensor);
+    auto converted = convert(*tensor, to, r, "T");
+    REQUIRE_MESSAGE(converted, (converted ? "" : converted.error().message));
+    CHECK(converted->format == to);
+    auto verified = verify(*converted, r, "T");
+    CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
+    CHECK(stored(*converted) == stored(*tensor));
+    CHECK(converted->values.data() == tensor->values.data());
+  }
+}
+
 TEST_CASE("narrow indices are a request, not an order") {
   List list{.extents = {1ull << 40}, .tuples = {{1ull << 39}, {5}}, .values = {1, 2}};
   auto tensor = build(coordinates(list), sparse_format(1), resources(), "T");
