@@ -290,9 +290,11 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
       inner.flags[statement.workspace] = emit_->slot(emit_->ir().getFalse());
   } else if (storage.values || storage.table) {
     open_workspace(statement.workspace);
+    if (const loop::For* last = last_drain(program_, statement); last && storage.touched)
+      forgetting_.emplace(last, statement.workspace);
   }
   block(statement.body, inner);
-  close_workspace(statement.workspace);
+  close_workspace(statement);
 }
 
 llvm::Value* Generator::block_elements(const StorageCode& storage, std::size_t level) {

@@ -106,7 +106,8 @@ class Generator {
   // workspace.cpp
   void clean_marks();
   void open_workspace(loop::StorageId workspace);
-  void close_workspace(loop::StorageId workspace);
+  void close_workspace(const loop::With& statement);
+  void forget(loop::StorageId workspace, llvm::Value* position);
   void insert_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
   void list_entries(loop::StorageId workspace, bool sort);
   void sort_touched(loop::StorageId workspace);
@@ -184,6 +185,7 @@ class Generator {
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
   std::map<loop::StorageId, AppendedCode> appended_;
+  std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text

@@ -30,6 +30,7 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     vector_loop(each, scope, cut);
     return;
   }
+  if (!before.empty()) forgetting_.erase(&each);  // the loop may not be reached
   bind(makers_last(program_, before, scope.depths()), scope, {}, nullptr,
        [&](const Scope& inner) { filtered_loop(each, inside, inner, cut); });
 }
@@ -260,6 +261,8 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
     count(each, emit_->constant(1));
     block(each.body, loaded);
   });
+  if (const auto found = forgetting_.find(&each); found != forgetting_.end())
+    forget(found->second, here.cursors[driver.access].begin);
   llvm::Value* run = here.cursors[driver.access].end;
   emit_->set(driver.position, run ? run : emit_->add(position, emit_->constant(1)));
 }

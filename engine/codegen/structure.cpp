@@ -116,6 +116,23 @@ struct RowSearch {
   }
 };
 
+/// The key of the workspace is looked up inside.
+bool locates(const Program& program, const Block& block, loop::StorageId workspace) {
+  const auto by = [&](const std::vector<Step>& steps) {
+    return std::ranges::any_of(steps, [&](const Step& step) {
+      return program.accesses[step.access].storage == workspace && step.use != Use::insert;
+    });
+  };
+  return std::ranges::any_of(block, [&](const Statement& statement) {
+    return std::visit(
+        loop::Overloaded{[&](const For& each) { return by(each.steps) || locates(program, each.body, workspace); },
+                         [&](const Bind& bind) { return by(bind.steps) || locates(program, bind.body, workspace); },
+                         [&](const With& with) { return locates(program, with.body, workspace); },
+                         [](const Accumulate&) { return false; }},
+        statement.node);
+  });
+}
+
 bool block_may_skip(const Program& program, const Block& block, const Depths& depths);
 
 bool steps_may_skip(const Program& program, const std::vector<Step>& steps, Depths& depths) {
@@ -243,6 +260,24 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
     }
   }
   return found;
+}
+
+const For* last_drain(const Program& program, const With& live) {
+  if (key_levels(program.storages[live.workspace]) != 1 || live.body.empty()) return nullptr;
+  const auto* each = std::get_if<For>(&live.body.back().node);
+  if (!each) return nullptr;
+  std::uint32_t drivers = 0;
+  bool drives = false;
+  for (const Step& step : each->steps) {
+    const bool own = program.accesses[step.access].storage == live.workspace;
+    if (step.use == Use::drive) {
+      ++drivers;
+      drives = drives || own;
+    } else if (own) {
+      return nullptr;
+    }
+  }
+  return drives && drivers == 1 && !locates(program, each->body, live.workspace) ? each : nullptr;
 }
 
 bool is_ranged(const Program& program) {

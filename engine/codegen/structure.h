@@ -49,6 +49,10 @@ bool may_skip(const loop::Program& program, const loop::For& each, const Depths&
 /// The targets to keep in registers across the loop, where `depths` is the state before its steps.
 std::vector<Hold> holds(const loop::Program& program, const loop::For& each, const Depths& depths);
 
+/// The loop that reads the workspace of the `with` last, if it alone visits all its entries, once, and nothing looks
+/// entries up under it: what it has read it may forget. Null: there is none.
+const loop::For* last_drain(const loop::Program& program, const loop::With& live);
+
 /// The body is one loop: the kernel takes a range of it.
 bool is_ranged(const loop::Program& program);
 /// The steps with those on entries that are made, an append or an insert into a sparse level and all others of their

@@ -32,19 +32,21 @@ void Generator::open_workspace(loop::StorageId workspace) {
   ir.CreateMemSet(storage.values, ir.getInt8(0), bytes, llvm::Align(8));
 }
 
-void Generator::close_workspace(loop::StorageId workspace) {
+void Generator::forget(loop::StorageId workspace, llvm::Value* position) {
   const StorageCode& storage = storages_[workspace];
-  const std::uint32_t key = key_levels(*storage.storage);
+  llvm::Value* marks = storage.levels[key_levels(*storage.storage) - 1].marks;
+  emit_->store(emit_->ir().getInt8(0), emit_->address(emit_->ir().getInt8Ty(), marks, position), 1);
+}
+
+void Generator::close_workspace(const loop::With& statement) {
+  const StorageCode& storage = storages_[statement.workspace];
   if (storage.table) emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
-  if (!storage.touched) return;
-  llvm::IRBuilder<>& ir = emit_->ir();
-  llvm::Value* marks = storage.levels[key - 1].marks;
-  llvm::Type* byte = ir.getInt8Ty();
+  const loop::For* last = last_drain(program_, statement);
+  if (!storage.touched || forgetting_.contains(last)) return;
   const Slot place = emit_->slot(emit_->constant(0));
-  emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
+  emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
                     [&] {
-                      llvm::Value* touched = touched_at(*emit_, storage, emit_->get(place));
-                      emit_->store(ir.getInt8(0), emit_->address(byte, marks, touched), 1);
+                      forget(statement.workspace, touched_at(*emit_, storage, emit_->get(place)));
                       emit_->set(place, emit_->add(emit_->get(place), emit_->constant(1)));
                     });
 }

@@ -12,15 +12,13 @@ using namespace weft;
 
 namespace {
 
-/// `KIND` stands for accumulator, hashed or bitmap; levels of the first two that follow one go on with its key.
+/// `KIND` stands for accumulator, hashed or bitmap.
 loop::Program program_of(std::string text, const std::string& kind) {
   for (std::size_t at = text.find("KIND"); at != std::string::npos; at = text.find("KIND")) text.replace(at, 4, kind);
   Expected<loop::Program> program = loop::parse(text);
   REQUIRE_MESSAGE(program.has_value(), program.error().message);
-  for (loop::Storage& storage : program->storages)
-    for (std::size_t level = 1; level < storage.levels.size(); ++level)
-      storage.levels[level].joined =
-          storage.levels[level].kind == LevelKind::accumulator || storage.levels[level].kind == LevelKind::hashed;
+  const Expected<void> verified = loop::verify(*program);
+  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
   return *program;
 }
 
@@ -108,7 +106,7 @@ const std::vector<std::string> programs = {
     "  input  B : f64 {dense, compressed<32,32>}              access B[i,k]\n"
     "  input  C : f64 {dense, compressed<32,32>}              access C[k,j]\n"
     "  output A : f64 {compressed<64,32>, compressed<64,32>}  access A[j,i]\n"
-    "  with w[j,i] : f64 {KIND<32>, KIND<32>}\n"
+    "  with w[j,i] : f64 {KIND(2)<32>}\n"
     "    for i: drive B\n      for k: drive B, locate C\n        for j: drive C, insert w, insert w\n          w += B * C\n"
     "    for j: drive w(sort), append A\n      for i: drive w, append A\n        A += w\n",
     // three modes and a block, bound from outside to inside in another order
@@ -116,7 +114,7 @@ const std::vector<std::string> programs = {
     "  input  S : f64 {compressed<32,32>, compressed<32,32>, compressed<32,32>}         access S[l,i,j]\n"
     "  input  T : f64 {dense, compressed<32,32>, dense}                                 access T[l,k,r]\n"
     "  output A : f64 {compressed<64,32>, compressed<64,32>, compressed<64,32>, dense}  access A[i,j,k,r]\n"
-    "  with w[i,j,k,r] : f64 {KIND<32>, KIND<32>, KIND<32>, dense}\n"
+    "  with w[i,j,k,r] : f64 {KIND(3)<32>, dense}\n"
     "    for l: drive S, locate T\n      for i: drive S, insert w\n        for j: drive S, insert w\n"
     "          for k: drive T, insert w\n            for r: locate T, insert w @vector\n              w += S * T\n"
     "    for i: drive w(sort), append A\n      for j: drive w, append A\n        for k: drive w, append A\n"
@@ -154,6 +152,8 @@ TEST_CASE("random tensors through every kind of workspace") {
         };
         if (kind == "bitmap") {  // it has no coordinates, and is in order
           for (const char* width : {"KIND<32>", "KIND<64>"}) replace(width, "KIND");
+          replace("KIND(2)<32>", "KIND, KIND");
+          replace("KIND(3)<32>", "KIND, KIND, KIND");
           replace("(sort)", "");
           replace("drive w, drive M(merge)", "drive M, locate w");
         }
