@@ -158,9 +158,17 @@ bool appended(const ScheduledTensor& tensor) {
   return tensor.role != TensorRole::operand && !tensor.like && !tensor.format.all_dense();
 }
 
-BoundNest bound_nest(const CompiledNest& nest, const std::vector<CompiledNest>& nests, const Schedule& schedule,
+bool reads(const CompiledNest& nest, std::uint32_t tensor) {
+  for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
+    if (nest.nest.program.storages[storage].role == loop::Role::input && nest.nest.tensors[storage] == tensor) return true;
+  }
+  return false;
+}
+
+BoundNest bound_nest(std::size_t number, const std::vector<CompiledNest>& nests, const Schedule& schedule,
                      const Network& network) {
   BoundNest bound;
+  const CompiledNest& nest = nests[number];
   const std::vector<ScheduledTensor>& scheduled = schedule.tensors;
   const loop::Program& program = nest.nest.program;
   for (std::size_t storage = 0; storage < program.storages.size(); ++storage) {
@@ -168,7 +176,11 @@ BoundNest bound_nest(const CompiledNest& nest, const std::vector<CompiledNest>& 
     if (role == loop::Role::workspace) continue;
     const std::uint32_t tensor = nest.nest.tensors[storage];
     if (role == loop::Role::output && !appended(scheduled[tensor])) bound.targets.push_back(tensor);
-    if (role == loop::Role::input && appended(scheduled[tensor])) bound.late = true;
+    if (role != loop::Role::input || !appended(scheduled[tensor])) continue;
+    bound.late = true;
+    const bool read_again = std::any_of(nests.begin() + static_cast<std::ptrdiff_t>(number) + 1, nests.end(),
+                                        [&](const CompiledNest& later) { return reads(later, tensor); });
+    if (scheduled[tensor].role == TensorRole::intermediate && !read_again) bound.read_last.push_back(tensor);
   }
   bound.ranged = root_loop(program) != nullptr;
   bound.appended = appended_targets(nest, nests, schedule, network);
@@ -268,7 +280,7 @@ Expected<Binding> Kernel::bind(const std::map<std::string, Tensor>& operands, co
     if (auto facts = recheck(nest.nest, state_->network, schedule, state->tensors, resources.threads); !facts) {
       return std::unexpected(facts.error());
     }
-    state->nests.push_back(bound_nest(nest, state_->nests, schedule, state_->network));
+    state->nests.push_back(bound_nest(number, state_->nests, schedule, state_->network));
     state->counts.emplace_back(nest.nest.loops.size(), 0);
     scratch_bytes = std::max(scratch_bytes, state->nests.back().scratch_bytes);
     if (state->nests.back().late) continue;

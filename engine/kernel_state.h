@@ -42,6 +42,7 @@ struct BoundNest {
   std::vector<AppendedTarget> appended;  ///< in the order of Signature::appended
   /// The nest reads what an earlier one appends to: chunks and frames are made when that is assembled.
   bool late = false;
+  std::vector<std::uint32_t> read_last;  ///< appended intermediates that no later nest reads: freed after this one
   std::uint64_t scratch_bytes = 0;     ///< per worker
 };
 
@@ -63,6 +64,10 @@ struct Binding::State {
 
   /// Zeroes the dense tensors a nest writes, and its private copies, in parallel.
   void clear(const BoundNest& nest);
+  /// Frees what the nest, or an earlier run of it, appended to a tensor.
+  void release(std::uint32_t tensor);
+  /// Workspaces are clean between chunks, but not where a kernel stopped halfway.
+  void clean_scratch();
   /// Runs every chunk, sums private copies, assembles what was appended.
   Expected<void> run_nest(std::size_t number);
 };

@@ -81,12 +81,18 @@ std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedC
 
 }  // namespace
 
+void Binding::State::release(std::uint32_t tensor) {
+  tensors[tensor].levels.assign(tensors[tensor].order(), {});
+  tensors[tensor].values = {};
+}
+
+void Binding::State::clean_scratch() {
+  for (Buffer& buffer : scratch) zero(resources.threads, buffer.as<std::byte>());
+}
+
 void Binding::State::clear(const BoundNest& nest) {
-  for (const AppendedTarget& target : nest.appended) {  // what the last run left is not held beside what this one makes
-    Tensor& tensor = tensors[target.tensor];
-    tensor.levels.assign(tensor.order(), {});
-    tensor.values = {};
-  }
+  // What the last run left is not held beside what this one makes.
+  for (const AppendedTarget& target : nest.appended) release(target.tensor);
   for (const std::uint32_t target : nest.targets) zero(resources.threads, tensors[target].values.as<std::byte>());
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, copy.as<std::byte>());
@@ -191,7 +197,11 @@ Expected<void> Binding::run() {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
     }
     state_->clear(state_->nests[number]);
-    if (auto ran = state_->run_nest(number); !ran) return ran;
+    if (auto ran = state_->run_nest(number); !ran) {
+      state_->clean_scratch();
+      return ran;
+    }
+    for (const std::uint32_t tensor : state_->nests[number].read_last) state_->release(tensor);
   }
   return {};
 }
@@ -203,12 +213,17 @@ Expected<std::map<std::string, Tensor>> Binding::results() {
   for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role != TensorRole::result) continue;
+    const Tensor& computed = state_->tensors[number];
+    for (std::size_t level = 0; level < computed.order(); ++level) {
+      if (computed.format.levels[level].kind == LevelKind::compressed && computed.levels[level].pos.size_bytes() == 0)
+        return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
+    }
     if (scheduled.delivered && !state_->delivered.contains(number)) {
-      auto converted = convert(state_->tensors[number], *scheduled.delivered, state_->resources, scheduled.name);
+      auto converted = convert(computed, *scheduled.delivered, state_->resources, scheduled.name);
       if (!converted) return std::unexpected(converted.error());
       state_->delivered[number] = std::move(*converted);
     }
-    results[scheduled.name] = scheduled.delivered ? state_->delivered[number] : state_->tensors[number];
+    results[scheduled.name] = scheduled.delivered ? state_->delivered[number] : computed;
   }
   state_->convert_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return results;
