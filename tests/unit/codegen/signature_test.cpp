@@ -36,3 +36,30 @@ TEST_CASE("a word for everything a kernel reads, and nothing else") {
   CHECK(signature(known).scratch.empty());  // the workspace is in registers now
   CHECK(signature(known).words.size() == words.words.size() - 2);
 }
+
+TEST_CASE("results that grow and workspaces that know their entries") {
+  const Expected<loop::Program> program = loop::parse(
+      "program p\n  index i, j, k\n"
+      "  input  B : f64 {dense, compressed<32,32>}              access B[i,j]\n"
+      "  output A : f32 {compressed<64,32>, compressed<64,32>}  access A[j,i]\n"
+      "  output L : f64 {dense, compressed<32,32>}              access L[i,j]\n"
+      "  fact   like(L, B)\n"
+      "  with w[j,i] : f32 {accumulator(2)<32>}\n    with h[j] : f64 {hashed<32>}\n"
+      "      for i: drive B, insert w, insert L\n        for j: drive B, insert w, insert L\n"
+      "          w += B\n          L += B\n");
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  loop::Program known = *program;
+  known.facts.emplace_back(loop::ExtentFact{0, 3});
+  known.facts.emplace_back(loop::ExtentFact{1, 4});
+  known.facts.emplace_back(loop::ExtentFact{2, 5});
+  const Signature words = signature(known);
+  CHECK(print(words, known) ==
+        "word 0: pos B.1\nword 1: crd B.1\nword 2: values B\nword 3: values L\n"
+        "word 4: scratch w\nword 5: scratch marks w.1\nword 6: scratch touched w\n"
+        "word 7: scratch crd w.0\nword 8: scratch crd w.1\n"
+        "scratch w[j,i]: 4 bytes each\nscratch marks w.1[j,i]: 1 bytes each\nscratch touched w[j,i]: 8 bytes each\n"
+        "scratch crd w.0[j,i]: 4 bytes each\nscratch crd w.1[j,i]: 4 bytes each\nappended A\nhashed h\n");
+  CHECK(words.appended == std::vector<std::uint32_t>{1});
+  CHECK(words.hashed == std::vector<std::uint32_t>{4});
+  CHECK(words.scratch[2].extra_elements == 1);
+}

@@ -164,3 +164,32 @@ TEST_CASE("random tensors through every kind of workspace") {
       }
   }
 }
+
+TEST_CASE("a result that may not grow ends the kernel") {
+  const Expected<Jit> jit = Jit::create();
+  REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
+  std::mt19937_64 random(5);
+  const loop::Program program = program_of(programs[1], "accumulator");
+  loop::Interpretation values = random_values(random, program, 0.9);
+  for (const char* index : {"i", "k", "j", "l"}) values.extents[index] = 9;
+  for (const loop::Access& access : program.accesses)
+    if (program.storages[access.storage].role == loop::Role::input)
+      values.inputs[program.storages[access.storage].name] =
+          random_entries(random, std::vector<std::uint64_t>(access.indices.size(), 9), 0.9);
+  const Expected<ObjectCode> object = compile(program, host_target(), {});
+  REQUIRE(object.has_value());
+  const Expected<LoadedCode> code = jit->load(*object, "grows");
+  REQUIRE(code.has_value());
+  for (std::uint64_t calls = 0;; ++calls) {
+    REQUIRE(calls < 1000);
+    test::PreparedRun run;
+    run.fill(program, values);
+    const auto ran = run.run_chunk(code->function(), program, values, 0, 9, calls);
+    if (ran) {
+      CHECK(calls > 10);
+      CHECK(test::difference(program, *loop::interpret(program, values), run.results(program)) == "");
+      break;
+    }
+    CHECK(ran.error().message.starts_with("status 3"));  // KernelStatus::limit
+  }
+}

@@ -124,3 +124,23 @@ TEST_CASE("what no code is written for is named") {
   CHECK(result.error().kind == ErrorKind::internal);
   CHECK(result.error().message == "no code is written yet for a level of kind 'b' in y");
 }
+
+TEST_CASE("the loop that forgets what it reads") {
+  const auto with_body = [](const std::string& body) {
+    return program_of(
+        "program p\n  index i, j\n  input M : f64 {dense, compressed<32,32>} access M[i,j]\n"
+        "  output y : f64 {dense} access y[j]\n  output z : f64 {dense} access z[j]\n"
+        "  with w[j] : f64 {accumulator<32>} access w.1[j] access w.2[j]\n" + body);
+  };
+  const auto last = [](const Program& program) {
+    return last_drain(program, std::get<loop::With>(program.body[0].node));
+  };
+  const std::string fill = "    for i: drive M\n      for j: drive M, insert w.1\n        w.1 += M\n";
+  const std::string drain = "    for j: drive w.1, insert y\n      y += w.1\n";
+  const Program one = with_body(fill + drain);
+  CHECK(last(one) == &std::get<For>(std::get<loop::With>(one.body[0].node).body[1].node));
+  CHECK(last(with_body(fill + drain + drain)) != nullptr);
+  CHECK(last(with_body(fill)) == nullptr);
+  CHECK(last(with_body(fill + "    for i: drive M\n      for j: drive M, locate w.1, insert y\n        y += w.1\n")) == nullptr);
+  CHECK(last(with_body(fill + "    for j: drive w.1, locate w.2, insert y\n      y += w.1 * w.2\n")) == nullptr);
+}

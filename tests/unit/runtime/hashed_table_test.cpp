@@ -1,0 +1,86 @@
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include "runtime/hashed_memory.h"
+
+using namespace weft;
+
+namespace {
+
+using Key = std::vector<std::uint64_t>;
+
+double value_at(const HashedTable& table, std::uint64_t entry) {
+  return reinterpret_cast<const double*>(table.values)[entry];
+}
+
+void add(HashedTable& table, const Key& key, double value) {
+  const std::uint64_t entry = weft_hashed_insert(&table, key.data());
+  REQUIRE(entry != no_entry);
+  reinterpret_cast<double*>(table.values)[entry] += value;
+}
+
+}  // namespace
+
+TEST_CASE("a hashed table is a map that is read in order") {
+  HashedMemory memory(Memory(), "w");
+  HashedTable table = memory.table();
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed ", seed);
+    std::mt19937_64 random(seed);
+    const std::uint64_t modes = 1 + seed % 4;
+    weft_hashed_open(&table, modes, sizeof(double));
+    for (int use = 0; use < 2; ++use) {  // the second time after it was emptied
+      std::map<Key, double> expected;
+      const std::uint64_t entries = random() % 2000;
+      const std::uint64_t extent = seed % 3 == 0 ? ~std::uint64_t{0} : 1 + random() % 30;
+      for (std::uint64_t n = 0; n < entries; ++n) {
+        Key key(modes);
+        for (std::uint64_t& coordinate : key) coordinate = random() % extent;
+        if (n % 7 == 0 && !expected.contains(key)) {  // made and taken back
+          CHECK(weft_hashed_insert(&table, key.data()) == expected.size());
+          weft_hashed_remove_last(&table);
+          CHECK(weft_hashed_find(&table, key.data()) == no_entry);
+          continue;
+        }
+        add(table, key, static_cast<double>(n));
+        expected[key] += static_cast<double>(n);
+      }
+      CHECK(table.size == expected.size());
+      for (const auto& [key, value] : expected) {
+        const std::uint64_t entry = weft_hashed_find(&table, key.data());
+        REQUIRE(entry < table.size);
+        CHECK(value_at(table, entry) == value);
+      }
+      REQUIRE(weft_hashed_sort(&table) == 0);
+      std::uint64_t place = 0;
+      for (const auto& [key, value] : expected) {
+        const std::uint64_t* record = table.sorted + place++ * (modes + 1);
+        CHECK(std::equal(key.begin(), key.end(), record));
+        CHECK(value_at(table, record[modes]) == value);
+      }
+      weft_hashed_clear(&table);
+      CHECK(table.size == 0);
+      CHECK(std::all_of(table.slots, table.slots + table.slot_count, [](std::uint32_t slot) { return slot == 0; }));
+    }
+  }
+}
+
+TEST_CASE("a hashed table that may not grow says so and stays whole") {
+  HashedMemory memory(Memory(20000), "workspace w");
+  HashedTable table = memory.table();
+  weft_hashed_open(&table, 1, sizeof(double));
+  std::uint64_t key = 0;
+  while (weft_hashed_insert(&table, &key) != no_entry) {
+    ++key;
+    REQUIRE(key < 20000);
+  }
+  CHECK(table.status == static_cast<std::int32_t>(KernelStatus::limit));
+  REQUIRE(memory.refused().has_value());
+  CHECK(memory.refused()->kind == ErrorKind::resource);
+  CHECK(memory.refused()->message.find("workspace w") != std::string::npos);
+  CHECK(table.size == key);
+  for (std::uint64_t n = 0; n < key; ++n) CHECK(weft_hashed_find(&table, &n) == n);
+}
