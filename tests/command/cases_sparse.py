@@ -1,0 +1,284 @@
+"""Sparse results: every format that can be asked for, what they store, how they are written and reported."""
+
+import itertools
+import math
+
+from cases_real import downloaded
+from evaluation import dense_operand, sparse_operand
+from harness import require, require_equal, require_in
+from tensors import Tensor, coordinates, dense, evaluate, lines_of, nonzero, read_mtx, read_npy, read_tns, same, sparse
+
+B = Tensor((5, 4), {(0, 1): 7.0, (1, 0): 1.0, (1, 2): 2.0, (3, 1): 3.0, (3, 2): 1.0, (3, 3): 4.0})
+C = Tensor((4, 6), {(0, 3): 1.0, (0, 1): 2.0, (2, 1): -1.0, (2, 5): 5.0, (3, 1): 0.25, (3, 0): 0.0})
+T = Tensor((4, 3, 5), {(0, 0, 1): 1.0, (0, 2, 4): 2.0, (2, 0, 0): 3.0, (2, 0, 3): -1.0, (2, 1, 1): 4.0, (3, 2, 2): 5.0, (3, 2, 3): 1.0})
+U = Tensor((4, 5), {(0, 0): 2.0, (0, 3): 1.0, (2, 1): 1.0, (3, 3): -2.0, (3, 4): 1.0})
+
+ORDER_2 = ["ds", "ss", "sd", "dd", "uq", "ds:1,0", "ss:1,0", "sd:1,0", "uq:1,0", "hs", "sh", "hh", "dh", "hd", "db", "bd", "bs", "sb", "bb", "bh:1,0"]
+ORDER_3 = ["dss", "sds", "ssd", "sss", "dsd", "dds", "sdd", "uqq", "sss:2,0,1", "dss:1,2,0", "ssd:2,1,0", "uqq:1,0,2", "uqs", "duq", "hss", "shb", "dhs", "hhh:2,1,0",
+           "bds"]
+
+
+def layout(text):
+    """Kinds and the mode of every level."""
+    kinds, _, order = text.partition(":")
+    return kinds, [int(mode) for mode in order.split(",")] if order else list(range(len(kinds)))
+
+
+def stored(tensor, text):
+    """The entries, and the zeros of the dense levels below them."""
+    kinds, order = layout(text)
+    trailing = [order[level] for level in range(len(kinds)) if set(kinds[level:]) == {"d"}]
+    if len(trailing) == len(kinds):
+        return {at: tensor.entries.get(at, 0.0) for at in coordinates(tensor.extents)}
+    entries = dict(tensor.entries)
+    for at in tensor.entries:
+        for values in itertools.product(*[range(tensor.extents[mode]) for mode in trailing]):
+            whole = list(at)
+            for mode, value in zip(trailing, values):
+                whole[mode] = value
+            entries.setdefault(tuple(whole), 0.0)
+    return entries
+
+
+def require_stored(weft, report, wanted, text, name="A"):
+    """The report and the file NAME.tns have the stored entries of the result in this format."""
+    entries = stored(wanted, text)
+    found = report["results"][name]
+    kinds, order = layout(text)
+    modes = ",".join(str(mode) for mode in order)
+    require_in(found["format"], (kinds, f"{kinds}:{modes}"), "the format")
+    require_equal(found["extents"], list(wanted.extents), "extents")
+    require_equal(found["nnz"], len(entries), "stored entries")
+    require(found["bytes"] > 0 or not entries, f"bytes {found['bytes']}")
+    require(abs(found["sum"] - sum(entries.values())) < 1e-9, f"sum {found['sum']}, wanted {sum(entries.values())}")
+    norm = math.sqrt(sum(value * value for value in entries.values()))
+    require(abs(found["norm"] - norm) < 1e-9, f"norm {found['norm']}, wanted {norm}")
+    content = weft.text(f"{name}.tns")
+    # Zeros are left out when the last level is dense.
+    listed = nonzero(wanted) if kinds.endswith("d") else entries
+    require(same(read_tns(content), listed), f"entries of {text}: found {read_tns(content)}, wanted {listed}")
+    at = [tuple(int(word) for word in words[:-1]) for words in lines_of(content)]
+    require_equal(at, sorted(at), "the order of the lines")
+
+
+def run_stored(weft, expression, operands, wanted, text, *options):
+    report = weft("run", expression, *operands, "--format", f"A:{text}", "--out", "A=A.tns", "--json", *options).json
+    require_stored(weft, report, wanted, text)
+    return report
+
+
+def cases_matrix_product(_):
+    wanted = evaluate("ik,kj->ij", B, C)
+    assert 0.0 in wanted.entries.values() and len(wanted.entries) < 30
+    for text in ORDER_2:
+        def one(weft, text=text):
+            operands = [sparse_operand(weft, "B", B), sparse_operand(weft, "C", C)]
+            run_stored(weft, "A(i,j) = B(i,k) * C(k,j)", operands, wanted, text)
+            run_stored(weft, "A(i,j) = B(i,k) * C(k,j)", operands, wanted, text, "--format", "B:ds", "--format", "C:ds", "--threads", "2")
+            run_stored(weft, "A(i,j) = B(i,k) * C(k,j)", operands, wanted, text, "--format", "B:ss:1,0", "--format", "C:ss", "--strict-fp")
+        yield text, one
+
+
+def cases_tensor_times_matrix(_):
+    wanted = evaluate("lji,lk->ijk", Tensor((4, 3, 5), T.entries), U)
+    for text in ORDER_3:
+        def one(weft, text=text):
+            operands = [sparse_operand(weft, "T", T), sparse_operand(weft, "U", U)]
+            run_stored(weft, "A(i,j,k) = T(l,j,i) * U(l,k)", operands, wanted, text)
+            run_stored(weft, "A(i,j,k) = T(l,j,i) * U(l,k)", operands, wanted, text, "--format", "T:uqq", "--deterministic")
+        yield text, one
+
+
+def cases_vectors(_):
+    v = Tensor((9,), {(1,): 2.0, (4,): -1.0, (7,): 3.0})
+    w = Tensor((9,), {(0,): 1.0, (4,): 5.0, (7,): 0.0})
+    wanted = evaluate("i,i->i", v, w)
+    for text in ("d", "s", "h", "b", "u"):
+        def one(weft, text=text):
+            run_stored(weft, "A(i) = v(i) * w(i)", [sparse_operand(weft, "v", v), sparse_operand(weft, "w", w)], wanted, text)
+        yield text, one
+
+
+def cases_nothing_is_stored(_):
+    empty = Tensor((4, 6), {})
+    for text in ORDER_2:
+        def one(weft, text=text):
+            run_stored(weft, "A(i,j) = B(i,k) * C(k,j)", [sparse_operand(weft, "B", B), sparse_operand(weft, "C", empty)],
+                       evaluate("ik,kj->ij", B, empty), text)
+        yield text, one
+
+
+def case_zeros_that_cancel_stay(weft):
+    one = Tensor((1, 2), {(0, 0): 1.0, (0, 1): 1.0})
+    other = Tensor((2, 3), {(0, 1): 2.0, (1, 1): -2.0})
+    operands = [sparse_operand(weft, "B", one), sparse_operand(weft, "C", other)]
+    run_stored(weft, "A(i,j) = B(i,k) * C(k,j)", operands, Tensor((1, 3), {(0, 1): 0.0}), "ss")
+    require_equal(lines_of(weft.text("A.tns")), [["1", "2", "0"]], "the one line")
+
+
+def case_absent_meets_no_nan(weft):
+    nan = Tensor((2, 2), {(0, 0): float("nan"), (1, 1): 3.0})
+    other = Tensor((2, 2), {(1, 0): 2.0})
+    weft("run", "A(i,j) = B(i,k) * C(k,j)", sparse_operand(weft, "B", nan), sparse_operand(weft, "C", other), "--format", "A:ds", "--out", "A=A.tns", "--quiet")
+    require_equal(read_tns(weft.text("A.tns")), {(1, 0): 6.0}, "entries")
+
+
+def cases_chains(_):
+    """Three to six sparse factors in a row."""
+    for factors in range(3, 7):
+        def one(weft, factors=factors):
+            letters = "ijklmno"[:factors + 1]
+            tensors = [Tensor((6, 6), {((3 * n + 2 * at) % 6, (5 * at * at + n) % 6): float(at - 2 + n) for at in range(7)}) for n in range(factors)]
+            wanted = evaluate(",".join(letters[n:n + 2] for n in range(factors)) + "->" + letters[0] + letters[-1], *tensors)
+            expression = f"A({letters[0]},{letters[-1]}) = " + " * ".join(f"M{n}({letters[n]},{letters[n + 1]})" for n in range(factors))
+            operands = [sparse_operand(weft, f"M{n}", tensor) for n, tensor in enumerate(tensors)]
+            for text in ("ss", "ds:1,0", "uq"):
+                run_stored(weft, expression, operands, wanted, text)
+        yield f"{factors} factors", one
+
+
+def case_default_format_by_fill(weft):
+    operands = ["B=sparse(2000x2000,nnz=4000,seed=1)", "C=sparse(2000x2000,nnz=4000,seed=2)"]
+    report = weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--json").json["results"]["A"]
+    require("s" in report["format"] or "u" in report["format"], f"a fill of 0.2 % is sparse: {report['format']}")
+    require(report["nnz"] < 20_000, f"stored entries {report['nnz']}")
+    operands = ["B=sparse(50x50,nnz=600,seed=1)", "C=sparse(50x50,nnz=600,seed=2)"]
+    report = weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--json").json["results"]["A"]
+    require_in("dd", report["format"], "the format of a full result")
+
+
+def case_like_an_operand(weft):
+    mask = Tensor((5, 6), {(0, 3): 2.0, (1, 1): 1.0, (2, 2): 4.0, (3, 1): 3.0, (4, 0): 1.0})
+    arguments = [sparse_operand(weft, "M", mask), sparse_operand(weft, "B", B), sparse_operand(weft, "C", C)]
+    wanted = evaluate("ij,ik,kj->ij", mask, B, C)
+    whole = Tensor(mask.extents, {at: wanted.entries.get(at, 0.0) for at in mask.entries})
+    for text in ("ss", "ds", "ss:1,0", "uq"):
+        report = weft("run", "A(i,j) = M(i,j) * B(i,k) * C(k,j)", *arguments, "--format", f"M:{text}", "--format", "A:like(M)", "--out", "A=A.tns", "--json").json
+        require_stored(weft, report, whole, text)
+    weft.error("run", "A(i,j) = M(i,j) * B(i,k) * C(k,j)", *arguments, "--format", "A:like(X)", says="X")
+    weft.error("run", "A(i,j) = M(i,j) * B(i,k) * C(k,j)", *arguments, "--format", "A:like(B)", says="B")
+
+
+def case_sampled_product_and_what_reads_it(weft):
+    mask = Tensor((3, 4), {(0, 1): 1.0, (1, 0): 2.0, (1, 3): -1.0})
+    left, right, last = dense((3, 2), range(1, 7)), dense((4, 2), range(1, 9)), dense((4, 2), [1.0, -1.0, 2.0, 0.0, 3.0, 1.0, -2.0, 5.0])
+    sampled = evaluate("ij,ik,jk->ij", mask, left, right)
+    arguments = [sparse_operand(weft, "M", mask), dense_operand(weft, "B", left), dense_operand(weft, "C", right), dense_operand(weft, "D", last)]
+    for text in ("ds", "ss", "like(M)", "uq:1,0"):
+        report = weft("run", "S(i,j) = M(i,j) * B(i,k) * C(j,k); O(i,h) = S(i,j) * D(j,h)", *arguments, "--format", f"S:{text}", "--format", "M:ds",
+                      "--out", "S=S.tns", "--out", "O=O.tns", "--json").json
+        require_stored(weft, report, sampled, "ds" if text.startswith("like") else text, "S")
+        require(same(nonzero(Tensor((), read_tns(weft.text("O.tns")))), nonzero(evaluate("ij,jh->ih", sampled, last))), "values of O")
+
+
+def case_written_as_mtx_and_npy(weft):
+    wanted = evaluate("ik,kj->ij", B, C)
+    operands = [sparse_operand(weft, "B", B), sparse_operand(weft, "C", C)]
+    for text in ("ds", "ss:1,0", "uq", "hh"):
+        weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--format", f"A:{text}", "--out", "A=A.mtx", "--quiet")
+        require(same(read_mtx(weft.text("A.mtx")), wanted.entries), f"A.mtx of {text}: {weft.text('A.mtx')!r}")
+        weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--format", f"A:{text}", "--out", "A=A.npy", "--quiet")
+        extents, _, values = read_npy(weft.read("A.npy"))
+        require_equal(tuple(extents), wanted.extents, "extents")
+        require_equal(values, stored(wanted, "dd"), f"values of {text}")
+
+
+def case_single_precision(weft):
+    report = weft("run", "A(i,j) = B(i,k) * C(k,j)", "B=sparse(30x40,nnz=50,seed=1)", "C=sparse(40x20,nnz=40,seed=2)", "--format", "B:ss:f32", "--format", "C:ss:f32",
+                  "--format", "A:ss:f32", "--json").json
+    require_equal(report["operands"]["B"]["scalar"], "f32", "scalar")
+    wanted = evaluate("ik,kj->ij", sparse((30, 40), 50, 1, "f32"), sparse((40, 20), 40, 2, "f32"))
+    require_equal(report["results"]["A"]["nnz"], len(wanted.entries), "stored entries")
+    require(abs(report["results"]["A"]["sum"] - sum(wanted.entries.values())) < 1e-4, "sum")
+
+
+def case_growing_results_stop_at_the_limit(weft):
+    operands = ["B=sparse(20000x2000,nnz=200000,seed=1)", "C=sparse(2000x20000,nnz=200000,seed=2)"]
+    weft.error("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--format", "A:ds", "--memory-limit", "40M", status=5, says="A")
+    weft("run", "A(i,j) = B(i,k) * C(k,j)", "B=sparse(200x200,nnz=500,seed=1)", "C=sparse(200x200,nnz=500,seed=2)", "--format", "A:ds", "--memory-limit", "40M")
+
+
+def case_dense_that_does_not_fit_advises_sparse(weft):
+    operands = ["B=sparse(200000x200000,nnz=1000,seed=1)", "C=sparse(200000x200000,nnz=1000,seed=2)"]
+    weft.error("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--format", "A:dd", "--memory-limit", "1G", status=5, says="sparse")
+    report = weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--memory-limit", "1G", "--json").json
+    require(report["results"]["A"]["nnz"] < 100, "stored entries")
+
+
+def case_threads_agree_bit_for_bit(weft):
+    operands = ["B=sparse(3000x3000,nnz=60000,seed=1)", "C=sparse(3000x3000,nnz=60000,seed=2)"]
+    texts = set()
+    for threads in (1, 2, 4, 8):
+        weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--format", "A:ds", "--threads", threads, "--deterministic", "--out", "A=A.tns", "--quiet")
+        texts.add(weft.read("A.tns"))
+    require_equal(len(texts), 1, "different results")
+
+
+# Real matrices: the structure is counted by rows of sets, which shares nothing with weft but the reader of the file.
+
+def rows_of(weft, name):
+    path = downloaded(name)
+    weft("convert", path, "M.tns")
+    entries = [line.split() for line in weft.text("M.tns").splitlines() if line and not line.startswith("#")]
+    rows = {}
+    for i, j, value in entries:
+        rows.setdefault(int(i) - 1, {})[int(j) - 1] = float(value)
+    return path, rows
+
+
+def transposed(rows):
+    result = {}
+    for i, row in rows.items():
+        for j, value in row.items():
+            result.setdefault(j, {})[i] = value
+    return result
+
+
+def product(left, right):
+    result = {}
+    for i, row in left.items():
+        sums = {}
+        for k, value in row.items():
+            for j, other in right.get(k, {}).items():
+                sums[j] = sums.get(j, 0.0) + value * other
+        if sums:
+            result[i] = sums
+    return result
+
+
+def require_counted(report, wanted, relative=1e-9):
+    found = report["results"]["A"]
+    require_equal(found["nnz"], sum(len(row) for row in wanted.values()), "stored entries")
+    total = sum(sum(row.values()) for row in wanted.values())
+    size = sum(sum(abs(value) for value in row.values()) for row in wanted.values())
+    require(abs(found["sum"] - total) <= relative * max(size, 1), f"sum {found['sum']}, wanted {total}")
+
+
+def cases_real_squares(_):
+    for name in ("cage10", "basker1", "maxwell_curl", "bcsstk16"):
+        def one(weft, name=name):
+            path, rows = rows_of(weft, f"{name}.mtx.zst")
+            wanted = product(rows, rows)
+            for text in ("ds", "ss:1,0"):
+                report = weft("run", "A(i,j) = M(i,k) * M(k,j)", f"M={path}", "--format", f"A:{text}", "--json").json
+                require_counted(report, wanted)
+        yield name, one
+
+
+def cases_real_times_transpose(_):
+    for name in ("lp_dfl001", "lp_80bau3b", "maxwell_grad", "groebner_f855_aug"):
+        def one(weft, name=name):
+            path, rows = rows_of(weft, f"{name}.mtx.zst")
+            wanted = product(rows, transposed(rows))
+            report = weft("run", "A(i,j) = M(i,k) * M(j,k)", f"M={path}", "--format", "A:ds", "--json").json
+            require_counted(report, wanted)
+        yield name, one
+
+
+def case_real_triple_product(weft):
+    curl_path, curl = rows_of(weft, "maxwell_curl.mtx.zst")
+    grad_path, grad = rows_of(weft, "maxwell_grad.mtx.zst")
+    wanted = product(product(transposed(grad), curl), grad)
+    for text in ("ds", "ss", "uq"):
+        report = weft("run", "A(i,j) = D(k,i) * S(k,l) * D(l,j)", f"D={grad_path}", f"S={curl_path}", "--format", f"A:{text}", "--json").json
+        require_counted(report, wanted)
