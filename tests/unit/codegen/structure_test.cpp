@@ -141,6 +141,6 @@ TEST_CASE("the loop that forgets what it reads") {
   CHECK(last(one) == &std::get<For>(std::get<loop::With>(one.body[0].node).body[1].node));
   CHECK(last(with_body(fill + drain + drain)) != nullptr);
   CHECK(last(with_body(fill)) == nullptr);
-  CHECK(last(with_body(fill + "    for i: drive M\n      for j: drive M, locate w.1, insert y\n        y += w.1\n")) == nullptr);
+  CHECK(last(with_body(fill + "    for i: drive M\n      for j: drive M, locate w.1, insert y\n        y += M * w.1\n")) == nullptr);
   CHECK(last(with_body(fill + "    for j: drive w.1, locate w.2, insert y\n      y += w.1 * w.2\n")) == nullptr);
 }
