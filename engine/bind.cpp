@@ -178,9 +178,11 @@ BoundNest bound_nest(std::size_t number, const std::vector<CompiledNest>& nests,
     if (role == loop::Role::output && !appended(scheduled[tensor])) bound.targets.push_back(tensor);
     if (role != loop::Role::input || !appended(scheduled[tensor])) continue;
     bound.late = true;
+    // After the last nest nothing else is made, and a repetition writes into what is there.
+    const bool last = number + 1 == nests.size();
     const bool read_again = std::any_of(nests.begin() + static_cast<std::ptrdiff_t>(number) + 1, nests.end(),
                                         [&](const CompiledNest& later) { return reads(later, tensor); });
-    if (scheduled[tensor].role == TensorRole::intermediate && !read_again) bound.read_last.push_back(tensor);
+    if (scheduled[tensor].role == TensorRole::intermediate && !last && !read_again) bound.read_last.push_back(tensor);
   }
   bound.ranged = root_loop(program) != nullptr;
   bound.appended = appended_targets(nest, nests, schedule, network);

@@ -29,6 +29,9 @@ struct PrivateCopies {
 struct AppendedTarget {
   std::uint32_t tensor = 0;  ///< position in Schedule::tensors
   AppendedShape shape;
+  /// What the last run left, to write into it again: its chunks, and the entries of each by level.
+  std::vector<Chunk> chunks = {};
+  std::vector<std::vector<std::uint64_t>> entries = {};
 };
 
 /// One nest with everything its kernel reads and writes.
@@ -66,6 +69,8 @@ struct Binding::State {
   void clear(const BoundNest& nest);
   /// Frees what the nest, or an earlier run of it, appended to a tensor.
   void release(std::uint32_t tensor);
+  /// Takes what the last run appended to a target, if it was made in the same chunks; frees it else.
+  std::optional<Tensor> taken(const AppendedTarget& target, const std::vector<Chunk>& chunks);
   /// Workspaces are clean between chunks, but not where a kernel stopped halfway.
   void clean_scratch();
   /// Runs every chunk, sums private copies, assembles what was appended.

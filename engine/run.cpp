@@ -64,6 +64,22 @@ WorkerTables tables_of(const CompiledNest& nest, const Memory& memory) {
   return made;
 }
 
+/// The chunks of an output; they write into `place`, what the last run left, where it is given.
+std::vector<AppendedChunk> chunks_of(const AppendedTarget& target, const BoundNest& nest, std::optional<Tensor>& place,
+                                     const Memory& memory) {
+  std::vector<AppendedChunk> chunks;
+  std::vector<std::uint64_t> before(target.shape.format.order(), 0);
+  for (std::size_t number = 0; number < nest.chunks.size(); ++number) {
+    const Chunk& range = nest.chunks[number];
+    chunks.emplace_back(target.shape, nest.ranged ? range.end - range.begin : target.shape.extent_of_level(0), memory);
+    if (!place) continue;
+    const std::vector<std::uint64_t>& entries = target.entries[number];
+    chunks.back().place_in(*place, before, entries);
+    for (std::size_t level = 0; level < before.size(); ++level) before[level] += entries[level];
+  }
+  return chunks;
+}
+
 std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedChunk>>& appended,
                                          const std::vector<WorkerTables>& tables) {
   for (const WorkerTables& worker : tables) {
@@ -86,13 +102,19 @@ void Binding::State::release(std::uint32_t tensor) {
   tensors[tensor].values = {};
 }
 
+std::optional<Tensor> Binding::State::taken(const AppendedTarget& target, const std::vector<Chunk>& chunks) {
+  Tensor left = tensors[target.tensor];
+  release(target.tensor);
+  // Without arrays there is no place; with other chunks the places are others.
+  const bool any = left.values.size_bytes() > 0 && !chunks.empty() && target.chunks == chunks;
+  return any ? std::optional(std::move(left)) : std::nullopt;
+}
+
 void Binding::State::clean_scratch() {
   for (Buffer& buffer : scratch) zero(resources.threads, buffer.as<std::byte>());
 }
 
 void Binding::State::clear(const BoundNest& nest) {
-  // What the last run left is not held beside what this one makes.
-  for (const AppendedTarget& target : nest.appended) release(target.tensor);
   for (const std::uint32_t target : nest.targets) zero(resources.threads, tensors[target].values.as<std::byte>());
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, copy.as<std::byte>());
@@ -100,7 +122,7 @@ void Binding::State::clear(const BoundNest& nest) {
 }
 
 Expected<void> Binding::State::run_nest(std::size_t number) {
-  const BoundNest& nest = nests[number];
+  BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
   std::vector<Worker> workers(resources.threads.count());
   std::vector<WorkerTables> tables;
@@ -115,13 +137,11 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
     if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
-  std::vector<std::vector<AppendedChunk>> appended(nest.appended.size());  // by output and chunk
-  for (std::size_t output = 0; output < appended.size(); ++output) {
-    const AppendedShape& shape = nest.appended[output].shape;
-    for (const Chunk& chunk : nest.chunks) {
-      const std::uint64_t rows = nest.ranged ? chunk.end - chunk.begin : shape.extent_of_level(0);
-      appended[output].emplace_back(shape, rows, resources.memory);
-    }
+  std::vector<std::vector<AppendedChunk>> appended;  // by output and chunk
+  std::vector<std::optional<Tensor>> before;         // what the last run left, by output
+  for (const AppendedTarget& target : nest.appended) {
+    before.push_back(taken(target, nest.chunks));
+    appended.push_back(chunks_of(target, nest, before.back(), resources.memory));
   }
   std::atomic<std::int32_t> status{0};
   std::atomic<std::size_t> failed_worker{0};
@@ -178,9 +198,18 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
     }
   }
   for (std::size_t output = 0; output < appended.size(); ++output) {
-    auto tensor = concatenated(nest.appended[output].shape, appended[output], resources);
+    AppendedTarget& target = nest.appended[output];
+    std::vector<std::vector<std::uint64_t>> entries;
+    for (const AppendedChunk& chunk : appended[output]) {
+      entries.emplace_back();
+      for (std::size_t level = 0; level < target.shape.format.order(); ++level)
+        entries.back().push_back(chunk.entries(level));
+    }
+    auto tensor = concatenated(target.shape, appended[output], resources, std::move(before[output]));
     if (!tensor) return std::unexpected(tensor.error());
-    tensors[nest.appended[output].tensor] = std::move(*tensor);
+    tensors[target.tensor] = std::move(*tensor);
+    target.entries = std::move(entries);
+    target.chunks = nest.chunks;
   }
   return {};
 }

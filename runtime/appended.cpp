@@ -1,6 +1,7 @@
 // What a kernel appends to: one chunk's arrays.
 #include "runtime/appended.h"
 
+#include <cstring>
 #include <limits>
 
 #include "runtime/extents.h"
@@ -49,7 +50,9 @@ Expected<AppendedOutput> AppendedChunk::open() {
     if (shape_->format.levels[level].kind == LevelKind::dense) continue;
     levels_[level].closed = 0;
     levels_[level].size = 0;
-    if (grow(output, level, counted ? parents(level) : first_entries, first_entries) != KernelStatus::done)
+    const Place& place = arrays_[level].place;
+    const std::uint64_t entries = place.data != nullptr ? place.entries : first_entries;
+    if (grow(output, level, counted ? parents(level) : first_entries, entries) != KernelStatus::done)
       return std::unexpected(*refused_);
     levels_[level].pos[0] = 0;
     counted = false;
@@ -67,28 +70,57 @@ void AppendedChunk::close() {
   }
 }
 
+void AppendedChunk::place_in(Tensor& tensor, const std::vector<std::uint64_t>& before,
+                             const std::vector<std::uint64_t>& count) {
+  placed_ = count;
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    if (shape_->format.levels[level].kind == LevelKind::dense) continue;
+    const std::uint64_t crd_bytes = shape_->format.levels[level].crd_bits / 8;
+    arrays_[level].place = {tensor.levels[level].crd.as<std::byte>().data() + before[level] * crd_bytes, count[level]};
+    if (level == shape_->last_compressed())
+      values_place_ = {tensor.values.as<std::byte>().data() + before[level] * shape_->block_bytes(), count[level]};
+  }
+}
+
+bool AppendedChunk::reserve(GrowingBuffer& buffer, std::uint64_t bytes) {
+  auto reserved = buffer.reserve(bytes, memory_, shape_->name);
+  if (!reserved) refused_ = reserved.error();
+  return reserved.has_value();
+}
+
+bool AppendedChunk::reserve_entries(GrowingBuffer& buffer, Place& place, std::uint64_t used, std::uint64_t entries,
+                                    std::uint64_t bytes, void*& data, std::uint64_t& capacity) {
+  if (place.data != nullptr && entries <= place.entries) {
+    data = place.data;
+    capacity = place.entries;
+    return true;
+  }
+  if (!reserve(buffer, saturating_product(entries, bytes))) return false;
+  if (place.data != nullptr) {
+    if (used > 0) std::memcpy(buffer.data(), place.data, used * bytes);
+    place = {};
+  }
+  data = buffer.data();
+  capacity = bytes > 0 ? buffer.capacity() / bytes : unbounded;
+  return true;
+}
+
 KernelStatus AppendedChunk::grow(AppendedOutput& output, std::uint64_t level, std::uint64_t parents,
                                  std::uint64_t entries) {
   AppendedLevel& filled = levels_[level];
   Arrays& arrays = arrays_[level];
-  const std::uint64_t crd_bytes = shape_->format.levels[level].crd_bits / 8;
-  const auto reserve = [&](GrowingBuffer& buffer, std::uint64_t bytes) {
-    auto reserved = buffer.reserve(bytes, memory_, shape_->name);
-    if (!reserved) refused_ = reserved.error();
-    return reserved.has_value();
-  };
   const std::uint64_t ends = parents == unbounded ? parents : parents + 1;
   if (!reserve(arrays.pos, saturating_product(ends, sizeof(std::uint64_t)))) return KernelStatus::limit;
-  if (!reserve(arrays.crd, saturating_product(entries, crd_bytes))) return KernelStatus::limit;
   filled.pos = static_cast<std::uint64_t*>(arrays.pos.data());
-  filled.crd = arrays.crd.data();
   filled.pos_capacity = arrays.pos.capacity() / sizeof(std::uint64_t) - 1;
-  filled.crd_capacity = arrays.crd.capacity() / crd_bytes;
+  if (!reserve_entries(arrays.crd, arrays.place, filled.size, entries, shape_->format.levels[level].crd_bits / 8,
+                       filled.crd, filled.crd_capacity))
+    return KernelStatus::limit;
   if (level == shape_->last_compressed()) {
-    const std::uint64_t block = shape_->block_bytes();
-    if (!reserve(values_, saturating_product(entries, block))) return KernelStatus::limit;
-    output.values = static_cast<unsigned char*>(values_.data());
-    output.values_capacity = block > 0 ? values_.capacity() / block : unbounded;
+    void* values = nullptr;
+    if (!reserve_entries(values_, values_place_, filled.size, entries, shape_->block_bytes(), values, output.values_capacity))
+      return KernelStatus::limit;
+    output.values = static_cast<unsigned char*>(values);
   }
   return KernelStatus::done;
 }

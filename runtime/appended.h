@@ -31,6 +31,9 @@ class AppendedChunk {
   /// the chunk.
   AppendedChunk(const AppendedShape& shape, std::uint64_t rows, const Memory& memory);
 
+  /// Before open(): entries [before[l], before[l] + count[l]) of every compressed level l, and their values, are written
+  /// straight into the arrays of `tensor`, which has room for them; a chunk that has more leaves that place.
+  void place_in(Tensor& tensor, const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& count);
   /// An empty output with room to begin with. Resource error naming the output.
   Expected<AppendedOutput> open();
   /// The kernel is done: gives back the room that it did not need.
@@ -45,10 +48,20 @@ class AppendedChunk {
 
  private:
   friend class AppendedTensor;
+  /// Where entries lie in a tensor made before, as long as they fit.
+  struct Place {
+    std::byte* data = nullptr;  ///< null: there is none, or it was left
+    std::uint64_t entries = 0;
+  };
   struct Arrays {
     GrowingBuffer pos;
     GrowingBuffer crd;
+    Place place;  ///< instead of crd
   };
+  bool reserve(GrowingBuffer& buffer, std::uint64_t bytes);
+  /// Room for so many entries of `bytes`, in their place or in the buffer; null if there is none.
+  bool reserve_entries(GrowingBuffer& buffer, Place& place, std::uint64_t used, std::uint64_t entries,
+                       std::uint64_t bytes, void*& data, std::uint64_t& capacity);
 
   const AppendedShape* shape_;
   std::uint64_t rows_;
@@ -56,6 +69,8 @@ class AppendedChunk {
   std::vector<AppendedLevel> levels_;
   std::vector<Arrays> arrays_;
   GrowingBuffer values_;
+  Place values_place_;
+  std::vector<std::uint64_t> placed_;  ///< entries by level that there was place for
   std::optional<Error> refused_;
 };
 
@@ -66,6 +81,9 @@ GrowFunction grow_appended;
 /// to 32 bits where the shape's format asks for that and they fit. In parallel; memory moves from the chunks to the tensor
 /// as it is copied, so that nothing is held twice; a single chunk is not copied. Empties the chunks. Without chunks: no
 /// entry. Resource error naming the output, or cancelled.
-Expected<Tensor> concatenated(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources);
+/// `placed`: the tensor whose arrays the chunks were placed in, consumed: if they hold as many entries as then, it is
+/// their tensor, and only what left its place is copied.
+Expected<Tensor> concatenated(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources,
+                              std::optional<Tensor> placed = {});
 
 }  // namespace weft

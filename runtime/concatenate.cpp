@@ -13,20 +13,24 @@ namespace weft {
 
 class AppendedTensor {
  public:
-  AppendedTensor(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources)
-      : shape_(shape), chunks_(chunks), resources_(resources) {
+  AppendedTensor(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources,
+                 std::optional<Tensor> placed)
+      : shape_(shape), chunks_(chunks), resources_(resources), placed_(std::move(placed)) {
     tensor_.format = shape.format;
     tensor_.extents = shape.extents;
     tensor_.levels.resize(shape.format.order());
   }
 
   Expected<Tensor> run() {
+    in_place_ = placed_ && fits();
+    if (in_place_) tensor_.format = placed_->format;  // widths that its arrays have
+    alone_ = chunks_.size() == 1 && !placed_;
     for (AppendedChunk& chunk : chunks_) {
       for (AppendedChunk::Arrays& arrays : chunk.arrays_) {
         charge_.join(arrays.pos.take_charge());
-        if (!alone()) charge_.join(arrays.crd.take_charge());
+        if (!alone_) charge_.join(arrays.crd.take_charge());
       }
-      if (!alone()) charge_.join(chunk.values_.take_charge());
+      if (!alone_) charge_.join(chunk.values_.take_charge());
     }
     std::uint64_t parents = 1;
     for (std::size_t level = 0; level < shape_.format.order(); ++level) {
@@ -79,7 +83,17 @@ class AppendedTensor {
     }
   }
 
-  bool alone() const { return chunks_.size() == 1; }
+  bool moves(const AppendedChunk::Place& place) const { return !alone_ && !(in_place_ && place.data != nullptr); }
+
+  /// Whether every chunk has as many entries as in the tensor made before.
+  bool fits() const {
+    for (std::size_t level = 0; level < shape_.format.order(); ++level) {
+      if (shape_.format.levels[level].kind == LevelKind::dense) continue;
+      for (const AppendedChunk& chunk : chunks_)
+        if (chunk.entries(level) != chunk.placed_[level]) return false;
+    }
+    return true;
+  }
 
   /// The arrays of a compressed level with so many parents; how many entries it has.
   Expected<std::uint64_t> add_level(std::size_t level, std::uint64_t parents) {
@@ -89,12 +103,16 @@ class AppendedTensor {
     if (entries > std::numeric_limits<std::uint32_t>::max()) stored.pos_bits = 64;
     const std::uint64_t crd_bytes = stored.crd_bits / 8;
     LevelArrays& arrays = tensor_.levels[level];
-    auto pos = allocate(parents == saturated ? saturated : saturating_product(parents + 1, stored.pos_bits / 8));
-    if (!pos) return std::unexpected(pos.error());
-    arrays.pos = std::move(*pos);
-    if (alone()) {
-      arrays.crd = chunks_.front().arrays_[level].crd.finish(entries * crd_bytes);
+    if (in_place_) {
+      arrays = placed_->levels[level];
     } else {
+      auto pos = allocate(parents == saturated ? saturated : saturating_product(parents + 1, stored.pos_bits / 8));
+      if (!pos) return std::unexpected(pos.error());
+      arrays.pos = std::move(*pos);
+    }
+    if (alone_) {
+      arrays.crd = chunks_.front().arrays_[level].crd.finish(entries * crd_bytes);
+    } else if (!in_place_) {
       auto crd = allocate(entries * crd_bytes);
       if (!crd) return std::unexpected(crd.error());
       arrays.crd = std::move(*crd);
@@ -106,7 +124,7 @@ class AppendedTensor {
       of_pos.chunk = of_crd.chunk = number;
       // The one parent of a compressed level 0 is every chunk's: its end is written once.
       if (level > 0) cut(of_pos, chunk.parents(level), piece_bytes / sizeof(std::uint64_t));
-      if (!alone()) cut(of_crd, chunk.entries(level) * crd_bytes, piece_bytes);
+      if (moves(chunk.arrays_[level].place)) cut(of_crd, chunk.entries(level) * crd_bytes, piece_bytes);
       of_pos.to += chunk.parents(level);
       of_pos.entries_before += chunk.entries(level);
       of_crd.to += chunk.entries(level) * crd_bytes;
@@ -126,18 +144,22 @@ class AppendedTensor {
     std::uint64_t entries = 0;
     for (const AppendedChunk& chunk : chunks_) entries += chunk.entries(last);
     const std::uint64_t bytes = saturating_product(entries, block);
-    if (alone()) {
+    if (alone_) {
       tensor_.values = chunks_.front().values_.finish(bytes);
       return {};
     }
-    auto values = allocate(bytes);
-    if (!values) return std::unexpected(values.error());
-    tensor_.values = std::move(*values);
+    if (in_place_) {
+      tensor_.values = placed_->values;
+    } else {
+      auto values = allocate(bytes);
+      if (!values) return std::unexpected(values.error());
+      tensor_.values = std::move(*values);
+    }
     Piece piece{.array = Piece::Array::values};
     for (std::size_t number = 0; number < chunks_.size(); ++number) {
       piece.chunk = number;
       const std::uint64_t size = chunks_[number].entries(last) * block;
-      cut(piece, size, piece_bytes);
+      if (moves(chunks_[number].values_place_)) cut(piece, size, piece_bytes);
       piece.to += size;
     }
     return {};
@@ -148,9 +170,11 @@ class AppendedTensor {
     if (piece.array == Piece::Array::pos) return move_ends(piece, chunk);
     const bool values = piece.array == Piece::Array::values;
     GrowingBuffer& from = values ? chunk.values_ : chunk.arrays_[piece.level].crd;
+    const AppendedChunk::Place& place = values ? chunk.values_place_ : chunk.arrays_[piece.level].place;
+    const auto* entries = place.data != nullptr ? place.data : static_cast<const std::byte*>(from.data());
     Buffer& to = values ? tensor_.values : tensor_.levels[piece.level].crd;
     std::memcpy(to.as<std::byte>().data() + piece.to + piece.begin,
-                static_cast<const std::byte*>(from.data()) + piece.begin, piece.end - piece.begin);
+                entries + piece.begin, piece.end - piece.begin);
     from.discard(piece.begin, piece.end);
   }
 
@@ -171,13 +195,17 @@ class AppendedTensor {
   const AppendedShape& shape_;
   std::vector<AppendedChunk>& chunks_;
   const Resources& resources_;
+  std::optional<Tensor> placed_;
+  bool in_place_ = false;  ///< it is the tensor of these chunks too
+  bool alone_ = false;     ///< one chunk, whose arrays become the tensor's
   Charge charge_;  ///< of the chunks' arrays: the tensor's arrays take theirs from it
   std::vector<Piece> pieces_;
   Tensor tensor_;
 };
 
-Expected<Tensor> concatenated(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources) {
-  return AppendedTensor(shape, chunks, resources).run();
+Expected<Tensor> concatenated(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources,
+                              std::optional<Tensor> placed) {
+  return AppendedTensor(shape, chunks, resources, std::move(placed)).run();
 }
 
 }  // namespace weft

@@ -5,9 +5,16 @@ using namespace weft::reference;
 
 namespace {
 
-/// Entries by mode, appended in chunks that begin at the coordinates `cuts` of level 0.
-Expected<Tensor> appended(const AppendedShape& shape, const Entries& entries, std::vector<std::uint64_t> cuts,
-                          const Resources& resources) {
+/// A tensor with the entries of every chunk by level.
+struct Made {
+  Tensor tensor;
+  std::vector<std::vector<std::uint64_t>> entries;
+};
+
+/// Entries by mode, appended in chunks that begin at the coordinates `cuts` of level 0; into the arrays of `before`, if
+/// it is given.
+Expected<Made> made(const AppendedShape& shape, const Entries& entries, std::vector<std::uint64_t> cuts,
+                    const Resources& resources, const Made* before = nullptr) {
   std::vector<Entries> parts(cuts.size());
   for (const auto& [tuple, value] : entries) {
     Tuple by_level;
@@ -21,12 +28,40 @@ Expected<Tensor> appended(const AppendedShape& shape, const Entries& entries, st
   for (std::size_t part = 0; part < cuts.size(); ++part) {
     const std::uint64_t end = part + 1 < cuts.size() ? cuts[part + 1] : shape.extent_of_level(0);
     AppendedChunk& chunk = chunks.emplace_back(shape, end - cuts[part], resources.memory);
-    const auto output = chunk.open();
+    if (before != nullptr) {
+      std::vector<std::uint64_t> first(shape.format.order(), 0);
+      for (std::size_t number = 0; number < part; ++number)
+        for (std::size_t level = 0; level < first.size(); ++level) first[level] += before->entries[number][level];
+      Tensor tensor = before->tensor;
+      chunk.place_in(tensor, first, before->entries[part]);
+    }
+    auto output = chunk.open();
     if (!output) return std::unexpected(output.error());
+    // A kernel may ask for room for an entry that it does not keep: the chunk leaves its place.
+    if (before != nullptr && part % 2 == 1) {
+      const std::size_t last = shape.last_compressed();
+      if (grow_appended(&*output, last, 0, before->entries[part][last] + 1) != 0) return std::unexpected(*chunk.refused());
+    }
     if (!Appender(shape, *output, cuts[part]).append(parts[part])) return std::unexpected(*chunk.refused());
     chunk.close();
   }
-  return concatenated(shape, chunks, resources);
+  Made result;
+  for (const AppendedChunk& chunk : chunks) {
+    result.entries.emplace_back();
+    for (std::size_t level = 0; level < shape.format.order(); ++level)
+      result.entries.back().push_back(chunk.entries(level));
+  }
+  auto tensor = concatenated(shape, chunks, resources, before != nullptr ? std::optional(before->tensor) : std::nullopt);
+  if (!tensor) return std::unexpected(tensor.error());
+  result.tensor = std::move(*tensor);
+  return result;
+}
+
+Expected<Tensor> appended(const AppendedShape& shape, const Entries& entries, const std::vector<std::uint64_t>& cuts,
+                          const Resources& resources) {
+  auto result = made(shape, entries, cuts, resources);
+  if (!result) return std::unexpected(result.error());
+  return std::move(result->tensor);
 }
 
 void same_bytes(const Buffer& one, const Buffer& other, const char* what) {
@@ -76,6 +111,34 @@ TEST_CASE("chunks of any format concatenate to the tensor that building gives") 
     const auto sound = verify(*tensor, with, "R");
     CHECK_MESSAGE(sound, sound.error().message);
     same_arrays(*tensor, *expected);
+  }
+}
+
+TEST_CASE("a second run writes into the arrays of the first, unless it has other entries") {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const List list = random.list(order, 60);
+    const AppendedShape shape{random_format(random, order), list.extents, "R"};
+    const Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
+    const std::vector<std::uint64_t> cuts = random_cuts(random, shape.extent_of_level(0));
+    const auto first = made(shape, summed(list), cuts, with);
+    REQUIRE(first);
+    List other = list;
+    for (double& value : other.values) value += 7;
+    const bool same_pattern = random.chance(50);
+    for (std::size_t n = 0; n < other.tuples.size() && !same_pattern; ++n) {
+      if (random.chance(30)) other.tuples[n] = other.tuples[random.below(other.tuples.size())];
+      if (random.chance(30))
+        for (std::size_t mode = 0; mode < order; ++mode) other.tuples[n][mode] = random.below(other.extents[mode]);
+    }
+    const auto expected = build(coordinates(other), shape.format, with, "R");
+    REQUIRE(expected);
+    const auto second = made(shape, summed(other), cuts, with, &*first);
+    REQUIRE_MESSAGE(second, second.error().message);
+    same_arrays(second->tensor, *expected);
+    if (same_pattern && cuts.size() > 0) CHECK(second->tensor.values.data() == first->tensor.values.data());
   }
 }
 
