@@ -100,6 +100,9 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
   const ProductEstimate product = result_estimate(network, operands);
   if (!asked && product.fill(index_set(indices)) >= sparse_fill) return {dense};
 
+  // Shared positions cost nothing: where they are possible nothing is cheaper.
+  const auto like = like_format(network, operands, options);
+  if (like && like->like && (!asked || same_layout(like->format, requested->second))) return {*like};
   std::vector<ResultFormat> ways;
   const Format plain = asked ? computed_format(requested->second)
                              : sparse_result_format(product, indices, dense.format.mode_order, result.scalar);
@@ -110,11 +113,6 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
     } else if (may_be_delivered(format, requested->second)) {
       ways.push_back({format, same_layout(format, requested->second) ? std::optional<Format>{} : requested->second});
     }
-  }
-  // Shared positions cost nothing.
-  const auto like = like_format(network, operands, options);
-  if (like && like->like && (!asked || same_layout(like->format, requested->second))) {
-    ways.insert(asked || like->format.mode_order == plain.mode_order ? ways.begin() : ways.end(), *like);
   }
   return ways;
 }

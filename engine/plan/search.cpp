@@ -20,6 +20,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
+constexpr std::size_t most_factors_with_all_formats = 3;
 constexpr double accuracy = 1e-9;
 constexpr std::uint64_t work_of_model = 50;  // what making a cost model takes, in loops priced
 
@@ -72,15 +73,13 @@ class Search {
       }
       trees_.push_back({least, {}, true});
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
-        if (trees_.back().orders.size() >= effort_.orders * formats_.size()) {
+        if (trees_.back().orders.size() >= effort_.orders * formats_tried()) {
           trees_.back().exhausted = false;
           continue;
         }
         trees_.back().orders.push_back(statements_of(network_, tree, order, operands_, options_));
-        for (std::size_t format = 1; format < formats_.size(); ++format) {
-          trees_.back().orders.push_back(trees_.back().orders.back());
-          set_result_format(trees_.back().orders.back(), network_, formats_[format]);
-        }
+        const std::size_t plain = trees_.back().orders.size() - 1;
+        for (std::size_t format = 1; format < formats_tried(); ++format) add_format(trees_.back(), plain, format);
       }
       // The interval program is exact for a sparse result too, but which formats it has and what it costs is estimated.
       if (sparse_result()) trees_.back().exhausted = false;
@@ -95,6 +94,7 @@ class Search {
       if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
       else if (may_pay(number)) trees_[number].exhausted = false;
     }
+    try_other_formats();
     judge_the_best();
     for (const Tree& tree : trees_) {
       if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().tree);
@@ -109,6 +109,10 @@ class Search {
     std::vector<Schedule> orders;  // statements without loops
     bool exhausted = true;
   };
+  void add_format(Tree& tree, std::size_t order, std::size_t format) const {
+    tree.orders.push_back(Schedule(tree.orders[order]));
+    set_result_format(tree.orders.back(), network_, formats_[format]);
+  }
   // What the interval program found for one alternative; conversions are the least that it pays.
   struct Record {
     std::size_t tree = 0;
@@ -121,6 +125,22 @@ class Search {
   };
 
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
+
+  // All formats of the result with every alternative where these are few, else with the best alternative.
+  std::size_t formats_tried() const {
+    return network_.assignments.front().terms.front().factors.size() <= most_factors_with_all_formats ? formats_.size() : 1;
+  }
+
+
+  void try_other_formats() {
+    if (formats_tried() == formats_.size() || records_.empty()) return;
+    const auto best = std::ranges::min_element(records_, {}, &Record::least_ns);
+    const Record start = {best->tree, best->order, best->free, best->room, 0, {}};
+    for (std::size_t format = 1; format < formats_.size(); ++format) {
+      add_format(trees_[start.tree], start.order, format);
+      solve(start.tree, trees_[start.tree].orders.size() - 1, start.free, start.room);
+    }
+  }
 
   // Unfused nests store an intermediate, unless no tree has one.
   static void keep_what_stores(std::vector<ContractionTree>& trees) {
