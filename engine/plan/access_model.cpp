@@ -13,8 +13,14 @@ constexpr double most_dense_positions = 1u << 28;
 }  // namespace
 
 AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
-                         const Network& network, const std::vector<OperandFacts>& operands)
-    : format_(tensor.format), mode_index_(access.indices), free_(free), room_(room), converted_(tensor.converted) {
+                         const Network& network, const std::vector<OperandFacts>& operands,
+                         std::shared_ptr<const Statistics> estimated)
+    : estimated_(std::move(estimated)),
+      format_(tensor.format),
+      mode_index_(access.indices),
+      free_(free),
+      room_(room),
+      converted_(tensor.converted) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
   for (const Index& index : network.indices) extent_of_index_.push_back(static_cast<double>(index.extent));
@@ -26,6 +32,10 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   sparse_ = tensor.role == TensorRole::operand && has_sparse_level(format_);
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
   if (sparse_) statistics_ = &facts->statistics;
+  if (estimated_) {
+    sparse_ = true;
+    statistics_ = estimated_.get();
+  }
 
   positions_by_level_.push_back(1);
   density_by_level_.push_back(1);
@@ -47,6 +57,11 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
   const bool stored = facts != nullptr && !tensor.converted && !free_;
   bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
+}
+
+void AccessModel::add_block(IndexSet indices) {
+  indices_ |= indices;
+  for (const IndexId index : members(indices)) bytes_ *= extent_of_index_[index];
 }
 
 BoundState AccessModel::bound(IndexSet indices) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/plan/statements.h"
@@ -26,7 +27,8 @@ class AccessModel {
   /// where the product of their extents is at most `room` times their distinct coordinates. At most 12 modes may be
   /// free.
   AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
-              const Network& network, const std::vector<OperandFacts>& operands);
+              const Network& network, const std::vector<OperandFacts>& operands,
+              std::shared_ptr<const Statistics> estimated = nullptr);
 
   BoundState bound(IndexSet indices) const;
   /// Positions reached: distinct coordinates of the bound modes; extents multiply for dense levels.
@@ -52,6 +54,8 @@ class AccessModel {
   /// its indices will do.
   IndexSet contiguous() const { return contiguous_; }
   void set_contiguous(IndexSet indices) { contiguous_ = indices; }
+  /// A sparse intermediate holds a dense block over these indices below each entry.
+  void add_block(IndexSet indices);
   double extent(IndexId index) const { return extent_of_index_[index]; }
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;
@@ -67,7 +71,8 @@ class AccessModel {
   bool dense_in_free(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
 
-  const Statistics* statistics_ = nullptr;  // of operands; outlives the model
+  std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
+  const Statistics* statistics_ = nullptr;       // of operands; outlives the model
   Format format_;
   std::vector<IndexId> mode_index_;
   std::vector<IndexId> level_index_;

@@ -37,6 +37,10 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
 Expected<void> check_forest(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options);
 
+/// Whether an intermediate tells absent entries from zeros wherever it is read: by its levels, or because every entry of
+/// what is dense is provably accumulated.
+bool knows_its_entries(const Schedule& schedule, const Network& network, std::uint32_t tensor);
+
 /// Whether everything that flows into the tensor is finite.
 bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
 

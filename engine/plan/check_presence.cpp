@@ -96,13 +96,16 @@ bool is_present(const Schedule& schedule, const Network& network, std::uint32_t 
   return accumulates_everywhere(schedule, network, writer, block.begin, block.modes);
 }
 
-// Whether the tensor tells absent entries from zeros where it is read.
+}  // namespace
+
 bool knows_its_entries(const Schedule& schedule, const Network& network, std::uint32_t tensor) {
   const std::size_t writer = writer_of(schedule, tensor);
   const std::size_t shared = shared_loops(schedule, writer, reader_of(schedule, tensor));
   const Block block = dense_block(schedule.statements[writer], schedule.tensors[tensor].format, shared);
   return block.modes == 0 || is_present(schedule, network, tensor);
 }
+
+namespace {
 
 // Whether what is accumulated into the tensor makes entries of compressed levels.
 bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {

@@ -4,6 +4,8 @@
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/check.h"
+#include "engine/plan/result_format.h"
 
 namespace weft {
 namespace {
@@ -90,6 +92,61 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
   }
 }
 
+// The modes in the order of the loops.
+void append_modes(const std::vector<IndexId>& loops, const std::vector<IndexId>& modes, IndexSet wanted,
+                  std::vector<std::uint32_t>& order) {
+  for (const IndexId index : loops) {
+    const auto mode = std::ranges::find(modes, index) - modes.begin();
+    if (contains(wanted, index) && static_cast<std::size_t>(mode) < modes.size()) {
+      order.push_back(static_cast<std::uint32_t>(mode));
+    }
+  }
+}
+
+// A sparse intermediate: inside a nest its modes that sparse factors restrict are a key, in the order in which the
+// reader meets them; between nests they are compressed levels, in the order in which the writer meets them. Other modes
+// are a dense block below, where it is provably written as a whole.
+void decide_keys(Schedule& schedule, const Network& network, const CostModel& model) {
+  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
+    const ScheduledStatement& statement = schedule.statements[writer];
+    ScheduledTensor& tensor = schedule.tensors[statement.target.tensor];
+    if (tensor.role != TensorRole::intermediate || model.key(writer) == 0) continue;
+    const std::size_t reader = reader_of(schedule, statement.target.tensor);
+    const std::size_t depth = shared_loops(schedule, writer, reader);
+    const IndexSet shared = index_set({statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+    const IndexSet modes = index_set(tensor.modes);
+    tensor.format = dense_format(tensor.modes.size(), tensor.format.scalar);
+    const auto arrange = [&](IndexSet key, const std::vector<IndexId>& loops, LevelKind kind) {
+      std::vector<std::uint32_t>& order = tensor.format.mode_order;
+      order.clear();
+      append_modes(statement.loops, tensor.modes, shared, order);
+      const std::size_t first = order.size();
+      append_modes(loops, tensor.modes, key & ~shared, order);
+      const std::size_t last = order.size();
+      append_modes(statement.loops, tensor.modes, modes & ~key & ~shared, order);
+      for (std::size_t level = 0; level < order.size(); ++level) {
+        tensor.format.levels[level].kind = level >= first && level < last ? kind : LevelKind::dense;
+      }
+    };
+    const IndexSet key = model.is_keyed(writer, shared) ? model.key(writer) : 0;
+    const LevelKind kind = key == 0 ? LevelKind::dense : depth == 0 ? LevelKind::compressed : model.workspace(writer, shared).kind;
+    const std::vector<IndexId>& loops = depth == 0 ? statement.loops : schedule.statements[reader].loops;
+    arrange(key, loops, kind);
+    if (key == 0 || knows_its_entries(schedule, network, statement.target.tensor)) continue;
+    const bool bitmap = kind == LevelKind::bitmap;  // which has one mode
+    arrange(modes, loops, bitmap ? LevelKind::accumulator : kind);
+  }
+}
+
+// A result whose mode order follows the loops gets it.
+void decide_result_order(Schedule& schedule, const CostModel& model) {
+  const ScheduledStatement& statement = schedule.statements.back();
+  ScheduledTensor& result = schedule.tensors[statement.target.tensor];
+  if (!is_in_any_order(result.format)) return;
+  result.format = in_order_of_loops(result.format, *model.result_product(), statement.target.indices, statement.loops);
+  if (result.delivered && same_layout(*result.delivered, result.format)) result.delivered.reset();
+}
+
 // What is not appended in the order of the loops is drained into them.
 void decide_drains(Schedule& schedule, const CostModel& model) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -102,16 +159,24 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
     const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
     if (!order.needs_drain()) continue;
     const StatementRange range{number, number};
-    const IndexSet bound = model.bound_by(statement.loops, order.direct, range);
-    statement.drained = DrainedWorkspace{model.drain(bound, statement.loops[order.direct], range).kind};
+    LevelKind kind = LevelKind::accumulator;
+    if (reader == schedule.statements.size()) {
+      kind = model.drain(model.bound_by(statement.loops, order.direct, range), statement.loops[order.direct], range).kind;
+    } else if (model.is_keyed(number, 0)) {
+      kind = model.workspace(number, 0).kind;
+    }
+    const bool several = order.appended - order.direct > 1;
+    statement.drained = DrainedWorkspace{several && kind == LevelKind::bitmap ? LevelKind::accumulator : kind};
   }
 }
 
 }  // namespace
 
-Schedule complete(Schedule schedule, const CostModel& model, const std::vector<bool>& free,
+Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
                   const std::vector<OperandFacts>& operands) {
   realize_layouts(schedule, model, free, operands);
+  decide_keys(schedule, network, model);
+  decide_result_order(schedule, model);
   decide_drains(schedule, model);
   decide_loops(schedule, model);
   decide_roots(schedule, model);

@@ -56,7 +56,8 @@ double CostModel::leaving_bytes(StatementRange range) const {
     const Statement& statement = statements_[number];
     const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
     const bool sparse = result_ != nullptr && number + 1 == statements_.size();
-    if (leaves) bytes += sparse ? result_->bytes() : statement.target->bytes();
+    if (leaves && statement.keyed != 0) bytes += statement.product->distinct(statement.keyed) * 14;
+    else if (leaves) bytes += sparse ? result_->bytes() : statement.target->bytes();
   }
   return bytes;
 }

@@ -33,6 +33,10 @@ IndexSet filtered_indices(const Schedule& schedule) {
   return filtered;
 }
 
+bool is_sparse_intermediate(const Schedule& schedule, std::uint32_t tensor) {
+  return schedule.tensors[tensor].role == TensorRole::intermediate && has_sparse_level(schedule.tensors[tensor].format);
+}
+
 }  // namespace
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
@@ -51,10 +55,12 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     Statement statement;
     statement.indices = indices_of(scheduled);
     for (const ScheduledAccess& factor : scheduled.factors) {
-      const auto access = std::make_shared<AccessModel>(factor, schedule.tensors[factor.tensor], free[factor.tensor], room,
-                                                        network, operands);
-      if (access->sparse()) statement.filtered |= index_set(factor.indices);
       const std::size_t writer = writer_of(schedule, factor.tensor);
+      const bool keyed = writer < statements_.size() && statements_[writer].keyed != 0;
+      const auto access = keyed ? sparse_factor(schedule, factor, statements_[writer], room, network, operands)
+                                : std::make_shared<AccessModel>(factor, schedule.tensors[factor.tensor],
+                                                                free[factor.tensor], room, network, operands);
+      if (access->sparse()) statement.filtered |= index_set(factor.indices);
       if (writer < statements_.size()) {
         access->set_contiguous(statements_[writer].target->contiguous());
       }
@@ -72,6 +78,9 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
       target->set_contiguous(contiguous_in(index_set(scheduled.target.indices), filtered));
     }
     statement.target = target;
+    if (is_sparse_intermediate(schedule, scheduled.target.tensor)) {
+      add_sparse_target(schedule, scheduled, network, operands, statement);
+    }
     statement.reader = reader_of(schedule, scheduled.target.tensor);
     statement.flops = static_cast<double>(scheduled.factors.size());
     if (std::abs(scheduled.coefficient) != 1) statement.flops += 1;
@@ -138,6 +147,8 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Statement& statement = statements_[number];
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      // What it was made from filters these loops already.
+      if (statement.writers[factor] >= range.first && statement.writers[factor] < number) continue;
       const BoundState state = statement.factors[factor]->bound(bound);
       count *= statement.factors[factor]->density(state);
       filters |= filtering(number, factor, state);
@@ -245,6 +256,7 @@ bool CostModel::may_be_vector(IndexSet bound, IndexId index, StatementRange rang
   const IndexSet inside = bound | one_index(index);
   if (statement.indices != (statement.indices & inside)) return false;
   if (options_.strict_fp && statement.sums(index)) return false;
+  if (contains(statement.keyed, index)) return false;
   if (makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index)) return false;
   for (const auto& factor : statement.factors) {
     if (!factor->sparse()) continue;
@@ -277,6 +289,7 @@ LoopEstimate CostModel::loop(IndexSet outer, IndexId index, StatementRange range
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
       const AccessModel& access = *statement.factors[factor];
       if (!access.sparse()) continue;
+      if (statement.writers[factor] >= range.first && statement.writers[factor] < number) continue;
       const BoundState before = access.bound(bound);
       const BoundState after = access.bound(inside);
       outside |= filtering(number, factor, before);
@@ -290,7 +303,8 @@ LoopEstimate CostModel::loop(IndexSet outer, IndexId index, StatementRange range
           tables += 1;
         } else if (step.direct) {
           candidates.push_back({{static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(factor), true, false},
-                                step.length});
+                                step.length,
+                                statement.writers[factor] < number ? table_of(statement.writers[factor], bound) : Table::none});
           added_by.push_back(filtering(number, factor, first));
           direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
         } else {
@@ -355,7 +369,7 @@ LoopEstimate CostModel::loop(IndexSet outer, IndexId index, StatementRange range
     // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
     if (statement.reader == statements_.size() || statement.reader > range.last) {
       const bool sparse = result_ != nullptr && number + 1 == statements_.size();
-      const Movement written = sparse ? write_sparse(number, bound, index, outer != bound)
+      const Movement written = statement.keyed != 0 ? Movement{} : sparse ? write_sparse(number, bound, index, outer != bound)
                                       : write_dense(number, bound, index, estimate.decision.vector);
       add(written, 2);
       if (written.stream_ns * machine.stream[0] > written.bytes) moved.stream_ns += written.stream_ns;
@@ -392,6 +406,13 @@ double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t l
   for (const Intermediate& intermediate : intermediates_) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    if (is_keyed(intermediate.writer, shared)) {
+      const KeyedPrice price = workspace(intermediate.writer, shared);
+      const double copies = shared == 0 ? 1 : options_.machine.threads;
+      if (price.bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+      ns += price.ns;
+      continue;
+    }
     const bool harmless = intermediate.others_finite && (!makes_entries() || (intermediate.modes & ~shared) == 0);
     if (!harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
@@ -443,7 +464,7 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
   const bool own = may_own(index, range);
-  const bool private_allowed = !own && !options_.strict_fp && !(makes_entries() && range.last + 1 == statements_.size()) &&
+  const bool private_allowed = !own && !options_.strict_fp && !appends(range) &&
                                bytes * 2 <= static_cast<double>(options_.memory_limit);
   const RootReduction reduction = own ? RootReduction::owner : RootReduction::private_copies;
   if ((own || private_allowed) && time(reduction) < best.ns) best = {reduction, time(reduction)};

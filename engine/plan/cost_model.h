@@ -13,6 +13,7 @@
 
 #include "engine/plan/access_model.h"
 #include "engine/plan/joins.h"
+#include "engine/plan/meeting.h"
 #include "engine/plan/sparse_target.h"
 
 namespace weft {
@@ -81,6 +82,17 @@ class CostModel {
   /// That workspace, and what it takes; nothing if the loop does not need one.
   KeyedPrice drain(IndexSet bound, IndexId index, StatementRange range) const;
 
+  /// What flows into a sparse result; null for a dense one.
+  const ProductEstimate* result_product() const { return result_ == nullptr ? nullptr : &result_->product(); }
+
+  /// The workspace with a key that a sparse intermediate is inside loops over `shared`, per combination of these; what
+  /// storing it takes where nothing is shared. Only for statements whose target is_keyed().
+  KeyedPrice workspace(std::size_t writer, IndexSet shared) const;
+  /// Whether it needs a key there: some of its modes that sparse factors restrict are not bound outside.
+  bool is_keyed(std::size_t writer, IndexSet shared) const { return (statements_[writer].keyed & ~shared) != 0; }
+  /// Its modes that sparse factors restrict.
+  IndexSet key(std::size_t writer) const { return statements_[writer].keyed; }
+
   /// The loop over `index` below the loops over `bound`, shared by a range of statements. Without a decision the
   /// model makes the cheapest one.
   LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const;
@@ -132,6 +144,8 @@ class CostModel {
     std::vector<std::size_t> writers;  // per factor; statements_.size() for operands
     std::size_t reader = 0;            // of the target; statements_.size() for the result
     IndexSet filtered = 0;  // indices of sparse factors
+    IndexSet keyed = 0;     // of a sparse intermediate that it writes: what sparse factors restrict
+    std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     double flops = 0;
     bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
   };
@@ -152,8 +166,15 @@ class CostModel {
   Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
   double vector_ns(std::size_t statement, IndexId index) const;
   bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
+  void add_sparse_target(const Schedule& schedule, const ScheduledStatement& scheduled, const Network& network,
+                         const std::vector<OperandFacts>& operands, Statement& statement) const;
+  std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer,
+                                             double room, const Network& network,
+                                             const std::vector<OperandFacts>& operands) const;
   bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
+  Table table_of(std::size_t writer, IndexSet bound) const;
+  bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
 
   const PlanOptions& options_;

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <iterator>
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/result_format.h"
+#include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -25,9 +27,13 @@ class Enumeration {
     for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, limit_)) {
         for (std::uint64_t converted = 0; converted < std::uint64_t{1} << convertible.size(); ++converted) {
-          Schedule schedule = statements_of(network_, tree, order, operands_, options_);
+          std::vector<Schedule> variants;
           for (const ResultFormat& format : formats) {
-            set_result_format(schedule, network_, format);
+            Schedule statements = statements_of(network_, tree, order, operands_, options_);
+            set_result_format(statements, network_, format);
+            std::ranges::move(with_sparse_intermediates(statements, network_, operands_), std::back_inserter(variants));
+          }
+          for (Schedule& schedule : variants) {
             std::vector<bool> free(schedule.tensors.size(), false);
             for (std::size_t number = 0; number < convertible.size(); ++number) {
               free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
@@ -49,7 +55,7 @@ class Enumeration {
   void append(Schedule& schedule, std::size_t number, const CostModel& model, const std::vector<bool>& free) {
     if (schedules_.size() == limit_) return;
     if (number == schedule.statements.size()) {
-      Schedule completed = complete(schedule, model, free, operands_);
+      Schedule completed = complete(schedule, network_, model, free, operands_);
       if (check(completed, network_, operands_, options_)) schedules_.push_back(std::move(completed));
       return;
     }

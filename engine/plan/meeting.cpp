@@ -16,6 +16,8 @@ double gallop_ns(const Machine& machine, double length, double lookups) {
   return machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::max(1.0, length / std::max(1.0, lookups)));
 }
 
+constexpr double probe_ns = 1.5;  // whether a table has an entry
+
 // Two fingers advance through every fiber until the shortest ends.
 Meeting merge_all(const Machine& machine, const std::vector<Meeter>& candidates) {
   Meeting meeting;
@@ -40,14 +42,30 @@ Meeting price(const Machine& machine, const std::vector<Meeter>& candidates) {
     meeting.parts.push_back(candidate.part);
     if (candidate.part.drive) continue;
     meeting.steps += shortest;
-    meeting.ns += shortest * (candidate.part.gallop ? gallop_ns(machine, candidate.length, shortest) : search_ns(machine, candidate.length));
+    meeting.ns += shortest * (candidate.table != Table::none ? probe_ns : candidate.part.gallop ? gallop_ns(machine, candidate.length, shortest) : search_ns(machine, candidate.length));
   }
   return meeting;
+}
+
+// One of the accesses drives, in any order, and the others are searched.
+Meeting meet_tables(const Machine& machine, std::vector<Meeter> candidates) {
+  const auto tables = std::ranges::count(candidates, Table::several_modes, &Meeter::table);
+  Meeting best;
+  best.ns = std::numeric_limits<double>::infinity();
+  for (std::size_t driver = 0; driver < candidates.size(); ++driver) {
+    if (tables > (candidates[driver].table == Table::several_modes ? 1 : 0)) continue;
+    for (std::size_t number = 0; number < candidates.size(); ++number) candidates[number].part.drive = number == driver;
+    Meeting meeting = price(machine, candidates);
+    if (meeting.ns < best.ns) best = std::move(meeting);
+  }
+  return best;
 }
 
 }  // namespace
 
 Meeting cheapest_meeting(const Machine& machine, std::vector<Meeter> candidates) {
+  const bool tables = std::ranges::any_of(candidates, [](const Meeter& one) { return one.table != Table::none; });
+  if (tables && candidates.size() > 1) return meet_tables(machine, std::move(candidates));
   const Meeting merged = merge_all(machine, candidates);
   if (candidates.size() < 2) return merged;
   std::size_t shortest = 0;

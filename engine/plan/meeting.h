@@ -8,10 +8,15 @@
 
 namespace weft {
 
+/// Workspaces with a key: their entries come in no particular order, and are found at once. One over several modes can
+/// only drive.
+enum class Table : std::uint8_t { none, one_mode, several_modes };
+
 /// A sparse access that can drive the loop, and the mean length of its fibers there.
 struct Meeter {
   Intersection::Part part;
   double length = 0;
+  Table table = Table::none;
 };
 
 /// Figures per entry into the loop, and who drives.
@@ -24,7 +29,8 @@ struct Meeting {
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
 
-/// The shortest fiber drives and the others are looked up, unless two fingers are cheaper.
+/// The shortest fiber drives and the others are looked up, unless two fingers are cheaper, which need entries in order.
+/// Infinite where two tables would have to drive.
 Meeting cheapest_meeting(const Machine& machine, std::vector<Meeter> candidates);
 
 /// As the parts of a schedule say; accesses without a part drive.

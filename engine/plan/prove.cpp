@@ -126,7 +126,7 @@ class Prover {
       schedule.statements[number].loops = chosen.loops[number];
       schedule.statements[number].fused = chosen.fused[number];
     }
-    schedule = complete(std::move(schedule), model_of(alternative), alternative.free, operands_);
+    schedule = complete(std::move(schedule), network_, model_of(alternative), alternative.free, operands_);
     schedule.roots = chosen.roots;
     Cost ns = cost(schedule, network_, operands_, options_);
     return {std::move(schedule), std::move(ns)};

@@ -1,7 +1,6 @@
 #include "engine/plan/result_format.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
@@ -10,7 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_permuted = 3;  // modes, all of whose orders are tried
 // A dense first level has a position for every coordinate, which costs less than a coordinate per entry if most have one.
 constexpr double rows_per_entry = 1;
 
@@ -42,43 +40,47 @@ std::optional<ResultFormat> like_format(const Network& network, const std::vecto
   return ResultFormat{*format, {}, operand};
 }
 
-// The order of the request first, then that of the modes, then the others.
-std::vector<std::vector<std::uint32_t>> mode_orders(const std::vector<std::uint32_t>& first) {
-  std::vector<std::vector<std::uint32_t>> orders{first};
-  std::vector<std::uint32_t> order(first.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto add = [&](const std::vector<std::uint32_t>& one) {
-    if (std::ranges::find(orders, one) == orders.end()) orders.push_back(one);
-  };
-  if (first.size() <= most_permuted) {
-    do {
-      add(order);
-    } while (std::next_permutation(order.begin(), order.end()));
-    return orders;
-  }
-  add(order);
-  for (std::size_t mode = 1; mode < first.size(); ++mode) {
-    std::ranges::rotate(order, order.begin() + 1);
-    add(order);
-  }
-  return orders;
-}
-
 }  // namespace
 
 Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
-                            std::vector<std::uint32_t> mode_order, Scalar scalar) {
+                            std::vector<std::uint32_t> mode_order, IndexSet block, Scalar scalar) {
   Format format = sparse_format(indices.size(), scalar);
   format.mode_order = std::move(mode_order);
   std::size_t compressed = format.order();
-  while (compressed > 1 && !contains(product.restricted(), indices[format.mode_order[compressed - 1]])) {
+  while (compressed > 1 && contains(block, indices[format.mode_order[compressed - 1]])) {
     format.levels[--compressed].kind = LevelKind::dense;
   }
   if (compressed < 2) return format;
-  const IndexSet first = one_index(indices[format.mode_order.front()]);
-  const double rows = product.distinct(first) / std::max(product.fill(first), 1e-300);
+  const double rows = product.extent(indices[format.mode_order.front()]);
   if (rows <= rows_per_entry * product.distinct(index_set(indices))) format.levels.front().kind = LevelKind::dense;
   return format;
+}
+
+Format in_any_order(const ProductEstimate& product, const std::vector<IndexId>& indices, IndexSet block, Scalar scalar) {
+  Format format = dense_format(indices.size(), scalar);
+  for (std::size_t mode = 0; mode < indices.size(); ++mode) {
+    if (!contains(block & ~product.restricted(), indices[mode])) format.levels[mode].kind = LevelKind::accumulator;
+  }
+  return format;
+}
+
+bool is_in_any_order(const Format& format) {
+  return std::ranges::any_of(format.levels, [](const Level& level) { return level.kind == LevelKind::accumulator; });
+}
+
+Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
+                         const std::vector<IndexId>& loops) {
+  std::vector<std::uint32_t> order;
+  IndexSet block = 0;
+  for (const LevelKind kind : {LevelKind::accumulator, LevelKind::dense}) {
+    for (const IndexId index : loops) {
+      const auto mode = static_cast<std::size_t>(std::ranges::find(indices, index) - indices.begin());
+      if (mode == indices.size() || any.levels[mode].kind != kind) continue;
+      order.push_back(static_cast<std::uint32_t>(mode));
+      if (kind == LevelKind::dense) block |= one_index(index);
+    }
+  }
+  return sparse_result_format(product, indices, std::move(order), block, any.scalar);
 }
 
 std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
@@ -103,17 +105,22 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
   // Shared positions cost nothing: where they are possible nothing is cheaper.
   const auto like = like_format(network, operands, options);
   if (like && like->like && (!asked || same_layout(like->format, requested->second))) return {*like};
-  std::vector<ResultFormat> ways;
-  const Format plain = asked ? computed_format(requested->second)
-                             : sparse_result_format(product, indices, dense.format.mode_order, result.scalar);
-  for (const std::vector<std::uint32_t>& order : mode_orders(plain.mode_order)) {
-    const Format format = order == plain.mode_order ? plain : sparse_result_format(product, indices, order, result.scalar);
-    if (!asked) {
-      ways.push_back({format});
-    } else if (may_be_delivered(format, requested->second)) {
-      ways.push_back({format, same_layout(format, requested->second) ? std::optional<Format>{} : requested->second});
-    }
+  const IndexSet unrestricted = index_set(indices) & ~product.restricted();
+  if (!asked) {
+    std::vector<ResultFormat> ways{
+        {sparse_result_format(product, indices, dense.format.mode_order, unrestricted, result.scalar)}};
+    if (indices.size() > 1) ways.push_back({in_any_order(product, indices, unrestricted, result.scalar)});
+    return ways;
   }
+  const Format plain = computed_format(requested->second);
+  std::vector<ResultFormat> ways{
+      {plain, same_layout(plain, requested->second) ? std::optional<Format>{} : requested->second}};
+  if (indices.size() < 2) return ways;
+  IndexSet block = 0;
+  for (std::size_t level = appended_levels(requested->second); level < indices.size(); ++level) {
+    block |= one_index(indices[requested->second.mode_order[level]]);
+  }
+  ways.push_back({in_any_order(product, indices, block, result.scalar), requested->second});
   return ways;
 }
 

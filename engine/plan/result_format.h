@@ -19,9 +19,9 @@ struct ResultFormat {
   bool operator==(const ResultFormat&) const = default;
 };
 
-/// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order and then,
-/// to be converted, in others; the pattern of an operand where that is provably the result's; without a request what the
-/// estimated fill says. Dense results have exactly one way.
+/// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order, and in
+/// whatever order the loops take (in_any_order), to be converted; the pattern of an operand where that is provably the
+/// result's; without a request what the estimated fill says. Dense results have exactly one way.
 std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
                                          const PlanOptions& options);
 
@@ -32,9 +32,16 @@ ResultFormat plainest_result_format(const Network& network, const std::vector<Op
 /// Writes a way into the result of a schedule that has one tensor per occurrence of an operand.
 void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen);
 
-/// Kinds of levels in a given mode order: modes that no sparse factor restricts and that come last are dense, the first
-/// level where most of its coordinates have entries, all others compressed.
+/// Kinds of levels in a given mode order: those of `block` that come last are dense, the first level where most of its
+/// coordinates have entries, all others compressed.
 Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
-                            std::vector<std::uint32_t> mode_order, Scalar scalar);
+                            std::vector<std::uint32_t> mode_order, IndexSet block, Scalar scalar);
+
+/// Stands for the format that the loops will give, before they are known: its mode order means nothing, kind a marks the
+/// modes that are appended; those of `block` that no sparse factor restricts are dense below.
+Format in_any_order(const ProductEstimate& product, const std::vector<IndexId>& indices, IndexSet block, Scalar scalar);
+bool is_in_any_order(const Format& format);
+Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
+                         const std::vector<IndexId>& loops);
 
 }  // namespace weft

@@ -148,7 +148,7 @@ class Sampler {
     const double converted = draws_.unit();
     for (const std::uint32_t factor : convertible_) free[factor] = draws_.chance(converted);
     const CostModel model(schedule, network_, operands_, options_, free, dense_rooms[draws_.below(std::size(dense_rooms))]);
-    Schedule completed = complete(std::move(schedule), model, free, operands_);
+    Schedule completed = complete(std::move(schedule), network_, model, free, operands_);
     if (draws_.chance(0.2)) {
       for (ScheduledStatement& statement : completed.statements) statement.intersections.clear();
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "engine/plan/fusion_structures.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/result_format.h"
+#include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/tree_bound.h"
 #include "engine/plan/trees.h"
 
@@ -20,7 +22,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
-constexpr std::size_t most_factors_with_all_formats = 3;
 constexpr double accuracy = 1e-9;
 constexpr std::uint64_t work_of_model = 50;  // what making a cost model takes, in loops priced
 
@@ -72,14 +73,18 @@ class Search {
         continue;
       }
       trees_.push_back({least, {}, true});
+      std::size_t statement_orders_tried = 0;
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
-        if (trees_.back().orders.size() >= effort_.orders * formats_tried()) {
+        if (statement_orders_tried == effort_.orders) {
           trees_.back().exhausted = false;
           continue;
         }
-        trees_.back().orders.push_back(statements_of(network_, tree, order, operands_, options_));
-        const std::size_t plain = trees_.back().orders.size() - 1;
-        for (std::size_t format = 1; format < formats_tried(); ++format) add_format(trees_.back(), plain, format);
+        ++statement_orders_tried;
+        Schedule statements = statements_of(network_, tree, order, operands_, options_);
+        for (const ResultFormat& format : formats_) {
+          if (formats_.size() > 1) set_result_format(statements, network_, format);
+          std::ranges::move(with_sparse_intermediates(statements, network_, operands_), std::back_inserter(trees_.back().orders));
+        }
       }
       // The interval program is exact for a sparse result too, but which formats it has and what it costs is estimated.
       if (sparse_result()) trees_.back().exhausted = false;
@@ -94,7 +99,6 @@ class Search {
       if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
       else if (may_pay(number)) trees_[number].exhausted = false;
     }
-    try_other_formats();
     judge_the_best();
     for (const Tree& tree : trees_) {
       if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().tree);
@@ -109,10 +113,6 @@ class Search {
     std::vector<Schedule> orders;  // statements without loops
     bool exhausted = true;
   };
-  void add_format(Tree& tree, std::size_t order, std::size_t format) const {
-    tree.orders.push_back(Schedule(tree.orders[order]));
-    set_result_format(tree.orders.back(), network_, formats_[format]);
-  }
   // What the interval program found for one alternative; conversions are the least that it pays.
   struct Record {
     std::size_t tree = 0;
@@ -125,22 +125,6 @@ class Search {
   };
 
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
-
-  // All formats of the result with every alternative where these are few, else with the best alternative.
-  std::size_t formats_tried() const {
-    return network_.assignments.front().terms.front().factors.size() <= most_factors_with_all_formats ? formats_.size() : 1;
-  }
-
-
-  void try_other_formats() {
-    if (formats_tried() == formats_.size() || records_.empty()) return;
-    const auto best = std::ranges::min_element(records_, {}, &Record::least_ns);
-    const Record start = {best->tree, best->order, best->free, best->room, 0, {}};
-    for (std::size_t format = 1; format < formats_.size(); ++format) {
-      add_format(trees_[start.tree], start.order, format);
-      solve(start.tree, trees_[start.tree].orders.size() - 1, start.free, start.room);
-    }
-  }
 
   // Unfused nests store an intermediate, unless no tree has one.
   static void keep_what_stores(std::vector<ContractionTree>& trees) {
@@ -319,9 +303,11 @@ class Search {
         const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
         content.push_back(from);
         content.push_back(read && free[factor.tensor] ? 2 + static_cast<std::uint64_t>(rooms) : read ? 1 : 0);
+        if (!read && !statements.tensors[factor.tensor].format.all_dense()) content.push_back(std::uint64_t{1} << 33);
         all |= from;
       }
       const ScheduledTensor& target = statements.tensors[statement.target.tensor];
+      if (target.role == TensorRole::intermediate && !target.format.all_dense()) content.push_back(std::uint64_t{1} << 34);
       if (formats_.size() > 1 && target.role == TensorRole::result) {
         const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
           return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
@@ -366,7 +352,7 @@ class Search {
       schedule.statements[number].loops = record.nests.loops[number];
       schedule.statements[number].fused = record.nests.fused[number];
     }
-    Candidate candidate{complete(std::move(schedule), model, free, operands_), {}};
+    Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
     candidate.cost = cost(candidate.schedule, network_, operands_, options_);
     if (candidate.cost.peak_bytes > memory_) {
       result_.memory_binds = true;

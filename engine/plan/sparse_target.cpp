@@ -4,6 +4,7 @@
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/result_format.h"
 
 namespace weft {
 namespace {
@@ -20,14 +21,16 @@ SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& acce
   shares_pattern_ = tensor.like.has_value();
   delivered_ = tensor.delivered.has_value();
   modes_ = index_set(access.indices);
+  any_order_ = is_in_any_order(tensor.format);
   const std::size_t appended = appended_levels(tensor.format);
   IndexSet above = 0;
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const IndexId index = access.indices[tensor.format.mode_order[level]];
+    const bool in_key = any_order_ ? is_sparse(tensor.format.levels[level].kind) : level < appended;
     above |= one_index(index);
-    if (level < appended) order_.push_back(index);
+    if (in_key) order_.push_back(index);
     else block_ *= product_.extent(index);
-    if (level < appended) bytes_ += coordinate_bytes * product_.distinct(above);
+    if (in_key) bytes_ += coordinate_bytes * product_.distinct(above);
   }
   key_ = index_set(order_);
   entries_ = product_.distinct(key_);
@@ -37,6 +40,7 @@ SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& acce
 
 bool SparseTarget::departs(IndexSet bound, IndexId index) const {
   if (shares_pattern_) return false;
+  if (any_order_) return (key_ & ~bound) != 0 && !contains(key_, index);
   std::size_t direct = 0;
   while (direct < order_.size() && contains(bound, order_[direct])) ++direct;
   return direct < order_.size() && order_[direct] != index;

@@ -23,7 +23,8 @@ class SparseTarget {
   IndexSet modes() const { return modes_; }
   const std::vector<IndexId>& order() const { return order_; }  ///< of the appended levels
   std::size_t appended() const { return order_.size(); }
-  /// The levels that the first loops must bind in order: whether `index` below the loops over `bound`, which did so, is
+  const ProductEstimate& product() const { return product_; }
+  /// The levels that the first loops must bind, in order unless the order is that of the loops: whether `index` below the loops over `bound`, which did so, is
   /// not the next one.
   bool departs(IndexSet bound, IndexId index) const;
   /// Whether `index` below `bound` is the last appended level: an entry is made in every iteration.
@@ -46,6 +47,7 @@ class SparseTarget {
   double bytes_ = 0;
   double scalar_bytes_ = 8;
   bool shares_pattern_ = false;
+  bool any_order_ = false;
   bool delivered_ = false;
 };
 

@@ -133,7 +133,7 @@ class OrderSearch {
     const CostModel model_cost(schedule, network_, operands_, options_, free);
     for (const std::vector<std::uint32_t>& depths : fusion_depths(schedule, order)) {
       for (std::size_t number = 0; number < depths.size(); ++number) schedule.statements[number].fused = depths[number];
-      Schedule completed = complete(schedule, model_cost, free, operands_);
+      Schedule completed = complete(schedule, network_, model_cost, free, operands_);
       const auto legal = check(completed, network_, operands_, options_);
       if (legal) {
         found_ = std::move(completed);

@@ -14,13 +14,13 @@ TEST_CASE("free operands follow the loops, and are not converted to what they al
   const std::vector<bool> free{true, true, false};
   const CostModel model(schedule, made.network, made.operands, made.options, free);
   schedule.statements[0].loops = {1, 0, 2};
-  const Schedule done = complete(schedule, model, free, made.operands);
+  const Schedule done = complete(schedule, made.network, model, free, made.operands);
   CHECK(done.tensors[0].converted);
   CHECK(done.tensors[0].format.text() == "ss:1,0");
   CHECK(done.tensors[1].converted);
   CHECK(done.tensors[1].format.text() == "ss:1,0");
   schedule.statements[0].loops = {2, 1, 0};
-  const Schedule other = complete(schedule, model, free, made.operands);
+  const Schedule other = complete(schedule, made.network, model, free, made.operands);
   CHECK(other.tensors[0].converted);
   CHECK_FALSE(other.tensors[1].converted);
   CHECK(check(done, made.network, made.operands, made.options).has_value());
@@ -37,7 +37,7 @@ TEST_CASE("an intermediate is stored in the order of the loops that write it") {
   schedule.statements[0].loops = {1, 0, 2, 3};
   schedule.statements[1].loops = {1, 0, 3};
   schedule.statements[1].fused = 1;
-  const Schedule done = complete(schedule, model, free, made.operands);
+  const Schedule done = complete(schedule, made.network, model, free, made.operands);
   CHECK(done.tensors[3].format.text() == "ddd:1,0,2");
   CHECK(done.statements[0].vector == IndexId{3});
   CHECK(done.roots.size() == 1);

@@ -382,7 +382,7 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
               schedule.statements[number].fused = static_cast<std::uint32_t>(members(structure.shared[number - 1]).size());
             }
           }
-          schedule = complete(schedule, model, std::vector<bool>(schedule.tensors.size(), false), made.operands);
+          schedule = complete(schedule, made.network, model, std::vector<bool>(schedule.tensors.size(), false), made.operands);
           const auto legal = check(schedule, made.network, made.operands, made.options);
           REQUIRE(legal.has_value());
           cheapest = std::min(cheapest, cost(schedule, made.network, made.operands, made.options).ns);

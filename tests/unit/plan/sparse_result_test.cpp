@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/binding.h"
+#include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
@@ -25,7 +26,7 @@ TEST_CASE("SpGEMM is Gustavson's: rows of the result are gathered in a workspace
   CAPTURE(print(found.schedule, spgemm().network));
   CHECK(result_of(found).format.text() == "ds:0,1");
   const ScheduledStatement& statement = found.schedule.statements.front();
-  CHECK(print_of(statement.loops, spgemm().network) == "ikj");
+  CHECK(print_indices(statement.loops, spgemm().network) == "i,k,j");
   CHECK(statement.drained.has_value());
   CHECK(found.schedule.roots.front() == RootReduction::owner);
 }
