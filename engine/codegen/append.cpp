@@ -1,5 +1,6 @@
-// Outputs with compressed levels, written by appending. Sizes live in registers; pointers, capacities and the number of
-// closed parents with the Worker, where the engine that grows them finds and changes them.
+// Outputs with compressed levels, written by appending. Size and room of the last compressed level live in registers;
+// everything else with the Worker, where the engine that grows it finds and changes it: levels above have few entries, and
+// registers kept through a whole nest cost compile time.
 //
 // A fiber is opened where its loop begins: the ends of all parents before it are written, which costs nothing per
 // entry. An entry above others is pushed when its body has appended something below it; an entry of the last compressed
@@ -47,52 +48,49 @@ void Generator::receive_appended() {
     code.levels = emit_->load(emit_->ir().getPtrTy(),
                               emit_->address(byte, code.output, emit_->constant(offsetof(AppendedOutput, levels))), 8);
     code.last = last_compressed(storage);
-    code.sizes.resize(storage.levels.size());
-    code.rooms.resize(storage.levels.size());
-    for (std::uint32_t level = 0; level < storage.levels.size(); ++level) {
-      if (storage.levels[level].kind != LevelKind::compressed) continue;
-      code.sizes[level] =
-          emit_->slot(emit_->load(emit_->word(), appended_level(id, level, offsetof(AppendedLevel, size)), 8));
-      code.rooms[level] = emit_->slot(emit_->constant(0));
-      load_room(id, level);
-    }
+    code.size = emit_->slot(emit_->load(emit_->word(), appended_level(id, code.last, offsetof(AppendedLevel, size)), 8));
+    code.room = emit_->slot(appended_room(id, code.last));
   }
 }
 
-void Generator::load_room(loop::StorageId storage, std::uint32_t level) {
+/// Entries of a level that fit without growing.
+llvm::Value* Generator::appended_room(loop::StorageId storage, std::uint32_t level) {
   const AppendedCode& code = appended_.at(storage);
   llvm::Value* room =
       emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, crd_capacity)), 8);
-  if (level == code.last) {
-    llvm::Value* place = emit_->address(emit_->ir().getInt8Ty(), code.output,
-                                        emit_->constant(offsetof(AppendedOutput, values_capacity)));
-    room = emit_->minimum(room, emit_->load(emit_->word(), place, 8));
-  }
-  emit_->set(code.rooms[level], room);
+  if (level < code.last) return room;
+  llvm::Value* place = emit_->address(emit_->ir().getInt8Ty(), code.output,
+                                      emit_->constant(offsetof(AppendedOutput, values_capacity)));
+  return emit_->minimum(room, emit_->load(emit_->word(), place, 8));
 }
 
-void Generator::store_appended_sizes() {
-  for (const auto& [storage, code] : appended_)
-    for (std::uint32_t level = 0; level < code.sizes.size(); ++level)
-      if (code.sizes[level].place())
-        emit_->store(emit_->get(code.sizes[level]), appended_level(storage, level, offsetof(AppendedLevel, size)), 8);
+llvm::Value* Generator::appended_size(loop::StorageId storage, std::uint32_t level) {
+  const AppendedCode& code = appended_.at(storage);
+  if (level == code.last) return emit_->get(code.size);
+  return emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, size)), 8);
+}
+
+void Generator::store_appended_size(loop::StorageId storage) {
+  const AppendedCode& code = appended_.at(storage);
+  emit_->store(emit_->get(code.size), appended_level(storage, code.last, offsetof(AppendedLevel, size)), 8);
 }
 
 /// Calls the engine; the kernel ends with what it says unless that is `done`.
 void Generator::grow(loop::StorageId storage, std::uint32_t level, llvm::Value* parents, llvm::Value* entries) {
   llvm::IRBuilder<>& ir = emit_->ir();
-  store_appended_sizes();
+  store_appended_size(storage);
   llvm::Type* word = emit_->word();
   llvm::FunctionType* type = llvm::FunctionType::get(ir.getInt32Ty(), {ir.getPtrTy(), word, word, word}, false);
   llvm::Value* status = ir.CreateCall(type, emit_->worker_member(offsetof(Worker, grow)),
                                       {appended_.at(storage).output, emit_->constant(level), parents, entries});
   emit_->return_unless_done(status);
-  load_room(storage, level);
+  if (level == appended_.at(storage).last) emit_->set(appended_.at(storage).room, appended_room(storage, level));
 }
 
 void Generator::make_room(loop::StorageId storage, std::uint32_t level, llvm::Value* entries) {
-  llvm::Value* full = emit_->ir().CreateICmpUGT(entries, emit_->get(appended_.at(storage).rooms[level]));
-  emit_->if_rarely(full, [&] {
+  const AppendedCode& code = appended_.at(storage);
+  llvm::Value* room = level == code.last ? emit_->get(code.room) : appended_room(storage, level);
+  emit_->if_rarely(emit_->ir().CreateICmpUGT(entries, room), [&] {
     grow(storage, level, emit_->load(emit_->word(), appended_level(storage, level, offsetof(AppendedLevel, closed)), 8),
          entries);
   });
@@ -108,13 +106,24 @@ void Generator::open_fibers(std::span<const loop::Step> steps, const Scope& scop
     llvm::Value* parent = scope.cursors[step.access].begin;
     llvm::IRBuilder<>& ir = emit_->ir();
     llvm::Value* place = appended_level(id, level, offsetof(AppendedLevel, closed));
-    const Slot closed = emit_->slot(emit_->load(emit_->word(), place, 8));
-    emit_->if_then(ir.CreateICmpULT(emit_->get(closed), parent), [&] {
-      llvm::Value* size = emit_->get(appended_.at(id).sizes[level]);
+    const auto make_room_for_ends = [&](llvm::Value* size) {
       llvm::Value* room =
           emit_->load(emit_->word(), appended_level(id, level, offsetof(AppendedLevel, pos_capacity)), 8);
       emit_->if_rarely(ir.CreateICmpUGT(parent, room), [&] { grow(id, level, parent, size); });
-      llvm::Value* pos = emit_->load(ir.getPtrTy(), appended_level(id, level, offsetof(AppendedLevel, pos)), 8);
+      return emit_->load(ir.getPtrTy(), appended_level(id, level, offsetof(AppendedLevel, pos)), 8);
+    };
+    if (program_.storages[id].levels[level - 1].kind == LevelKind::compressed) {
+      // The parent before was opened, or this one is the next to take its number.
+      llvm::Value* size = appended_size(id, level);
+      llvm::Value* pos = make_room_for_ends(size);
+      emit_->store(size, emit_->address(emit_->word(), pos, parent), 8);
+      emit_->store(parent, place, 8);
+      continue;
+    }
+    const Slot closed = emit_->slot(emit_->load(emit_->word(), place, 8));
+    emit_->if_then(ir.CreateICmpULT(emit_->get(closed), parent), [&] {
+      llvm::Value* size = appended_size(id, level);
+      llvm::Value* pos = make_room_for_ends(size);
       emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(closed), parent); },
                         [&] {
                           llvm::Value* next = emit_->add(emit_->get(closed), emit_->constant(1));
@@ -136,7 +145,11 @@ void Generator::push_coordinate(loop::StorageId storage, std::uint32_t level, ll
   llvm::Type* type = ir.getIntNTy(bits);
   llvm::Value* crd = emit_->load(ir.getPtrTy(), appended_level(storage, level, offsetof(AppendedLevel, crd)), 8);
   emit_->store(ir.CreateTrunc(coordinate, type), emit_->address(type, crd, position), bits / 8);
-  emit_->set(appended_.at(storage).sizes[level], emit_->add(position, emit_->constant(1)));
+  llvm::Value* size = emit_->add(position, emit_->constant(1));
+  if (level == appended_.at(storage).last)
+    emit_->set(appended_.at(storage).size, size);
+  else
+    emit_->store(size, appended_level(storage, level, offsetof(AppendedLevel, size)), 8);
 }
 
 void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope,
@@ -149,13 +162,12 @@ void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, boo
     return;
   }
   const std::uint32_t below = next_compressed(program_.storages[id], level);
-  const Slot child = code.sizes[below];
-  llvm::Value* before = emit_->get(child);
-  llvm::Value* position = emit_->get(code.sizes[level]);
+  llvm::Value* before = appended_size(id, below);
+  llvm::Value* position = appended_size(id, level);
   Scope inner = scope;
   inner.cursors[access] = {level + 1, position, nullptr};
   then(inner);
-  emit_->if_then(emit_->ir().CreateICmpNE(emit_->get(child), before), [&] {
+  emit_->if_then(emit_->ir().CreateICmpNE(appended_size(id, below), before), [&] {
     make_room(id, level, emit_->add(position, emit_->constant(1)));
     push_coordinate(id, level, position, coordinate);
   });
@@ -164,7 +176,7 @@ void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, boo
   llvm::Value* parents = position;
   for (std::uint32_t dense = level + 1; dense < below; ++dense)
     parents = emit_->mul(parents, storages_[id].levels[dense].extent);
-  emit_->if_then(emit_->ir().CreateICmpEQ(emit_->get(child), before), [&] {
+  emit_->if_then(emit_->ir().CreateICmpEQ(appended_size(id, below), before), [&] {
     llvm::Value* place = appended_level(id, below, offsetof(AppendedLevel, closed));
     emit_->store(emit_->minimum(emit_->load(emit_->word(), place, 8), parents), place, 8);
   });
@@ -183,7 +195,7 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, bool
     llvm::Value* place = emit_->address(ir.getInt8Ty(), code.output, emit_->constant(offsetof(AppendedOutput, values)));
     storage.values = emit_->load(ir.getPtrTy(), place, 8);
   };
-  llvm::Value* position = emit_->get(code.sizes[level]);
+  llvm::Value* position = appended_size(id, level);
   llvm::Value* behind = emit_->add(position, emit_->constant(1));
   Scope inner = scope;
   inner.cursors[access] = {level + 1, position, nullptr};

@@ -66,7 +66,7 @@ void Generator::run() {
     loop(*root, scope, true);
   else  // Not one root loop: nothing to cut, so the first range does it all.
     emit_->if_then(emit_->ir().CreateICmpEQ(begin_, emit_->constant(0)), [&] { block(program_.body, scope); });
-  store_appended_sizes();
+  for (const auto& [storage, code] : appended_) store_appended_size(storage);
   store_counts();
   emit_->finish();
 }

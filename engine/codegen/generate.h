@@ -29,13 +29,13 @@ struct Scope {
   Depths depths() const;
 };
 
-/// What a kernel knows of an output it appends to: sizes are in registers, everything else with the Worker.
+/// What a kernel knows of an output it appends to; everything else is with the Worker.
 struct AppendedCode {
   llvm::Value* output = nullptr;  ///< AppendedOutput
   llvm::Value* levels = nullptr;
-  std::uint32_t last = 0;    ///< the last compressed level
-  std::vector<Slot> sizes;   ///< by level, of compressed ones: entries
-  std::vector<Slot> rooms;   ///< entries that fit without growing
+  std::uint32_t last = 0;  ///< the last compressed level
+  Slot size{};             ///< its entries
+  Slot room{};             ///< those that fit without growing
 };
 
 /// Some neighbouring lanes of a vector loop.
@@ -93,8 +93,9 @@ class Generator {
 
   // append.cpp
   void receive_appended();
-  void load_room(loop::StorageId storage, std::uint32_t level);
-  void store_appended_sizes();
+  llvm::Value* appended_room(loop::StorageId storage, std::uint32_t level);
+  llvm::Value* appended_size(loop::StorageId storage, std::uint32_t level);
+  void store_appended_size(loop::StorageId storage);
   void open_fibers(std::span<const loop::Step> steps, const Scope& scope);
   void grow(loop::StorageId storage, std::uint32_t level, llvm::Value* parents, llvm::Value* entries);
   void make_room(loop::StorageId storage, std::uint32_t level, llvm::Value* entries);
