@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -16,8 +15,10 @@
 #include "bench/exam_network.h"
 #include "bench/exam_record.h"
 #include "bench/trials.h"
+#include "bench/wanted.h"
 #include "engine/plan/count_joins.h"
 #include "engine/plan/sample_schedules.h"
+#include "frontend/file_text.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 
@@ -32,6 +33,7 @@ constexpr double patience_ms = 5000;     // for the first schedule, when nothing
 constexpr std::size_t best_counted = 10; // by exact counts, timed too
 constexpr std::size_t pool = 3;          // times the sample: judged by exact counts
 constexpr std::size_t finalists = 5;     // that are timed again in turn
+constexpr std::size_t most_joins = 300;  // counted for one network
 constexpr double most_bytes = 1e9;       // of a schedule that is tried
 constexpr double calls = 1000;           // conversions hardly count: the exam is about nests and layouts
 
@@ -133,7 +135,6 @@ Expected<void> decide(ExamRecord& record, Trials& trials, const Stopwatch& stopw
 Expected<std::vector<Schedule>> cheapest_counted(const Trials& trials, const std::map<TensorId, const Tensor*>& tensors,
                                                  std::vector<Schedule> schedules, const Schedule& chosen,
                                                  const Resources& resources) {
-  constexpr std::size_t most_joins = 300;
   PlanOptions options = trials.options();
   options.joins.clear();
   JoinCounter counter(trials.network(), trials.facts(), tensors, JoinEffort::exact(), resources);
@@ -210,7 +211,6 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
                              options.seconds); !decided)
     return std::unexpected(decided.error());
   if (cases != nullptr && !exam.held_out) {
-    constexpr std::size_t most_joins = 300;
     for (const Schedule& schedule : stopwatch.schedules()) {
       if (trials->options().joins.size() >= most_joins) break;
       if (auto counted_too = count_joins_of(schedule, trials->network(), trials->facts(), trials->options(), sampling); !counted_too)
@@ -224,11 +224,6 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
     cases->push_back(std::move(fit));
   }
   return record;
-}
-
-bool wanted(const std::string& name, const std::vector<std::string>& filters) {
-  return filters.empty() ||
-         std::ranges::any_of(filters, [&](const std::string& filter) { return name.find(filter) != std::string::npos; });
 }
 
 }  // namespace
@@ -246,10 +241,9 @@ int run_plans(const PlansOptions& options) {
   }
   Machine machine;
   if (!options.calibration.empty()) {
-    std::ifstream file(options.calibration);
-    std::ostringstream text;
-    text << file.rdbuf();
-    auto parsed = parse_machine(text.str(), options.calibration);
+    const auto text = file_text(options.calibration);
+    if (!text) return failed(text.error());
+    auto parsed = parse_machine(*text, options.calibration);
     if (!parsed) return failed(parsed.error());
     machine = *parsed;
   }

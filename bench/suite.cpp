@@ -10,16 +10,11 @@
 #include "bench/problem.h"
 #include "bench/record.h"
 #include "bench/reference.h"
+#include "bench/wanted.h"
 #include "frontend/parse.h"
 
 namespace weft::bench {
 namespace {
-
-bool wanted(const std::string& name, const std::vector<std::string>& filters) {
-  return filters.empty() || std::ranges::any_of(filters, [&](const std::string& filter) {
-           return name.find(filter) != std::string::npos;
-         });
-}
 
 Resources with_threads(const Resources& resources, unsigned threads) {
   Resources other = resources;

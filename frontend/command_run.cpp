@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "engine/cache/disk_cache.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
+#include "frontend/file_text.h"
 #include "frontend/interrupt.h"
 #include "frontend/operand.h"
 #include "frontend/page.h"
@@ -93,13 +92,6 @@ Expected<void> formats(const std::vector<std::string>& texts, EvaluateOptions& e
   return {};
 }
 
-Expected<std::string> file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return input_error(fmt::format("{}: cannot be read", path));
-  return text.str();
-}
-
 std::string summary(const Evaluation& evaluation, const std::map<std::string, double>& read_ms, double total_ms) {
   const Report& report = evaluation.report;
   std::string text = report.explanation;
@@ -115,11 +107,12 @@ std::string summary(const Evaluation& evaluation, const std::map<std::string, do
       "{:.1f} ms; kernel {} ({} bytes)\n",
       read, phases.statistics, phases.plan, phases.generate, phases.emit, phases.load, phases.convert,
       report.kernel_cache, report.object_bytes);
-  std::vector<double> sorted = report.run_ms;
-  std::ranges::sort(sorted);
-  const double median = sorted[sorted.size() / 2];
+  const double median = report.median_run_ms();
   text += fmt::format("run {:.3f} ms", median);
-  if (sorted.size() > 1) text += fmt::format(" (median of {}, {:.3f} to {:.3f})", sorted.size(), sorted.front(), sorted.back());
+  if (report.run_ms.size() > 1) {
+    const auto [fastest, slowest] = std::ranges::minmax(report.run_ms);
+    text += fmt::format(" (median of {}, {:.3f} to {:.3f})", report.run_ms.size(), fastest, slowest);
+  }
   text += fmt::format(" on {} thread{}, {:.2f} GFLOP/s; {:.0f} ms in all\n", report.threads, report.threads == 1 ? "" : "s",
                       median > 0 ? report.plan.flops / median * 1e-6 : 0.0, total_ms);
   for (const auto& [name, tensor] : evaluation.results) {

@@ -33,11 +33,6 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string percent(double fraction) { return escaped(percent_text(fraction)); }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
 /// Digits in groups of three, held together by narrow spaces.
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -71,10 +66,10 @@ std::string header(const Report& report, bool ran) {
                                  ran ? "weft run" : "weft plan",
                                  report.expression.size() > long_expression ? " class=\"long\"" : "",
                                  code(report.expression));
-  text += tile(time_text(report.plan.cost_ns), "predicted for a run on 8 threads");
+  text += tile(time_text(report.plan.cost_ns), fmt::format("predicted for a run on {:g} threads", report.explained.threads));
   if (!report.run_ms.empty()) {
     const std::size_t runs = report.run_ms.size();
-    text += tile(time_text(median(report.run_ms) * 1e6),
+    text += tile(time_text(report.median_run_ms() * 1e6),
                  fmt::format("measured on {} thread{}{}", report.threads, report.threads == 1 ? "" : "s",
                              runs > 1 ? fmt::format(", median of {} runs", runs) : ", one run"));
   }
@@ -286,7 +281,7 @@ std::string phases(const Report& report, const std::map<std::string, double>& re
         {"generate", spent.generate}, {"emit", spent.emit}, {"load", spent.load}, {"convert", spent.convert}}) {
     amounts.emplace_back(name, milliseconds * 1e6);
   }
-  if (!report.run_ms.empty()) amounts.emplace_back("run", median(report.run_ms) * 1e6);
+  if (!report.run_ms.empty()) amounts.emplace_back("run", report.median_run_ms() * 1e6);
   return section("Phases", bars(amounts, time_text));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/network/inlining.h"
+#include "engine/network/trimmed.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/schedule_text.h"
 
@@ -18,23 +19,18 @@ struct TreeText {
   std::string tree;
 };
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
-}
-
 std::vector<TreeText> split(const std::string& text) {
   std::vector<TreeText> pieces;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(";\n", begin), text.size());
-    const std::string piece = trimmed(text.substr(begin, end - begin));
+    const std::string_view piece = trimmed(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
     if (piece.empty()) continue;
     const std::size_t equals = piece.find('=');
     if (equals == std::string::npos) {
-      pieces.push_back({"", piece});
+      pieces.push_back({"", std::string(piece)});
     } else {
-      pieces.push_back({trimmed(piece.substr(0, equals)), trimmed(piece.substr(equals + 1))});
+      pieces.push_back({std::string(trimmed(piece.substr(0, equals))), std::string(trimmed(piece.substr(equals + 1)))});
     }
   }
   return pieces;

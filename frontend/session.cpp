@@ -294,8 +294,8 @@ class Evaluator {
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
-      report().explanation = explain(*plan, network, facts_, plan_options);
       report().explained = explanation(*plan, network, facts_, plan_options);
+      report().explanation = explain(*plan, report().explained, network, plan_options);
       if (options_.why) {
         report().explained.constraints = binding_constraints(*plan, network, facts_, plan_options);
         for (const ExplainedConstraint& constraint : report().explained.constraints) {
@@ -421,6 +421,12 @@ class Evaluator {
 };
 
 }  // namespace
+
+double Report::median_run_ms() const {
+  std::vector<double> sorted = run_ms;
+  std::ranges::sort(sorted);
+  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+}
 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& operands,
                                        const EvaluateOptions& options) {

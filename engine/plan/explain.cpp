@@ -105,20 +105,24 @@ std::string explain_search(const Plan& plan) {
 
 }  // namespace
 
-std::string explain(const Plan& plan, const Network& given, const std::vector<OperandFacts>& operands,
+std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
                     const PlanOptions& options) {
+  return explain(plan, explanation(plan, network, operands, options), network, options);
+}
+
+std::string explain(const Plan& plan, const Explanation& explained, const Network& given, const PlanOptions& options) {
   const Schedule& schedule = plan.schedule;
   const Network network = scheduled_network(schedule, given);
   std::string text = fmt::format("tree {}\n", print_trees(schedule, network));
   text += explain_nest(schedule, plan.cost, network);
-  text += explain_layouts(schedule, explanation(plan, given, operands, options), network);
+  text += explain_layouts(schedule, explained, network);
   text += "memory\n";
   for (const MemoryDemand& demand : plan.cost.memory) {
     text += fmt::format("  {:<30} {:>10}\n", demand.name, bytes_text(static_cast<double>(demand.bytes)));
   }
   text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
-  text += fmt::format("predicted {} on 8 threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
-                      time_text(plan.cost.ns), count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
+  text += fmt::format("predicted {} on {:g} threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
+                      time_text(plan.cost.ns), explained.threads, count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
   text += explain_search(plan);
   if (plan.too_large > 0) {
     text += fmt::format("{} candidates did not fit into memory, or gave up private copies for it\n", plan.too_large);

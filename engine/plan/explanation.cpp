@@ -27,6 +27,7 @@ class Explainer {
       : plan_(plan), schedule_(plan.schedule), network_(network), operands_(operands), options_(options) {}
 
   Explanation explain() {
+    explanation_.threads = options_.machine.threads;
     statements();
     loops();
     layouts();

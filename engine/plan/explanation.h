@@ -10,6 +10,9 @@ namespace weft {
 Explanation explanation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
                         const PlanOptions& options);
 
+/// explain() of a plan whose explanation is known.
+std::string explain(const Plan& plan, const Explanation& explained, const Network& network, const PlanOptions& options);
+
 /// The constraints of a plan, and which of them bind: for each, planning without it tells what it costs. Takes as long
 /// as planning, once per constraint; nothing where there is none.
 std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Network& network,

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <optional>
 
+#include "engine/network/trimmed.h"
+
 namespace weft {
 namespace {
 
@@ -49,12 +51,6 @@ constexpr MachineConstant constants[] = {
 
 // A constant that is added to Machine and forgotten here would silently keep its default.
 static_assert(std::size(constants) * sizeof(double) == sizeof(Machine));
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 std::optional<double> positive_number(std::string_view text) {
   double value = 0;

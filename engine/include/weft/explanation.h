@@ -77,6 +77,7 @@ struct Explanation {
   std::vector<ExplainedMemory> memory;
   std::vector<ExplainedConstraint> constraints;
   std::vector<std::string> search;  ///< sentences: what was tried, what was left out and why
+  double threads = 8;               ///< that predicted times assume
   struct {
     std::string tree, schedule, reason;  ///< empty: there is none
     double cost_ns = 0;

@@ -91,6 +91,7 @@ struct Report {
   std::uint64_t object_bytes = 0;
   unsigned threads = 0;
   std::vector<double> run_ms;
+  double median_run_ms() const;               ///< 0 where nothing ran
   std::map<std::string, OperandReport> operands;
   std::map<std::string, ResultReport> results;
   std::vector<std::string> not_computed;      ///< assigned, but neither wanted nor read

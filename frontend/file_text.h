@@ -1,0 +1,13 @@
+// Text files that a command line names.
+#pragma once
+
+#include <string>
+
+#include "weft/error.h"
+
+namespace weft {
+
+/// All of a file. Input error where it cannot be read.
+Expected<std::string> file_text(const std::string& path);
+
+}  // namespace weft
