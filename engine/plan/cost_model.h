@@ -121,6 +121,8 @@ class CostModel {
   /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
   double iterations(IndexSet bound, StatementRange range) const;
 
+  double threads() const { return options_.machine.threads; }
+
   /// Joins whose ratio was asked for and that nobody counted, ascending.
   std::vector<JoinSet> uncounted() const;
 

@@ -9,6 +9,8 @@ namespace weft {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double rounding = 1e-9;  // relative: more than sums in another order differ
+constexpr double asked_again = 8;  // times the limit before, so that no state is looked at many times
 
 // 0 iterations of something impossible are still impossible.
 double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
@@ -56,59 +58,70 @@ IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first) {
   return chosen;
 }
 
-IntervalTable::Loop IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end) {
+LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end) {
   const std::uint32_t number = IntervalTable::loop_number(interval(first, end), index);
-  if (const IntervalTable::Loop* known = table_.loops.find(bound, number)) return *known;
+  if (const LoopPrice* known = table_.loops.find(bound, number)) return *known;
   const LoopEstimate estimate = model_.loop(bound, index, {first, end});
   ++work_;
-  table_.loops.insert(bound, number, {estimate.iterations, estimate.ns});
-  return {estimate.iterations, estimate.ns};
+  const LoopPrice price{estimate.iterations, estimate.ns};
+  table_.loops.insert(bound, number, price);
+  return price;
 }
 
-IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last) {
+IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
   const bool root = bound == 0;
   if ((model_.indices(first) & ~bound) == 0) {
     // Its body ran in the loop that bound its last index; without any loop it runs here.
     double ns = root ? model_.scalar_body(first) : 0;
-    if (first < last) ns += model_.crossing(bound, {first, first}, last) + best(bound, first + 1, last);
-    return {ns, 0, 0, true};
+    if (first < last) {
+      ns += model_.crossing(bound, {first, first}, last);
+      if (ns < limit) ns += best(bound, first + 1, last, limit - ns);
+    }
+    return {ns, 0, 0, true, ns < limit || std::isinf(limit)};
   }
-  Choice cheapest{infinity, 0, 0, false};
+  Choice cheapest{limit, 0, 0, false, std::isinf(limit)};
   for (IndexSet open = candidates(bound, first); open != 0; open &= open - 1) {
     const auto index = static_cast<IndexId>(std::countr_zero(open));
     const std::uint32_t furthest = fused_ ? last : first;
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
       const StatementRange range{first, end};
       if (root && !model_.may_share_nest(range)) continue;
-      const IntervalTable::Loop loop = this->loop(bound, index, first, end);
-      double ns = loop.ns;
-      if (end < last) ns += model_.crossing(bound, range, last);
-      if (ns >= cheapest.ns && !root) continue;
-      double inside = times(loop.iterations, best(model_.inside(bound, index, range), first, end));
-      if (model_.departs(bound, index, range)) inside += model_.drain(bound, index, range).ns;
-      if (root) {
-        ns += model_.root(index, range, loop.iterations, loop.ns + inside).ns - loop.ns;
-      } else {
-        ns += inside;
-      }
+      double ns = end < last ? model_.crossing(bound, range, last) : 0;
       if (ns >= cheapest.ns) continue;
-      if (end < last) ns += best(bound, end + 1, last);
-      if (ns < cheapest.ns) cheapest = {ns, index, end - first, false};
+      const LoopPrice loop = this->loop(bound, index, first, end);
+      const double drained = model_.departs(bound, index, range) ? model_.drain(bound, index, range).ns : 0;
+      const double here = loop.ns + drained;
+      if (!root && ns + here >= cheapest.ns) continue;
+      // All threads may share the loops of a root.
+      const double left = (root ? cheapest.ns * model_.threads() : cheapest.ns - ns) - here;
+      if (left <= 0) continue;
+      const double enough = loop.iterations > 0 ? left / loop.iterations * (1 + rounding) : infinity;
+      const double inside = times(loop.iterations, best(model_.inside(bound, index, range), first, end, enough));
+      ns += root ? model_.root(index, range, loop.iterations, here + inside).ns : here + inside;
+      if (ns >= cheapest.ns) continue;
+      if (end < last) ns += best(bound, end + 1, last, (cheapest.ns - ns) * (1 + rounding));
+      if (ns < cheapest.ns) {
+        cheapest = {ns, static_cast<std::uint16_t>(end - first), static_cast<std::uint8_t>(index), false, true};
+      }
     }
   }
   return cheapest;
 }
 
-double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last) {
+double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
   const std::uint32_t number = interval(first, last);
-  if (const Choice* known = table_.choices.find(bound, number)) return known->ns;
-  const Choice choice = choose(bound, first, last);
-  table_.choices.insert(bound, number, choice);
+  if (const Choice* found = table_.choices.find(bound, number)) {
+    if (found->known || found->ns >= limit) return found->ns;
+    limit = std::max(limit, asked_again * found->ns);
+  }
+  const Choice choice = choose(bound, first, last, limit);
+  if (Choice* found = table_.choices.find(bound, number)) *found = choice;
+  else table_.choices.insert(bound, number, choice);
   return choice.ns;
 }
 
 void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path,
-                           Nests& nests) const {
+                           Nests& nests) {
   const Choice choice = *table_.choices.find(bound, interval(first, last));
   const std::uint32_t end = first + choice.length;
   if (choice.body) {
@@ -123,11 +136,11 @@ void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t la
   read(bound, end + 1, last, path, nests);
 }
 
-std::optional<IntervalProgram::Nests> IntervalProgram::solve() {
+std::optional<IntervalProgram::Nests> IntervalProgram::solve(double limit) {
   const auto count = static_cast<std::uint32_t>(model_.statements());
   Nests nests;
-  nests.ns = best(0, 0, count - 1);
-  if (std::isinf(nests.ns) || std::isnan(nests.ns)) return std::nullopt;
+  nests.ns = best(0, 0, count - 1, limit);
+  if (std::isinf(nests.ns) || !(nests.ns < limit)) return std::nullopt;
   nests.exact = exact_;
   nests.loops.resize(count);
   nests.fused.assign(count, 0);

@@ -10,9 +10,13 @@
 // and at S = {} each group is a nest of its own, run in parallel. Exact for a given order of the statements, given
 // choice of free layouts and intermediates that are random access, as long as no statement has more than
 // `widest_exact` unbound indices; beyond that only the most selective next indices are tried.
+//
+// What cannot stay below a limit is cut off: every state is asked for something cheaper than what its caller could still
+// use, and remembers either its least or that it takes no less than so much.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,11 +40,14 @@ class IntervalProgram {
     std::vector<std::vector<IndexId>> loops;
     std::vector<std::uint32_t> fused;
   };
-  std::optional<Nests> solve();
+  /// Nothing either if none takes less than `limit`, which is looked for with less effort.
+  std::optional<Nests> solve(double limit = std::numeric_limits<double>::infinity());
 
   /// No nest of statements first … last below the loops over `bound` takes less, per entry; at the root, over the run.
   /// Infinite where there is no legal one.
-  double least(IndexSet bound, std::uint32_t first, std::uint32_t last) { return best(bound, first, last); }
+  double least(IndexSet bound, std::uint32_t first, std::uint32_t last) {
+    return best(bound, first, last, std::numeric_limits<double>::infinity());
+  }
   bool exact() const { return exact_; }
   bool fused() const { return fused_; }
 
@@ -52,12 +59,12 @@ class IntervalProgram {
  private:
   using Choice = IntervalTable::Choice;
 
-  double best(IndexSet bound, std::uint32_t first, std::uint32_t last);
-  Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last);
-  IntervalTable::Loop loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end);
+  double best(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit);
+  Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit);
+  LoopPrice loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end);
   std::uint32_t interval(std::uint32_t first, std::uint32_t last) const { return intervals_[first * count_ + last]; }
   IndexSet candidates(IndexSet bound, std::uint32_t first);
-  void read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path, Nests& nests) const;
+  void read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path, Nests& nests);
 
   const CostModel& model_;
   bool fused_;

@@ -15,12 +15,13 @@ namespace weft {
 template <class Value>
 class IndexSetTable {
  public:
-  IndexSetTable() : entries_(1024) {}
+  IndexSetTable() : entries_(64) {}
 
-  const Value* find(IndexSet bound, std::uint32_t number) const {
+  /// The value stays where it is until the next one is added.
+  Value* find(IndexSet bound, std::uint32_t number) {
     for (std::size_t place = hash(bound, number);; ++place) {
-      const Entry& entry = entries_[place & (entries_.size() - 1)];
-      if (!entry.used) return nullptr;
+      Entry& entry = entries_[place & (entries_.size() - 1)];
+      if (entry.number == unused) return nullptr;
       if (entry.bound == bound && entry.number == number) return &entry.value;
     }
   }
@@ -28,15 +29,16 @@ class IndexSetTable {
   /// The key must not be there yet.
   void insert(IndexSet bound, std::uint32_t number, const Value& value) {
     if (2 * (used_ + 1) > entries_.size()) grow();
-    place(Entry{bound, number, true, value});
+    place(Entry{bound, number, value});
     ++used_;
   }
 
  private:
+  static constexpr std::uint32_t unused = ~std::uint32_t{0};
+
   struct Entry {
     IndexSet bound = 0;
-    std::uint32_t number = 0;
-    bool used = false;
+    std::uint32_t number = unused;
     Value value;
   };
 
@@ -49,15 +51,15 @@ class IndexSetTable {
 
   void place(const Entry& added) {
     std::size_t place = hash(added.bound, added.number);
-    while (entries_[place & (entries_.size() - 1)].used) ++place;
+    while (entries_[place & (entries_.size() - 1)].number != unused) ++place;
     entries_[place & (entries_.size() - 1)] = added;
   }
 
   void grow() {
-    std::vector<Entry> before(entries_.size() * 2);
+    std::vector<Entry> before(entries_.size() * 4);
     before.swap(entries_);
     for (const Entry& entry : before) {
-      if (entry.used) place(entry);
+      if (entry.number != unused) place(entry);
     }
   }
 
@@ -65,19 +67,22 @@ class IndexSetTable {
   std::size_t used_ = 0;
 };
 
+/// Of a loop, per combination of the indices bound outside it.
+struct LoopPrice {
+  double iterations = 0;
+  double ns = 0;
+};
+
 /// Of one network, one set of options and fused or unfused nests. Whoever shares it numbers statements by content: equal
 /// numbers have equal factors in equal layouts and equal targets, and intermediates are what their numbers say.
 class IntervalTable {
  public:
   struct Choice {
-    double ns = 0;
-    IndexId index = 0;
-    std::uint32_t length = 0;  ///< of the group: statements behind the first
+    double ns = 0;             ///< the least, or less than that where it is not `known`
+    std::uint16_t length = 0;  ///< of the group: statements behind the first
+    std::uint8_t index = 0;
     bool body = false;         ///< the first statement needs no further loop
-  };
-  struct Loop {
-    double iterations = 0;
-    double ns = 0;
+    bool known = false;
   };
 
   /// The number of a sequence of statements, from that of the sequence without its last (0: empty).
@@ -87,7 +92,7 @@ class IntervalTable {
   }
 
   IndexSetTable<Choice> choices;  ///< by interval
-  IndexSetTable<Loop> loops;      ///< by interval and index: see loop_number
+  IndexSetTable<LoopPrice> loops;      ///< by interval and index: see loop_number
 
   static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }
 

@@ -89,11 +89,16 @@ class Search {
       // The interval program is exact for a sparse result too, but which formats it has and what it costs is estimated.
       if (sparse_result()) trees_.back().exhausted = false;
       const std::size_t number = trees_.size() - 1;
-      double ns = solve(number, 0, dense_rooms[0]);
-      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0]));
-      ranked.emplace_back(ns, number);
+      // Trees are told apart as far as the best of them have all their layouts tried.
+      const bool all_refined = convertible_.size() < 2 || choice.trees.size() <= effort_.refined_trees;
+      const double limit = all_refined                               ? limit_
+                           : ranked.size() < effort_.refined_trees ? infinity
+                                                                    : std::max(limit_, ranked[effort_.refined_trees - 1].first);
+      double ns = solve(number, 0, dense_rooms[0], limit);
+      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0], limit));
+      const std::pair<double, std::size_t> place{ns, number};
+      ranked.insert(std::ranges::upper_bound(ranked, place), place);
     }
-    std::sort(ranked.begin(), ranked.end());
     for (std::size_t place = 0; place < ranked.size(); ++place) {
       const auto [ns, number] = ranked[place];
       if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
@@ -179,7 +184,7 @@ class Search {
         trees_[tree].exhausted = false;
         return false;
       }
-      const double ns = solve(tree, free, room);
+      const double ns = solve(tree, free, room, std::max(limit_, best));  // what is cheapest here is built upon
       if (ns >= best) return false;
       best = ns;
       best_free = free;
@@ -252,10 +257,11 @@ class Search {
     return conversions(free, true) + trees_[tree].least_ns < best_ns_;
   }
 
-  double solve(std::size_t tree, std::uint64_t free, double room) {
+  // Infinite where it takes no less than the limit.
+  double solve(std::size_t tree, std::uint64_t free, double room, double limit) {
     double best = infinity;
     for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
-      best = std::min(best, solve(tree, order, free, room));
+      best = std::min(best, solve(tree, order, free, room, limit));
     }
     return best;
   }
@@ -272,20 +278,20 @@ class Search {
 
   const Schedule& statements(const Record& record) const { return trees_[record.tree].orders[record.order]; }
 
-  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room) {
+  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room, double limit) {
     ++result_.tried;
     Record record{tree, order, free_accesses, room, 0, {}};
     const std::vector<bool> free = freed(record);
     const CostModel model(statements(record), network_, operands_, options_, free, room);
     IntervalProgram program(model, fused_, table_, numbers(statements(record), free, room));
-    auto nests = program.solve();
+    auto nests = program.solve(limit - conversions(free_accesses, true));
     work_ += program.work() + work_of_model;
+    if (!program.exact()) trees_[tree].exhausted = false;
     if (!nests) return infinity;
-    if (!nests->exact) trees_[tree].exhausted = false;
     record.nests = std::move(*nests);
     record.least_ns = record.nests.ns + conversions(free_accesses, true);
     records_.push_back(std::move(record));
-    if (records_.back().nests.ns + conversions(free_accesses, false) < best_ns_) judge(records_.back(), free, model);
+    if (records_.back().nests.ns + conversions(free_accesses, false) < limit_) judge(records_.back(), free, model);
     return records_.back().least_ns;
   }
 
@@ -368,9 +374,11 @@ class Search {
                                    [&](const Candidate& other) { return other.schedule == candidate.schedule; });
     if (known || !check(candidate.schedule, network_, operands_, options_)) return;
     if (fits && candidate.cost.ns < best_ns_) {
+      limit_ = best_ns_;
       best_ns_ = candidate.cost.ns;
       if (!sparse_result()) result_.winner = Alternative{statements(record), free, record.room};
     }
+    if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
     result_.candidates.push_back(std::move(candidate));
   }
 
@@ -397,6 +405,7 @@ class Search {
   std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
   SearchResult result_;
   double best_ns_ = infinity;  // of what fits
+  double limit_ = infinity;    // the second best: nothing dearer is looked for
   std::uint64_t work_ = 0;
 };
 
