@@ -1,6 +1,6 @@
-// Generator: walks a Program and writes its code. generate.cpp sets up the function and walks the statements, loop.cpp
-// writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors, append.cpp
-// the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
+// Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
+// loop.cpp writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
+// append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -53,11 +53,13 @@ class Generator {
  private:
   using Then = llvm::function_ref<void(const Scope&)>;
 
-  // generate.cpp
+  // frame.cpp
   llvm::Function* declare_body();
   void declare_entry(llvm::Function* body);
   void receive(llvm::Function& body);
   void count_positions();
+
+  // generate.cpp
   void number_loops(const loop::Block& statements);
   void count(const loop::For& each, llvm::Value* iterations);
   void store_counts();

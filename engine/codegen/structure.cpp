@@ -285,7 +285,6 @@ bool is_ranged(const Program& program) {
 }
 
 std::vector<Step> makers_last(const Program& program, std::span<const Step> steps, const Depths& outside) {
-  std::vector<Step> result(steps.begin(), steps.end());
   std::vector<loop::AccessId> makers;
   Depths depths = outside;
   for (const Step& step : steps) {
@@ -294,9 +293,10 @@ std::vector<Step> makers_last(const Program& program, std::span<const Step> step
     if (makes && (follows || is_sparse(next_level(program, step.access, depths).kind))) add_once(makers, step.access);
     ++depths[step.access];
   }
-  if (!makers.empty())
-    std::ranges::stable_partition(
-        result, [&](const Step& step) { return std::ranges::find(makers, step.access) == makers.end(); });
+  std::vector<Step> result;
+  for (const bool making : {false, true})
+    for (const Step& step : steps)
+      if (making == (std::ranges::find(makers, step.access) != makers.end())) result.push_back(step);
   return result;
 }
 

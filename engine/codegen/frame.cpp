@@ -1,0 +1,196 @@
+// The functions of the module and what their parameters mean: the words of the frame as the Signature lists them.
+#include <algorithm>
+#include <cstddef>
+
+#include "engine/codegen/generate.h"
+#include "engine/codegen/signature.h"
+#include "engine/loop/overloaded.h"
+#include "runtime/abi.h"
+
+namespace weft {
+
+namespace {
+
+bool is_pointer(Word::Kind kind) {
+  return kind == Word::Kind::pos || kind == Word::Kind::crd || kind == Word::Kind::values ||
+         kind == Word::Kind::scratch;
+}
+
+bool prefetches(const loop::Block& statements) {
+  return std::ranges::any_of(statements, [](const loop::Statement& statement) {
+    return std::visit(
+        loop::Overloaded{[](const loop::For& each) { return each.marks.prefetch > 0 || prefetches(each.body); },
+                         [](const loop::Bind& late) { return prefetches(late.body); },
+                         [](const loop::With& live) { return prefetches(live.body); },
+                         [](const loop::Accumulate&) { return false; }},
+        statement.node);
+  });
+}
+
+}  // namespace
+
+/// The loops themselves, with one noalias parameter per word: the entry's loads from the frame could not say that.
+llvm::Function* Generator::declare_body() {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  const Signature words = signature(program_);
+  std::vector<llvm::Type*> types;
+  for (const Word& each : words.words)
+    types.push_back(is_pointer(each.kind)                  ? pointer
+                    : each.kind == Word::Kind::coefficient ? llvm::Type::getDoubleTy(context)
+                                                           : word);
+  types.insert(types.end(), {word, word, pointer});
+  llvm::Function* body = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false),
+                                                llvm::GlobalValue::InternalLinkage, "weft_loops", module_);
+  for (unsigned n = 0; n < words.words.size(); ++n) {
+    const Word& each = words.words[n];
+    body->getArg(n)->setName(name_of(each, program_));
+    if (!is_pointer(each.kind)) continue;
+    body->addParamAttr(n, llvm::Attribute::NoAlias);
+    body->addParamAttr(n, llvm::Attribute::NoCapture);
+    if (each.kind != Word::Kind::scratch && program_.storages[each.storage].role == loop::Role::input)
+      body->addParamAttr(n, llvm::Attribute::ReadOnly);
+  }
+  body->getArg(static_cast<unsigned>(types.size() - 3))->setName("begin");
+  body->getArg(static_cast<unsigned>(types.size() - 2))->setName("end");
+  body->getArg(static_cast<unsigned>(types.size() - 1))->setName("worker");
+  return body;
+}
+
+/// The exported function: loads the words of the frame and calls the loops.
+void Generator::declare_entry(llvm::Function* body) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* status = llvm::Type::getInt32Ty(context);
+  llvm::Function* entry = llvm::Function::Create(llvm::FunctionType::get(status, {pointer, word, word, pointer}, false),
+                                                 llvm::GlobalValue::ExternalLinkage, "weft_kernel", module_);
+  llvm::IRBuilder<> ir(llvm::BasicBlock::Create(context, "entry", entry));
+  llvm::Value* worker = entry->getArg(3);
+  const Signature words = signature(program_);
+  std::vector<llvm::Value*> arguments;
+  llvm::Value* scratch = nullptr;
+  if (!words.scratch.empty())
+    scratch = ir.CreateAlignedLoad(
+        pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), worker, offsetof(Worker, scratch)), llvm::Align(8));
+  for (std::size_t n = 0; n < words.words.size(); ++n) {
+    const Word::Kind kind = words.words[n].kind;
+    llvm::Value* place = ir.CreateConstInBoundsGEP1_64(word, entry->getArg(0), n);
+    llvm::Type* type = body->getFunctionType()->getParamType(static_cast<unsigned>(n));
+    if (kind == Word::Kind::scratch)
+      arguments.push_back(
+          ir.CreateInBoundsGEP(ir.getInt8Ty(), scratch, ir.CreateAlignedLoad(word, place, llvm::Align(8))));
+    else
+      arguments.push_back(ir.CreateAlignedLoad(type, place, llvm::Align(8)));
+  }
+  for (unsigned n = 1; n < 4; ++n) arguments.push_back(entry->getArg(n));
+  llvm::CallInst* call = ir.CreateCall(body, arguments);
+  ir.CreateRet(call);
+}
+
+/// Gives the parameters their meaning.
+void Generator::receive(llvm::Function& body) {
+  for (loop::IndexId index = 0; index < program_.indices.size(); ++index) {
+    const std::optional<std::uint64_t> known = known_extent(program_, index);
+    extents_.push_back(known ? emit_->constant(*known) : nullptr);
+  }
+  for (loop::StorageId id = 0; id < program_.storages.size(); ++id) {
+    const loop::Storage& storage = program_.storages[id];
+    StorageCode code{&storage, id, storage.scalar == Scalar::f64 ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy(),
+                     nullptr, std::vector<LevelCode>(storage.levels.size())};
+    for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
+      code.levels[level].full = is_full(program_, id, level);
+    storages_.push_back(std::move(code));
+  }
+  const Signature words = signature(program_);
+  for (unsigned n = 0; n < words.words.size(); ++n) {
+    const Word& each = words.words[n];
+    llvm::Value* value = body.getArg(n);
+    switch (each.kind) {
+      case Word::Kind::pos:
+        storages_[each.storage].levels[each.level].pos = value;
+        break;
+      case Word::Kind::crd:
+        storages_[each.storage].levels[each.level].crd = value;
+        break;
+      case Word::Kind::stride:
+        storages_[each.storage].levels[each.level].stride = value;
+        break;
+      case Word::Kind::values:
+        storages_[each.storage].values = value;
+        break;
+      case Word::Kind::scratch: {
+        StorageCode& storage = storages_[each.storage];
+        switch (words.scratch[each.number].part) {
+          case ScratchDemand::Part::values:
+            storage.values = value;
+            break;
+          case ScratchDemand::Part::marks:
+            storage.levels[each.level].marks = value;
+            break;
+          case ScratchDemand::Part::touched:
+            storage.touched = value;
+            storage.levels[0].crd = value;  // of a key of one mode
+            storage.count = emit_->slot(emit_->constant(0));
+            break;
+          case ScratchDemand::Part::crd:
+            storage.levels[each.level].crd = value;
+            break;
+        }
+        break;
+      }
+      case Word::Kind::extent:
+        extents_[each.number] = value;
+        break;
+      case Word::Kind::coefficient:
+        coefficients_.resize(std::max<std::size_t>(coefficients_.size(), each.number + 1), nullptr);
+        coefficients_[each.number] = value;
+        break;
+    }
+  }
+  begin_ = body.getArg(static_cast<unsigned>(words.words.size()));
+  end_ = body.getArg(static_cast<unsigned>(words.words.size() + 1));
+  for (const loop::Access& access : program_.accesses)
+    for (std::size_t level = 0; level < access.indices.size(); ++level)
+      storages_[access.storage].levels[level].extent = extents_[access.indices[level]];
+  if (options_.checked || prefetches(program_.body)) count_positions();
+}
+
+/// The frame has no array sizes, but the stored positions tell them from the root down.
+void Generator::count_positions() {
+  for (StorageCode& storage : storages_) {
+    // Those that grow have as many as they make room for, those like an operand as many as that.
+    if (is_appended(program_, storage.id) || storage.table || loop::pattern_of(program_, storage.id)) continue;
+    llvm::Value* count = emit_->constant(1);
+    for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
+      LevelCode& code = storage.levels[level];
+      switch (storage.level(level).kind) {
+        case LevelKind::dense:
+        case LevelKind::bitmap:
+        case LevelKind::accumulator:
+          count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
+          break;
+        case LevelKind::compressed:
+        case LevelKind::compressed_nonunique: {
+          llvm::Type* type = emit_->ir().getIntNTy(storage.level(level).pos_bits);
+          count =
+              emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));
+          break;
+        }
+        default:
+          break;
+      }
+      code.positions = count;
+    }
+    // The entries of a key are as many at each of its levels.
+    for (std::uint32_t key = key_levels(*storage.storage), level = 0; level + 1 < key; ++level)
+      storage.levels[level].positions = storage.levels[key - 1].positions;
+  }
+  for (StorageCode& storage : storages_)
+    if (const auto pattern = loop::pattern_of(program_, storage.id))
+      for (std::size_t level = 0; level < storage.levels.size(); ++level)
+        storage.levels[level].positions = storages_[*pattern].levels[level].positions;
+}
+
+}  // namespace weft
