@@ -16,6 +16,8 @@ constexpr double scan_word = 0.5;         // 64 bits of a bitmap
 constexpr double insert_hashed = 5.0;
 constexpr double drain_slot = 0.6;
 constexpr double slots_per_entry = 2;
+constexpr double compose_key = 0.8;       // of several coordinates, when inserting
+constexpr double split_key = 2.5;         // and when draining: runs of equal coordinates, a loop in a loop
 
 // An accumulator is a table of all keys for every thread.
 constexpr double most_table_bytes = 1u << 30;
@@ -33,6 +35,7 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   const double entries = std::max(0.0, workspace.entries);
   const double sorting = workspace.ordered && entries > 1 ? entries * std::log2(entries) * sort_comparison : 0;
   KeyedPrice price{kind, machine.reset_entry, 0};
+  if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
   if (kind == LevelKind::hashed) {
     price.bytes = entries * slots_per_entry * (value + 12);
     const double miss = machine.gather[cache_level(machine, price.bytes)];

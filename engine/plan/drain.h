@@ -13,7 +13,7 @@ struct KeyedWorkspace {
   double inserts = 0;    ///< accumulations
   double block = 1;      ///< values per entry
   double scalar_bytes = 8;
-  bool one_mode = true;  ///< else no bitmap
+  bool one_mode = true;  ///< else no bitmap, and keys are made of several coordinates
   bool ordered = true;   ///< drained in order
 };
 

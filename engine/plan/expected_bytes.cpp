@@ -1,5 +1,7 @@
 #include "engine/plan/expected_bytes.h"
 
+#include <algorithm>
+
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/forest.h"
@@ -8,19 +10,20 @@
 namespace weft {
 namespace {
 
-// Calls with the assignment that has the statement; 0 where the schedule is no forest, which check() refuses.
+// Calls with the assignment that has the statement; nothing where the schedule is no forest, which check() refuses.
 template <class Ask>
-double of_part(const Schedule& schedule, std::size_t writer, const Network& network,
-               const std::vector<OperandFacts>& operands, const Ask& ask) {
+auto of_part(const Schedule& schedule, std::size_t writer, const Network& network,
+             const std::vector<OperandFacts>& operands, const Ask& ask)
+    -> decltype(ask(schedule, writer, network, operands)) {
   if (network.assignments.size() == 1) return ask(schedule, writer, network, operands);
   const auto parts = forest_parts(schedule, network, operands);
-  if (!parts) return 0;
+  if (!parts) return {};
   for (const ForestPart& part : *parts) {
     const std::size_t number = writer - part.first_statement;
     if (writer < part.first_statement || number >= part.schedule.statements.size()) continue;
     return ask(part.schedule, number, part.network, part.operands);
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -72,6 +75,40 @@ double drained_bytes(const Schedule& schedule, std::size_t writer, const Network
     }
     const SparseTarget target(one, statement.target, estimate_of(one, number, alone, known));
     return keyed_price(machine, target.workspace(direct, 0), statement.drained->kind).bytes;
+  });
+}
+
+double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Network& network,
+                   const std::vector<OperandFacts>& operands, const Machine& machine) {
+  return of_part(schedule, writer, network, operands, [&](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+    const ScheduledAccess& target = one.statements[number].target;
+    const Format& format = one.tensors[target.tensor].format;
+    KeyedWorkspace workspace;
+    workspace.scalar_bytes = scalar_bytes(format.scalar);
+    LevelKind kind = LevelKind::dense;
+    IndexSet key = 0;
+    for (std::size_t level = 0; level < format.order(); ++level) {
+      const IndexId index = target.indices[format.mode_order[level]];
+      if (contains(shared, index)) continue;
+      const bool in_key = is_sparse(format.levels[level].kind);
+      (in_key ? workspace.keys : workspace.block) *= static_cast<double>(alone.indices[index].extent);
+      if (!in_key) continue;
+      kind = format.levels[level].kind;
+      key |= one_index(index);
+    }
+    if (kind == LevelKind::dense) return workspace.block * workspace.scalar_bytes;
+    const ProductEstimate product = estimate_of(one, number, alone, known);
+    workspace.entries = product.distinct(shared | key) / std::max(1.0, product.distinct(shared));
+    return keyed_price(machine, workspace, kind).bytes;
+  });
+}
+
+ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Network& network,
+                                 const std::vector<OperandFacts>& operands) {
+  return of_part(schedule, writer, network, operands, [](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+    const IndexSet modes = index_set(one.statements[number].target.indices);
+    const ProductEstimate product = estimate_of(one, number, alone, known);
+    return ExpectedEntries{product.distinct(modes), product.fill(modes)};
   });
 }
 

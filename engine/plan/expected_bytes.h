@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "engine/plan/machine.h"
-#include "engine/plan/plan.h"
+#include "engine/plan/statements.h"
 
 namespace weft {
 
@@ -19,5 +19,18 @@ double expected_bytes(const Schedule& schedule, std::size_t writer, const Networ
 /// Of the workspace that is drained into it, for one thread.
 double drained_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
                      const std::vector<OperandFacts>& operands, const Machine& machine);
+
+/// Of a workspace with a key, for one thread: an intermediate that is not stored over the modes in `shared`, the loops
+/// around it. Dense levels alone take what their extents say.
+double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Network& network,
+                   const std::vector<OperandFacts>& operands, const Machine& machine);
+
+/// Entries that the tensor a statement writes is expected to have, and their share of all combinations.
+struct ExpectedEntries {
+  double entries = 0;
+  double fill = 0;
+};
+ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Network& network,
+                                 const std::vector<OperandFacts>& operands);
 
 }  // namespace weft

@@ -78,6 +78,7 @@ std::string explain_layouts(const Schedule& schedule, const Explanation& explain
         if (kept != explained.workspaces.end()) {
           text += fmt::format("; {} at once, {}", bytes_text(static_cast<double>(kept->bytes)), kept->place);
         }
+        if (!tensor.format.all_dense()) text += fmt::format("; {}", layout.reason);
         text += '\n';
         break;
       }

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/cost_model.h"
+#include "engine/plan/expected_bytes.h"
+#include "engine/plan/explain_sparse.h"
 #include "engine/plan/quantities.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
@@ -217,23 +220,44 @@ class Explainer {
         }
         case TensorRole::intermediate:
           told.role = "intermediate";
+          told.reason = intermediate_reason(schedule_, number, network_, operands_);
+          if (!told.reason.empty()) break;
           told.reason = fmt::format("over {}, in the order its writer needs",
                                     print_indices(tensor.modes, network_));
           break;
         case TensorRole::result:
           told.role = "result";
-          told.reason = options_.result_formats.contains(tensor.name) ? "requested" : "dense: any entry may be written";
+          told.reason = result_reason(schedule_, number, network_, operands_, options_);
           break;
       }
       explanation_.layouts.push_back(std::move(told));
     }
   }
 
+  // What is gathered before it is appended to a tensor with compressed levels.
+  void drained(std::size_t writer) {
+    const ScheduledStatement& statement = schedule_.statements[writer];
+    const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];
+    const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
+    const double bytes = drained_bytes(schedule_, writer, network_, operands_, options_.machine);
+    const std::vector<IndexId> outside(statement.loops.begin(),
+                                       statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
+    ExplainedWorkspace told;
+    told.name = fmt::format("{} of {}", drain_word(statement.drained->kind), label(schedule_, statement.target.tensor));
+    told.indices = names_of(drained_key(statement.target.indices, target.format, order), network_);
+    told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
+    told.place = outside.empty() ? "around the loop nest"
+                                 : fmt::format("inside loop{} {}", outside.size() == 1 ? "" : "s",
+                                               fmt::join(names_of(outside, network_), ", "));
+    explanation_.workspaces.push_back(std::move(told));
+  }
+
   void workspaces() {
     for (std::uint32_t number = 0; number < schedule_.tensors.size(); ++number) {
       const ScheduledTensor& tensor = schedule_.tensors[number];
-      if (tensor.role != TensorRole::intermediate) continue;
       const std::size_t writer = writer_of(schedule_, number);
+      if (writer < schedule_.statements.size() && schedule_.statements[writer].drained) drained(writer);
+      if (tensor.role != TensorRole::intermediate) continue;
       const std::size_t reader = last_reader_of(schedule_, number);
       if (writer >= schedule_.statements.size()) continue;
       std::vector<IndexId> shared;
@@ -252,6 +276,10 @@ class Explainer {
       ExplainedWorkspace told;
       told.name = label(schedule_, number);
       told.indices = names_of(stored, network_);
+      if (!tensor.format.all_dense()) {
+        bytes = shared.empty() ? expected_bytes(schedule_, writer, network_, operands_)
+                               : keyed_bytes(schedule_, writer, index_set(shared), network_, operands_, options_.machine);
+      }
       told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
       told.place = shared.empty() ? "between loop nests"
                                   : fmt::format("inside loop{} {}", shared.size() == 1 ? "" : "s",

@@ -108,8 +108,10 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
         const std::size_t depth = shared_loops(schedule, writer, reader);
         const std::vector<IndexId>& loops = schedule.statements[writer].loops;
         const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
-        live += demand(fmt::format("workspace {}", tensor.name),
-                       options.machine.threads * dense_bytes(target.indices, shared, tensor.format.scalar, network));
+        const double bytes = tensor.format.all_dense()
+                                 ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
+                                 : keyed_bytes(schedule, writer, shared, network, operands, options.machine);
+        live += demand(fmt::format("workspace {}", tensor.name), options.machine.threads * bytes);
         continue;
       }
       const double bytes = tensor.format.all_dense()

@@ -1,7 +1,9 @@
+// Plans whose result has compressed levels: formats, orders, workspaces, shared patterns.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
@@ -13,22 +15,114 @@ namespace {
 
 const ScheduledTensor& result_of(const Plan& plan) { return plan.schedule.tensors.back(); }
 
-Problem spgemm(const std::string& extent = "100000", double rows = 10) {
-  const std::uint64_t n = std::stoull(extent);
-  const std::string entries = std::to_string(static_cast<std::uint64_t>(static_cast<double>(n) * rows));
-  return problem("B:ik:ds:" + entries + " C:kj:ds:" + entries + " -> ij", {{'i', n}, {'j', n}, {'k', n}});
+Problem spgemm() {
+  return problem("B:ik:ds:1000000 C:kj:ds:1000000 -> ij", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
+}
+
+Problem requested(Problem made, const char* format) {
+  made.options.result_formats["R"] = *parse_format(format);
+  return made;
 }
 
 }  // namespace
 
 TEST_CASE("SpGEMM is Gustavson's: rows of the result are gathered in a workspace and drained") {
   const Plan found = planned(spgemm());
-  CAPTURE(print(found.schedule, spgemm().network));
   CHECK(result_of(found).format.text() == "ds:0,1");
   const ScheduledStatement& statement = found.schedule.statements.front();
   CHECK(print_indices(statement.loops, spgemm().network) == "i,k,j");
   CHECK(statement.drained.has_value());
   CHECK(found.schedule.roots.front() == RootReduction::owner);
+}
+
+TEST_CASE("columns of a product cost conversions of the operands or of the result, not a workspace over everything") {
+  const Plan found = planned(requested(spgemm(), "ss:1,0"));
+  const AppendOrder order = append_order(found.schedule.statements.front().target.indices, result_of(found).format,
+                                         found.schedule.statements.front().loops);
+  CHECK(order.direct == 1);
+  CHECK(found.schedule.roots.front() == RootReduction::owner);
+}
+
+TEST_CASE("other level kinds are converted after the run") {
+  for (const char* format : {"uq", "bb", "db", "hh:1,0", "dh", "sb"}) {
+    CAPTURE(format);
+    const Plan found = planned(requested(spgemm(), format));
+    REQUIRE(result_of(found).delivered.has_value());
+    CHECK(result_of(found).delivered->text() == parse_format(format)->text());
+    CHECK(may_be_computed(result_of(found).format));
+  }
+}
+
+TEST_CASE("a sum inside stored entries of one operand shares its positions") {
+  const std::map<char, std::uint64_t> extents{{'i', 2000}, {'j', 3000}, {'k', 400}, {'r', 16}};
+  for (const char* text : {"M:ij:ds:50000 A:ir B:jr -> ij", "T:ijk:sss:90000 A:ir B:jr C:kr -> ijk", "M:ij:ss:50000 A:ir B:jr -> ji"}) {
+    CAPTURE(text);
+    const Plan found = planned(problem(text, extents));
+    CHECK(result_of(found).like.has_value());
+  }
+  // Another sparse factor may leave entries out.
+  CHECK_FALSE(result_of(planned(problem("M:ij:ds:50000 N:ij:ds:50000 -> ij", extents))).like.has_value());
+  Problem asked = problem("M:ij:ds:50000 A:ir:ss:900 B:jr -> ij", extents);
+  CHECK_FALSE(result_of(planned(asked)).like.has_value());
+  asked.options.result_patterns["R"] = "M";
+  CHECK(result_of(planned(asked)).like.has_value());
+  asked.options.result_patterns["R"] = "A";
+  CHECK_FALSE(plan(asked.network, asked.operands, asked.options).has_value());
+}
+
+TEST_CASE("a result is sparse below a fill of a tenth, its modes that nothing restricts a block") {
+  const std::map<char, std::uint64_t> extents{{'i', 1000}, {'j', 1000}, {'r', 16}};
+  CHECK(result_of(planned(problem("A:ij:ss:200000 -> ij", extents))).format.all_dense());
+  CHECK(has_sparse_level(result_of(planned(problem("A:ij:ss:5000 B:ij -> ji", extents))).format));
+  const Plan rows = planned(problem("A:ij:ss:20 B:jr -> ir", extents));
+  CHECK(result_of(rows).format.text() == "sd:0,1");
+  CHECK_FALSE(rows.schedule.statements.back().drained.has_value());
+}
+
+TEST_CASE("between three sparse matrices the intermediate is a workspace that knows its entries") {
+  Problem made = problem("A:ij:ds:1000000 B:jk:ds:1000000 C:kl:ds:1000000 -> il",
+                         {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}, {'l', 100'000}});
+  made.options.tree = parse_tree("((A * B) * C)", {"A", "B", "C"}).value();
+  const Plan found = planned(made);
+  const auto intermediate = std::ranges::find(found.schedule.tensors, TensorRole::intermediate, &ScheduledTensor::role);
+  REQUIRE(intermediate != found.schedule.tensors.end());
+  CHECK(has_sparse_level(intermediate->format));
+  CHECK(found.schedule.statements.back().fused >= 1);
+}
+
+TEST_CASE("whatever is asked for has a plan, and what needs no workspace is always there to fall back on") {
+  const char kinds[] = {'d', 's', 'b', 'h', 's', 'd'};
+  std::size_t drained = 0, delivered = 0, keyed = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    Problem made = random_network(seed, seed % 5 == 0);
+    const std::size_t order = made.network.assignments[0].result.indices.size();
+    if (order == 0) continue;
+    std::mt19937 random(seed);
+    std::string text;
+    for (std::size_t level = 0; level < order; ++level) text += kinds[random() % 6];
+    Format format = *parse_format(text);
+    std::ranges::shuffle(format.mode_order, random);
+    made.options.result_formats["R"] = format;
+    if (seed % 4 == 0 && made.operands.size() > 2) made.options.tree = parse_tree("((A * B) * C)", {"A", "B", "C"}).value();
+    CAPTURE(seed);
+    CAPTURE(format.text());
+    CAPTURE(print(made.network));
+    const Schedule plain = baseline(made.network, made.operands, made.options);
+    const auto legal = check(plain, made.network, made.operands, made.options);
+    const std::string why = legal ? "" : legal.error().message;
+    CAPTURE(print(plain, made.network));
+    CAPTURE(why);
+    CHECK(legal.has_value());
+    const Plan found = planned(made);
+    drained += found.schedule.statements.back().drained.has_value() ? 1 : 0;
+    delivered += result_of(found).delivered.has_value() ? 1 : 0;
+    for (const ScheduledTensor& tensor : found.schedule.tensors) {
+      keyed += tensor.role == TensorRole::intermediate && has_sparse_level(tensor.format) ? 1 : 0;
+    }
+  }
+  MESSAGE(drained << " drained, " << delivered << " delivered, " << keyed << " sparse intermediates");
+  CHECK(drained > 0);
+  CHECK(delivered > 0);
 }
 
 }  // namespace weft::plan_test

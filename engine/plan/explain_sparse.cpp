@@ -1,0 +1,82 @@
+#include "engine/plan/explain_sparse.h"
+
+#include <fmt/format.h>
+
+#include "engine/plan/append_order.h"
+#include "engine/plan/binding.h"
+#include "engine/plan/expected_bytes.h"
+#include "engine/plan/quantities.h"
+#include "engine/plan/schedule_text.h"
+#include "engine/plan/statements.h"
+
+namespace weft {
+namespace {
+
+std::string table_of(LevelKind kind) {
+  switch (kind) {
+    case LevelKind::hashed: return "a hash table";
+    case LevelKind::bitmap: return "a bitmap";
+    default: return "an accumulator";
+  }
+}
+
+std::string expected_text(const ExpectedEntries& expected) {
+  return fmt::format("{} entries expected, {:.3g} % of all", count_text(expected.entries), 100 * expected.fill);
+}
+
+// In which order entries are made.
+std::string how_written(const Schedule& schedule, std::size_t writer, const Network& network) {
+  const ScheduledStatement& statement = schedule.statements[writer];
+  const Format& format = schedule.tensors[statement.target.tensor].format;
+  const AppendOrder order = append_order(statement.target.indices, format, statement.loops);
+  if (!statement.drained) return "appended in the order of the loops";
+  const std::string key = print_indices(drained_key(statement.target.indices, format, order), network);
+  const std::vector<IndexId> outside(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
+  return fmt::format("{} gathered in {} {}, and drained in order", key, table_of(statement.drained->kind),
+                     outside.empty() ? "for the whole result" : fmt::format("for each {}", print_indices(outside, network)));
+}
+
+}  // namespace
+
+std::string result_reason(const Schedule& schedule, std::uint32_t result, const Network& network,
+                          const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  const ScheduledTensor& tensor = schedule.tensors[result];
+  const bool requested = options.result_formats.contains(tensor.name);
+  if (tensor.like) {
+    const std::string& operand = schedule.tensors[*tensor.like].name;
+    return fmt::format("{}at the positions of {}, which are shared", options.result_patterns.contains(tensor.name) ? "requested: " : "",
+                       operand);
+  }
+  if (!has_sparse_level(tensor.format)) return requested ? "requested" : "dense: any entry may be written";
+  const std::size_t writer = writer_of(schedule, result);
+  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands);
+  std::string text = fmt::format("{}: {}; {}", requested ? "requested" : "sparse", expected_text(expected),
+                                 how_written(schedule, writer, network));
+  if (tensor.delivered) {
+    text += fmt::format("; converted to {} after every run, {}", tensor.delivered->text(),
+                        time_text(expected.entries * options.machine.convert_entry));
+  }
+  return text;
+}
+
+std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermediate, const Network& network,
+                                const std::vector<OperandFacts>& operands) {
+  const ScheduledTensor& tensor = schedule.tensors[intermediate];
+  if (!has_sparse_level(tensor.format)) return {};
+  const std::size_t writer = writer_of(schedule, intermediate);
+  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands);
+  if (may_be_computed(tensor.format)) {
+    return fmt::format("stored with compressed levels: {}; {}", expected_text(expected), how_written(schedule, writer, network));
+  }
+  std::vector<IndexId> key;
+  LevelKind kind = LevelKind::accumulator;
+  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
+    if (!is_sparse(tensor.format.levels[level].kind)) continue;
+    kind = tensor.format.levels[level].kind;
+    key.push_back(tensor.modes[tensor.format.mode_order[level]]);
+  }
+  return fmt::format("only what was accumulated is read, from {} over {}: {}", table_of(kind), print_indices(key, network),
+                     expected_text(expected));
+}
+
+}  // namespace weft

@@ -1,0 +1,105 @@
+#include <doctest/doctest.h>
+
+#include "engine/plan/check.h"
+#include "unit/plan/networks.h"
+
+namespace weft::plan_test {
+namespace {
+
+struct Change {
+  const char* from;
+  const char* to;
+  const char* expected;
+};
+
+void refuses(const Problem& made, const std::string& good, const std::vector<Change>& changes) {
+  CHECK(defect(made, good) == "");
+  for (const Change& change : changes) {
+    std::string changed = good;
+    const std::size_t at = changed.find(change.from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, std::string(change.from).size(), change.to);
+    const std::string to = change.to;
+    CAPTURE(to);
+    const std::string found = defect(made, changed);
+    CAPTURE(found);
+    CHECK(found.find(change.expected) != std::string::npos);
+    if (*change.expected == '\0') CHECK(found.empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("targets with compressed levels are appended to in order, or drained") {
+  const Problem made = problem("B:ik:ds:300 C:kj:ds:300 -> ij", {{'i', 40}, {'j', 40}, {'k', 40}});
+  refuses(made, R"(schedule
+  tree (B * C)
+  layout B ds:0,1 f64
+  layout C ds:0,1 f64
+  result R ds:0,1 f64
+  R[i,j] += B[i,k] * C[k,j]   loops i,k,j   drained accumulator
+  parallel i owner
+)",
+          {{"drained accumulator", "", "add 'drained accumulator'"},
+           {"drained accumulator", "drained bitmap", ""},
+           {"drained accumulator", "drained hashed", ""},
+           {"loops i,k,j", "loops i,j,k", "nothing is to be drained"},
+           {"ds:0,1 f64\n  R", "dd:0,1 f64\n  R", "nothing is drained into it"},
+           {"ds:0,1 f64\n  R", "ds:1,0 f64\n  R", "append to R out of order"},
+           {"parallel i owner", "parallel i private", "private copies of it cannot be"},
+           {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained bitmap\n  parallel k serial", "a bitmap has one mode"},
+           {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained hashed\n  parallel k serial", ""},
+           {"result R ds:0,1 f64", "result R dh:0,1 f64", "dense and compressed levels only"},
+           {"result R ds:0,1 f64", "result R ds:0,1 f64 delivered uq:0,1 f64", ""},
+           {"result R ds:0,1 f64", "result R ds:0,1 f64 delivered ds:0,1 f64", "computed as ds:0,1 already"},
+           {"result R ds:0,1 f64", "result R ds:0,1 f64 delivered ss:0,1 f32", "no format of a result"},
+           {"result R ds:0,1 f64", "result R ds:0,1 f64 like B", "no access of B with the same indices"}});
+}
+
+TEST_CASE("a dense workspace on the way to compressed levels is provably written") {
+  const Problem made = problem("A:ij:ds:300 B:jk:ds:300 C:kl:ds:300 -> il", {{'i', 40}, {'j', 40}, {'k', 40}, {'l', 40}});
+  refuses(made, R"(schedule
+  tree ((A * B) * C)
+  layout A ds:0,1 f64
+  layout B ds:0,1 f64
+  layout C ds:0,1 f64
+  intermediate x[i,k] da:0,1 f64
+  result R ds:0,1 f64
+  x[i,k] += A[i,j] * B[j,k]   loops i,j,k
+  R[i,l] += x[i,k] * C[k,l]   loops i,k,l   fused 1   drained bitmap
+  parallel i owner
+)",
+          {{"x[i,k] da:0,1", "x[i,k] dd:0,1", "give it a level a, h or b"},
+           {"x[i,k] da:0,1", "x[i,k] db:0,1", ""},
+           {"x[i,k] da:0,1", "x[i,k] dh:0,1", ""},
+           {"x[i,k] da:0,1", "x[i,k] ds:0,1", "one key of kind a or h"},
+           {"x[i,k] da:0,1", "x[i,k] aa:0,1", "is not stored over i"},
+           // Between nests it is compressed, and appended to like a result.
+           {"x[i,k] da:0,1 f64\n  result R ds:0,1 f64\n  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n  R[i,l] += x[i,k] * C[k,l]   "
+            "loops i,k,l   fused 1   drained bitmap\n  parallel i owner",
+            "x[i,k] ds:0,1 f64\n  result R ds:0,1 f64\n  x[i,k] += A[i,j] * B[j,k]   loops i,j,k   drained accumulator\n  parallel i owner\n"
+            "  R[i,l] += x[i,k] * C[k,l]   loops i,k,l   drained bitmap\n  parallel i owner",
+            ""}});
+}
+
+TEST_CASE("positions are shared where the product has them, or where that is asked for") {
+  Problem made = problem("M:ij:ss:300 A:ir B:jr:ds:50 -> ij", {{'i', 40}, {'j', 40}, {'r', 8}});
+  made.options.result_patterns["R"] = "M";
+  const std::string good = R"(schedule
+  tree (M * A * B)
+  layout M ss:0,1 f64
+  layout A dd:0,1 f64
+  layout B ds:0,1 f64
+  result R ss:0,1 f64 like M
+  R[i,j] += M[i,j] * A[i,r] * B[j,r]   loops i,j,r
+  parallel i owner
+)";
+  refuses(made, good,
+          {{"ss:0,1 f64 like M", "ss:0,1 f64", "was requested like M"},
+           {"ss:0,1 f64 like M", "ss:1,0 f64 like M", "level by level"},
+           {"like M", "like A", "dense and compressed, at least one"}});
+  made.options.result_patterns.clear();
+  CHECK(defect(made, good).find("may have fewer entries than M") != std::string::npos);
+}
+
+}  // namespace weft::plan_test
