@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/plan/search.h"
+#include "engine/plan/trees.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
@@ -63,6 +64,35 @@ TEST_CASE("what the program predicts is what cost() says of the schedule") {
   REQUIRE(planned.has_value());
   CHECK(planned->schedule.tree == tree);
   CHECK(planned->cost.ns == doctest::Approx(nests->ns).epsilon(1e-12));
+}
+
+TEST_CASE("below a limit the program finds what it finds without one, and nothing that reaches it") {
+  std::size_t compared = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed);
+    CAPTURE(print(made.network));
+    for (const ContractionTree& tree : choose_trees(made.network, made.operands, made.options).trees) {
+      const Schedule schedule =
+          statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
+      const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+      const auto all = IntervalProgram(model).solve();
+      if (!all) continue;
+      // One program asked for more and more, as a search does whose alternatives share a table.
+      IntervalProgram asked(model);
+      for (const double share : {0.1, 0.5, 0.9, 1.0}) CHECK_FALSE(asked.solve(share * all->ns).has_value());
+      const auto below = asked.solve(1.0001 * all->ns);
+      REQUIRE(below.has_value());
+      CHECK(below->ns == all->ns);
+      CHECK(below->loops == all->loops);
+      CHECK(below->fused == all->fused);
+      const auto loose = IntervalProgram(model).solve(3 * all->ns);
+      REQUIRE(loose.has_value());
+      CHECK(loose->ns == all->ns);
+      ++compared;
+    }
+  }
+  CHECK(compared >= 100);
 }
 
 TEST_CASE("unfused nests share no loop") {
