@@ -92,8 +92,9 @@ inline void add_masked(Workspace& row, const Rows& rows, std::uint32_t number, d
   }
 }
 
-// The row that is added some steps from now.
-inline void fetch_ahead(const Rows& left, const Rows& right, std::uint32_t position) {
+// The row that is added some steps from now. GCC takes a function that only prefetches for one without effects and
+// leaves its calls out, unless it is inlined before.
+[[gnu::always_inline]] inline void fetch_ahead(const Rows& left, const Rows& right, std::uint32_t position) {
   const std::uint64_t last = left.crd.size() - 1;
   const std::uint32_t next = right.pos[left.crd[std::min<std::uint64_t>(position + 8, last)]];
   __builtin_prefetch(right.crd.data() + next);

@@ -41,14 +41,16 @@ void add_products(std::vector<Problem>& all, const Data& data) {
   add("spgemm", "A(i,j) = T(i,k) * T(k,j)", Baseline::product, "ds",
       {"matrix100k", "matrix10k", "brack2", "copter2", "mdual", "notredame_www", "cage10"});
   add("spgemm-aat", "A(i,j) = T(i,k) * T(j,k)", Baseline::product, "ds",
-      {"notredame_www", "lp_maros_r7", "kjv_verse_word"});
+      {"lp_maros_r7", "lp_dfl001", "groebner_f855_aug", "basker1"});
   add("spgemm-chain", "A(i,j) = T(i,k) * T(k,l) * T(l,j)", Baseline::product_chain, "ds", {"mdual", "cage10"});
   add("spgemm-masked", "A(i,j) = T(i,j) * T(i,k) * T(k,j)", Baseline::masked_product, "ds",
       {"matrix100k", "brack2", "copter2", "notredame_www"});
-  // Tensors with themselves, over one mode or all but one: the shapes of FaSTCC's table.
-  add("self/02", "A(i,j) = T(k,i,l) * T(k,j,l)", Baseline::product, "ss", {"kjv_trigram", "fb15k237", "wn18", "nell995"});
-  add("self/123", "A(i,j) = T(i,k,l,m) * T(j,k,l,m)", Baseline::product, "ss",
-      {"flights2001_count", "yago_temporal", "wikipeople_3ary"});
+  // Tensors with themselves over one group of modes, as in FaSTCC's table (SC 2025), whose tensors are not at hand.
+  add("self/02", "A(i,j) = T(k,i,l) * T(k,j,l)", Baseline::product, "ss", {"kjv_trigram"});
+  add("self/12", "A(i,j) = T(i,k,l) * T(j,k,l)", Baseline::product, "ss", {"kjv_bigram_book", "flights2001_delay"});
+  add("self/123", "A(i,j) = T(i,k,l,m) * T(j,k,l,m)", Baseline::product, "ss", {"flights2001_count", "yago_temporal"});
+  add("self/12", "A(i,l,m,j,n,o) = T(i,p,q,l,m) * T(j,p,q,n,o)", Baseline::product, "ssssss",
+      {"jf17k_4ary", "wikipeople_4ary"});
 }
 
 // Results that have the pattern of T or of its leading modes.

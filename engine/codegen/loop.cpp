@@ -323,16 +323,27 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
                runs[n].place() ? emit_->get(runs[n]) : emit_->add(positions[n], emit_->widen(advance[n])));
 }
 
-/// Touches the rows that the dense factors located under the entry some iterations ahead will read.
+/// Touches what the factors located under the entry some iterations ahead will read: rows of dense ones, the beginning
+/// of compressed ones, and further ahead where those begin.
 void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Value* position,
                          std::span<const loop::Step> rest, const Scope& scope) {
-  llvm::IRBuilder<>& ir = emit_->ir();
   const StorageCode& storage = storage_of(driver.access);
+  const std::uint32_t driven = scope.cursors[driver.access].bound;
   // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else.
-  llvm::Value* all = storage.levels[scope.cursors[driver.access].bound].positions;
-  llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(each.marks.prefetch)),
-                                      emit_->sub(all ? all : driver.range.end, emit_->constant(1)));
-  llvm::Value* coordinate = emit_->widen(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, ahead));
+  llvm::Value* all = storage.levels[driven].positions;
+  llvm::Value* last = emit_->sub(all ? all : driver.range.end, emit_->constant(1));
+  const auto coordinate_ahead = [&](std::uint64_t distance) {
+    llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(distance)), last);
+    return emit_->widen(coordinate_at(*emit_, storage, driven, ahead));
+  };
+  const auto touch = [&](llvm::Value* first, std::uint64_t bytes) {
+    llvm::IRBuilder<>& ir = emit_->ir();
+    for (std::uint64_t offset = 0; offset < bytes; offset += line_bytes)
+      ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
+                         {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(0),
+                          ir.getInt32(3), ir.getInt32(1)});
+  };
+  llvm::Value* coordinate = coordinate_ahead(each.marks.prefetch);
   for (const loop::Step& step : rest) {
     const StorageCode& factor = storage_of(step.access);
     const Cursor& cursor = scope.cursors[step.access];
@@ -341,17 +352,26 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
         is_sparse(factor.level(cursor.bound).kind) || factor.level(cursor.bound).strided)
       continue;
     llvm::Value* row = dense_at(*emit_, factor, cursor, coordinate).begin;
-    std::uint64_t bytes = scalar_bytes(factor.storage->scalar);
-    for (std::size_t level = cursor.bound + 1; level < factor.levels.size(); ++level) {
+    const std::uint32_t below = cursor.bound + 1;
+    const unsigned value_bytes = scalar_bytes(factor.storage->scalar);
+    if (below < factor.levels.size() && factor.level(below).kind == LevelKind::compressed) {
+      llvm::Type* pos = emit_->ir().getIntNTy(factor.level(below).pos_bits);
+      llvm::Type* crd = emit_->ir().getIntNTy(factor.level(below).crd_bits);
+      llvm::Value* further = dense_at(*emit_, factor, cursor, coordinate_ahead(2 * std::uint64_t{each.marks.prefetch})).begin;
+      touch(emit_->address(pos, factor.levels[below].pos, further), line_bytes);
+      llvm::Value* first = positions_below(*emit_, factor, {below, row, nullptr}).begin;
+      touch(emit_->address(crd, factor.levels[below].crd, first), line_bytes);
+      if (below + 1 == factor.levels.size())
+        touch(emit_->address(factor.type, factor.values, first), 2 * line_bytes);
+      continue;
+    }
+    std::uint64_t bytes = value_bytes;
+    for (std::size_t level = below; level < factor.levels.size(); ++level) {
       row = emit_->mul(row, factor.levels[level].extent);
       bytes =
           std::min(bytes * known_extent(program_, access.indices[level]).value_or(1), line_bytes * prefetched_lines);
     }
-    llvm::Value* first = emit_->address(factor.type, factor.values, row);
-    for (std::uint64_t offset = 0; offset < bytes; offset += line_bytes)
-      ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
-                         {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(0),
-                          ir.getInt32(3), ir.getInt32(1)});
+    touch(emit_->address(factor.type, factor.values, row), bytes);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "engine/plan/drain.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace weft {
@@ -10,9 +9,13 @@ namespace {
 // Nanoseconds; measured on SpGEMM kernels over rows of ten to a thousand entries.
 constexpr double insert_mark = 0.9;       // test and set a mark, add
 constexpr double push_touched = 1.0;      // a new entry
-constexpr double sort_comparison = 1.6;   // of the touched list: a branch guessed wrong every second time
+constexpr double sort_short = 1.0;        // a key of a touched list that is sorted in registers (runtime/sort_keys.h)
+constexpr double sort_long = 2.5;         // and of a longer one, by digits
+constexpr double shortest_long = 256;
+constexpr double read_marks = 0.6;        // 64 marks, instead of sorting a list that is long for its extent
+constexpr double read_marked = 0.6;
 constexpr double drain_entry = 1.2;       // reading and clearing one
-constexpr double scan_word = 0.5;         // 64 bits of a bitmap
+constexpr double scan_key = 0.8;          // a key of a bitmap, whose values and marks are cleared before: all are looked at
 constexpr double insert_hashed = 5.0;
 constexpr double drain_slot = 0.6;
 constexpr double slots_per_entry = 2;
@@ -33,7 +36,12 @@ std::size_t cache_level(const Machine& machine, double bytes) {
 KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, LevelKind kind) {
   const double value = workspace.block * workspace.scalar_bytes;
   const double entries = std::max(0.0, workspace.entries);
-  const double sorting = workspace.ordered && entries > 1 ? entries * std::log2(entries) * sort_comparison : 0;
+  const double sorting =
+      workspace.ordered && entries > 1
+          ? std::min(entries * (entries > shortest_long ? sort_long : sort_short),
+                     kind == LevelKind::hashed ? std::numeric_limits<double>::infinity()
+                                               : workspace.keys / 64 * read_marks + entries * read_marked)
+          : 0;
   KeyedPrice price{kind, machine.reset_entry, 0};
   if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
   if (kind == LevelKind::hashed) {
@@ -50,7 +58,7 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   price.ns += workspace.inserts * (insert_mark + machine.gather[cache_level(machine, touched)]);
   price.ns += entries * (drain_entry + miss);
   if (kind == LevelKind::bitmap) {
-    price.ns += 2 * workspace.keys / 64 * scan_word;  // scanned and cleared
+    price.ns += workspace.keys * scan_key;
   } else {
     price.ns += entries * push_touched + sorting;
     price.bytes += entries * 4;
