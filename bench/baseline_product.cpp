@@ -62,16 +62,6 @@ inline void add_row(Workspace& row, const Rows& rows, std::uint32_t number, doub
   row.count = count;
 }
 
-inline void add_row_unlisted(Workspace& row, const Rows& rows, std::uint32_t number, double scale) {
-  std::uint8_t* const __restrict marks = row.marks.data();
-  double* const __restrict values = row.values.data();
-  const std::uint32_t end = rows.pos[number + 1];
-  for (std::uint32_t at = rows.pos[number]; at < end; ++at) {
-    marks[rows.crd[at]] = 1;
-    values[rows.crd[at]] += scale * rows.values[at];
-  }
-}
-
 inline void touch_row(Workspace& row, const Rows& rows, std::uint32_t number) {
   std::uint64_t count = row.count;
   for (std::uint32_t at = rows.pos[number]; at < rows.pos[number + 1]; ++at) {
@@ -176,9 +166,7 @@ class Product {
     Workspace& row = slot.row;
     const Rows& left = unfolding_.factors[0];
     const Rows& right = unfolding_.factors[1];
-    const std::uint64_t most = std::min(products_[number + 1] - products_[number], right.columns);
     if (kind_ == Kind::masked) return append_masked(row, number, piece);
-    if (kind_ == Kind::product && most * 16 > right.columns) return append_unlisted(row, number, piece);
     row.count = 0;
     if (kind_ == Kind::product) {
       for (std::uint32_t at = left.pos[number]; at < left.pos[number + 1]; ++at) {
@@ -210,8 +198,12 @@ class Product {
       fetch_ahead(left, unfolding_.factors[1], at);
       add_row(middle, unfolding_.factors[1], left.crd[at], left.values[at]);
     }
+    const Rows& last = unfolding_.factors[2];
     for (std::uint64_t n = 0; n < middle.count; ++n) {
       const std::uint32_t column = middle.touched[n];
+      const std::uint32_t next = last.pos[middle.touched[std::min(n + 8, middle.count - 1)]];
+      __builtin_prefetch(last.crd.data() + next);
+      __builtin_prefetch(last.values.data() + next);
       add_row(slot.row, unfolding_.factors[2], column, middle.values[column]);
       middle.values[column] = 0;
       middle.marks[column] = 0;
@@ -235,30 +227,6 @@ class Product {
       piece.size += row.marks[column] >> 1;
       row.marks[column] = 0;
       row.values[column] = 0;
-    }
-  }
-
-  // Where a row fills a good part of its columns, no list is kept.
-  void append_unlisted(Workspace& row, std::uint64_t number, Piece& piece) const {
-    const Rows& left = unfolding_.factors[0];
-    const Rows& right = unfolding_.factors[1];
-    const std::uint64_t most = std::min(products_[number + 1] - products_[number], right.columns);
-    for (std::uint32_t at = left.pos[number]; at < left.pos[number + 1]; ++at) {
-      fetch_ahead(left, right, at);
-      add_row_unlisted(row, right, left.crd[at], left.values[at]);
-    }
-    piece.make_room(piece.size + most);
-    for (std::uint64_t first = 0; first < right.columns; first += 8) {
-      std::uint64_t eight;
-      std::memcpy(&eight, row.marks.data() + first, 8);
-      if (eight == 0) continue;
-      std::memset(row.marks.data() + first, 0, 8);
-      for (; eight != 0; eight &= eight - 1) {
-        const auto column = first + static_cast<unsigned>(__builtin_ctzll(eight)) / 8;
-        piece.crd[piece.size] = static_cast<std::uint32_t>(column);
-        piece.values[piece.size++] = row.values[column];
-        row.values[column] = 0;
-      }
     }
   }
 
@@ -340,8 +308,7 @@ class Product {
       for (std::uint64_t row = bounds[chunk]; row < bounds[chunk + 1]; ++row) pos_[row + 1] = entries_of(*slots_[slot], row);
     });
     std::partial_sum(pos_.begin(), pos_.end(), pos_.begin());
-    // Rows without a list are written up to their number of products.
-    all_.make_room(pos_.back() + unfolding_.factors.back().columns);
+    all_.make_room(pos_.back());
     all_.size = pos_.back();
     if (count == 1) {
       all_.size = 0;

@@ -1,5 +1,6 @@
 #include "bench/data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -116,9 +117,11 @@ Expected<Tensor> Data::tensor(const std::string& name, const Resources& resource
     tensor = random_sparse(wanted, resources);
   } else if (has(name)) {
     tensor = read_tensor(file_of(directory_, name), {}, resources, name);
-    if (tensor && tensor->order() == 2) {
+    if (tensor) {
       const auto values = tensor->values.as<double>();
-      for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(1 + mix(~n) % 4);
+      const bool whole = std::ranges::all_of(values, [](double value) { return value == std::floor(value); });
+      for (std::size_t n = 0; n < values.size() && (tensor->order() == 2 || !whole); ++n)
+        values[n] = static_cast<double>(1 + mix(~n) % 4);
     }
   } else {
     return input_error("no tensor is named " + name);

@@ -1,5 +1,5 @@
 // The tensors that are measured: synthetic ones by recipe, real ones by file name. All values are small integers (those of
-// real matrices are replaced), so that sums are exact in any order and results can be compared with ==.
+// real matrices, and real values, are replaced), so that sums are exact in any order and results can be compared with ==.
 #pragma once
 
 #include <cstdint>
