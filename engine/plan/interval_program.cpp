@@ -94,7 +94,7 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
       if (!root && ns + here >= cheapest.ns) continue;
       // All threads may share the loops of a root.
       const double left = (root ? cheapest.ns * model_.threads() : cheapest.ns - ns) - here;
-      if (left <= 0) continue;
+      if (!(left > 0)) continue;
       const double enough = loop.iterations > 0 ? left / loop.iterations * (1 + rounding) : infinity;
       const double inside = times(loop.iterations, best(model_.inside(bound, index, range), first, end, enough));
       ns += root ? model_.root(index, range, loop.iterations, here + inside).ns : here + inside;

@@ -95,6 +95,16 @@ TEST_CASE("below a limit the program finds what it finds without one, and nothin
   CHECK(compared >= 100);
 }
 
+TEST_CASE("a root whose own loop takes far too long is left out") {
+  Problem made = problem("A:ij:ss:50 B:i -> i", {{'i', 50}, {'j', 1'000'000'000'000}});
+  made.options.machine.threads = 1;
+  const Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
+  const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+  const auto nests = IntervalProgram(model).solve();
+  REQUIRE(nests.has_value());
+  CHECK(nests->loops[0] == std::vector<IndexId>{0, 1});
+}
+
 TEST_CASE("unfused nests share no loop") {
   const Problem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
