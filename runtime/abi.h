@@ -78,6 +78,8 @@ using KernelFunction = std::int32_t(const std::uint64_t* frame, std::uint64_t be
 extern "C" {
 void weft_sort_touched_32(std::uint32_t* touched, std::uint64_t count, const std::uint8_t* marks, std::uint64_t extent);
 void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std::uint8_t* marks, std::uint64_t extent);
+/// Lists the coordinates below `extent` whose mark is not 0, in increasing order; how many.
+std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent);
 
 /// Makes the table fit for a workspace and empties it.
 void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes);

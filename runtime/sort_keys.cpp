@@ -36,7 +36,7 @@ void sort_by_digits(Key* keys, Key* scratch, std::uint64_t count, std::uint64_t 
 }
 
 template <class Key>
-void marked(const std::uint8_t* marks, std::uint64_t extent, Key* keys) {
+std::uint64_t marked(const std::uint8_t* marks, std::uint64_t extent, Key* keys) {
   std::uint64_t found = 0;
   std::uint64_t column = 0;
   for (; column + 8 <= extent; column += 8) {
@@ -48,6 +48,7 @@ void marked(const std::uint8_t* marks, std::uint64_t extent, Key* keys) {
   }
   for (; column < extent; ++column)
     if (marks[column] != 0) keys[found++] = static_cast<Key>(column);
+  return found;
 }
 
 }  // namespace
@@ -58,12 +59,16 @@ bool has_wide_sort() {
   return has;
 }
 
+std::uint64_t list_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
+  return has_wide_sort() ? wide_marked(marks, extent, keys) : marked(marks, extent, keys);
+}
+
 void sort_keys(std::uint32_t* keys, std::uint32_t* scratch, std::uint64_t count, std::uint64_t extent,
                const std::uint8_t* marks) {
   if (count < 2) return;
   const bool wide = has_wide_sort();
   if (marks != nullptr && count > extent / columns_per_key)
-    wide ? wide_marked(marks, extent, keys) : marked(marks, extent, keys);
+    list_marked(marks, extent, keys);
   else if (wide && count <= longest_wide_sort)
     wide_sort(keys, count);
   else if (count <= longest_compared)

@@ -19,12 +19,14 @@ void sort_keys(std::uint32_t* keys, std::uint32_t* scratch, std::uint64_t count,
 void sort_keys(std::uint64_t* keys, std::uint64_t* scratch, std::uint64_t count, std::uint64_t extent,
                const std::uint8_t* marks);
 
+/// Writes the coordinates below `extent` whose mark is not zero, in order; how many.
+std::uint64_t list_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
+
 /// Whether this processor has the instructions of the functions below.
 bool has_wide_sort();
 /// The longest list that wide_sort takes.
 constexpr std::uint64_t longest_wide_sort = 256;
 void wide_sort(std::uint32_t* keys, std::uint64_t count);
-/// Writes the coordinates below `extent` whose mark is not zero, in order.
-void wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
+std::uint64_t wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
 
 }  // namespace weft

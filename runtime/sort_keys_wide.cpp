@@ -100,7 +100,8 @@ void wide_sort(std::uint32_t* keys, std::uint64_t count) {
     sort_list<16>(keys, count);
 }
 
-void wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
+std::uint64_t wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
+  const std::uint32_t* const first_key = keys;
   const __m512i offsets = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (std::uint64_t column = 0; column < extent; column += 64) {
     const std::uint64_t left = extent - column;
@@ -115,6 +116,7 @@ void wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t*
       keys += count;
     }
   }
+  return static_cast<std::uint64_t>(keys - first_key);
 }
 
 }  // namespace weft

@@ -16,4 +16,8 @@ void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std
   sort_keys(touched, touched + count, count, extent, marks);
 }
 
+std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent) {
+  return list_marked(marks, extent, list);
+}
+
 }  // namespace weft

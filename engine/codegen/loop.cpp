@@ -52,9 +52,10 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   std::vector<bool> seen(program_.accesses.size(), false);
   for (const loop::Step& step : steps) {
     const bool sparse = is_sparse(next_level(program_, step.access, depths).kind);
-    // A bitmap drives as a range with a look at the marks.
+    // A bitmap below another level drives as a range with a look at the marks.
     const bool drives = step.use == loop::Use::drive && sparse && !seen[step.access] &&
-                        next_level(program_, step.access, depths).kind != LevelKind::bitmap;
+                        (next_level(program_, step.access, depths).kind != LevelKind::bitmap ||
+                         depths[step.access] < key_levels(*storage_of(step.access).storage));
     seen[step.access] = true;
     (drives ? driving : rest).push_back(step);
   }

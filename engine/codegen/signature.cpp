@@ -38,7 +38,7 @@ void workspace_words(const loop::Program& program, loop::StorageId id, Signature
          extra});
   };
   demand(Part::values, 0, storage.levels.size(), scalar_bytes(storage.scalar));
-  for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
+  for (std::uint32_t level = key_levels(storage); level < storage.levels.size(); ++level)
     if (storage.levels[level].kind == LevelKind::bitmap) demand(Part::marks, level, level + 1, 1);
   if (const std::uint32_t key = key_levels(storage); key > 0) {
     demand(Part::marks, key - 1, key, 1);

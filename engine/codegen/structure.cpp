@@ -319,9 +319,10 @@ bool is_appended(const Program& program, loop::StorageId storage) {
 }
 
 std::uint32_t key_levels(const loop::Storage& storage) {
-  if (storage.levels.empty() ||
-      (storage.levels[0].kind != LevelKind::accumulator && storage.levels[0].kind != LevelKind::hashed))
-    return 0;
+  if (storage.levels.empty()) return 0;
+  const LevelKind kind = storage.levels[0].kind;
+  if (kind == LevelKind::bitmap && std::ranges::count(storage.levels, LevelKind::bitmap, &Level::kind) == 1) return 1;
+  if (kind != LevelKind::accumulator && kind != LevelKind::hashed) return 0;
   std::uint32_t levels = 1;
   while (levels < storage.levels.size() && storage.levels[levels].joined) ++levels;
   return levels;

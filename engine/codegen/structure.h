@@ -70,7 +70,8 @@ bool is_run_level(const loop::Storage& storage, std::uint32_t level);
 
 /// An output with compressed levels of its own, written by appending: without the pattern of an operand.
 bool is_appended(const loop::Program& program, loop::StorageId storage);
-/// How many levels of a workspace, from the first on, are the key of an accumulator or hash table; 0: it has none.
+/// How many levels of a workspace, from the first on, are the key of an accumulator or hash table, or a bitmap above dense
+/// levels, which is read like one; 0: it has none.
 std::uint32_t key_levels(const loop::Storage& storage);
 bool is_hashed(const loop::Storage& storage);
 /// Bytes of an element of the list of touched coordinates, which are linear in the key.

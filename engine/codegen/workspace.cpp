@@ -1,6 +1,7 @@
 // Workspaces that know their entries. An accumulator has values, a mark per coordinate of its key and the list of the
-// coordinates touched; a bitmap has values and marks. Keys of several modes are linear in both. Marks are bytes: to set
-// one reads nothing. Those of accumulators are clean outside of every `with`, at the cost of what was touched.
+// coordinates touched; a bitmap has values and marks, which are listed when it drives. Keys of several modes are linear in
+// both. Marks are bytes: to set one reads nothing. Those of keys are clean outside of every `with`, at the cost of what was
+// touched, those of bitmaps below other levels are cleared where their `with` begins.
 #include "engine/codegen/generate.h"
 
 namespace weft {
@@ -43,6 +44,10 @@ void Generator::close_workspace(const loop::With& statement) {
   if (storage.table) emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
   const loop::For* last = last_drain(program_, statement);
   if (!storage.touched || forgetting_.contains(last)) return;
+  if (storage.level(0).kind == LevelKind::bitmap) {
+    emit_->ir().CreateMemSet(storage.levels[0].marks, emit_->ir().getInt8(0), storage.levels[0].extent, llvm::Align(8));
+    return;
+  }
   const Slot place = emit_->slot(emit_->constant(0));
   emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
                     [&] {
@@ -71,7 +76,8 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
   llvm::Value* mark = emit_->address(ir.getInt8Ty(), marks, position);
   if (!certain && !inner.flags[storage.id].place()) inner.flags[storage.id] = emit_->slot(ir.getFalse());
   const auto set_mark = [&] { emit_->store(ir.getInt8(1), mark, 1); };
-  if (storage.level(level).kind == LevelKind::bitmap) {
+  const bool listed = storage.level(level).kind == LevelKind::accumulator;
+  if (!listed && key_levels(*storage.storage) == 0) {
     if (certain) set_mark();
     then(inner);
     if (!certain) emit_->if_then(emit_->get(inner.flags[storage.id]), set_mark);
@@ -83,6 +89,7 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
     llvm::Type* type = ir.getIntNTy(bytes * 8);
     llvm::Value* count = emit_->get(storage.count);
     set_mark();
+    if (!listed) return;
     emit_->store(ir.CreateTrunc(position, type), emit_->address(type, storage.touched, count), bytes);
     emit_->set(storage.count, emit_->add(count, emit_->widen(fresh)));
   };
@@ -119,6 +126,12 @@ void Generator::list_entries(loop::StorageId workspace, bool sort) {
   const bool runs = key_levels(program_.storages[workspace]) > 1;
   if (storages_[workspace].table) {
     list_table(workspace, sort || runs);
+    return;
+  }
+  if (storages_[workspace].level(0).kind == LevelKind::bitmap) {
+    const StorageCode& storage = storages_[workspace];
+    emit_->set(storage.count, emit_->call("weft_list_marked_32", emit_->word(),
+                                          {storage.touched, storage.levels[0].marks, storage.levels[0].extent}));
     return;
   }
   if (sort || runs) sort_touched(workspace);
