@@ -294,9 +294,24 @@ class ForestBuilder {
       if (!is_key || each.step.use != loop::Use::drive) continue;
       const NestStorage& storage = nest_.storages[each.cursor->access->storage];
       const bool is_joined = storage.storage.levels[each.level].joined;
-      if (!is_joined && (needed || merges_below(storage, each.level, group))) each.step.algorithm = loop::Algorithm::sort;
+      if (!is_joined && (needed || merges_below(storage, each.level, group) || !is_driven_next(storage, each.level, group))) {
+        each.step.algorithm = loop::Algorithm::sort;
+      }
     }
     return steps;
+  }
+
+  /// Whether the loop over the next mode of a key is all there is in the loop over the one before, for all its modes: else
+  /// a coordinate would come up once for every entry that has it.
+  bool is_driven_next(const NestStorage& storage, std::size_t level, StatementRange group) const {
+    const std::vector<Level>& levels = storage.storage.levels;
+    const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
+    auto loop = std::ranges::find(loops, storage.indices[level]);
+    for (; level + 1 < levels.size() && levels[level + 1].joined; ++level) {
+      if (group.end - group.begin > 1 || loop == loops.end() || ++loop == loops.end()) return false;
+      if (*loop != storage.indices[level + 1]) return false;
+    }
+    return true;
   }
 
   static bool is_appended(const NestStorage& storage) {
