@@ -38,11 +38,14 @@ std::vector<std::uint64_t> extents_of(const ScheduledTensor& scheduled, const Ne
   return extents;
 }
 
-/// The positions of `pattern`, with values of its own.
-Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, const Resources& resources) {
+/// The positions of `pattern`, with values of its own; its modes may stand in another order.
+Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
+                      const Resources& resources) {
   Tensor tensor = pattern;
   tensor.known_statistics = nullptr;
   tensor.format.scalar = scheduled.format.scalar;
+  tensor.format.mode_order = scheduled.format.mode_order;
+  tensor.extents = std::move(extents);
   auto values = Buffer::allocate(pattern.nnz() * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
   if (!values) return std::unexpected(values.error());
   tensor.values = std::move(*values);
@@ -52,8 +55,8 @@ Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, c
 /// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
 Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
                        const Resources& resources) {
-  if (scheduled.like) return like(tensors[*scheduled.like], scheduled, resources);
   std::vector<std::uint64_t> extents = extents_of(scheduled, network);
+  if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
   if (scheduled.format.all_dense()) return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
   Tensor tensor;
   tensor.format = scheduled.format;

@@ -74,8 +74,19 @@ Expected<Tensor> with_other_widths(const Tensor& tensor, const Format& requested
   return result;
 }
 
-bool leaf_is_dense(const Format& format) {
-  return format.order() > 0 && format.levels.back().kind == LevelKind::dense;
+/// The modes of the dense levels below the last other one, of which every entry above has a whole block.
+std::vector<std::uint32_t> block_modes(const Format& format) {
+  std::vector<std::uint32_t> modes;
+  for (std::size_t l = format.order(); l > 0 && format.levels[l - 1].kind == LevelKind::dense; --l)
+    modes.push_back(format.mode_order[l - 1]);
+  return modes;
+}
+
+/// Whether some mode leaves the blocks, so that their zeros would become entries of their own.
+bool opens_blocks(const Format& from, const Format& to) {
+  const std::vector<std::uint32_t> kept = block_modes(to);
+  return std::ranges::any_of(block_modes(from),
+                             [&](std::uint32_t mode) { return std::ranges::find(kept, mode) == kept.end(); });
 }
 
 /// By way of compressed levels, which everything else knows.
@@ -102,7 +113,7 @@ Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resou
     if (!opened || opened->format == format) return opened;
     return with_other_widths(*opened, format, resources, name);
   }
-  auto listed = entries(tensor, leaf_is_dense(tensor.format), resources);
+  auto listed = entries(tensor, opens_blocks(tensor.format, format), resources);
   if (!listed) return std::unexpected(listed.error());
   return build_from(std::move(*listed), format, tensor.format.mode_order, resources, name);
 }
@@ -174,7 +185,7 @@ Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> e
     }
   }
   if (dense_changes) {
-    auto listed = entries(tensor, leaf_is_dense(tensor.format), resources);
+    auto listed = entries(tensor, !block_modes(tensor.format).empty(), resources);
     if (!listed) return std::unexpected(listed.error());
     for (std::size_t m = 0; m < extents.size(); ++m) {
       // Coordinates are as wide as their extent asks, and that may have changed; range is checked by the build.

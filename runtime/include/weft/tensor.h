@@ -85,7 +85,8 @@ Expected<Tensor> build(Coordinates coordinates, Format format, const Resources& 
 Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources);
 
 /// The same tensor in another format (mode order, kinds, scalar), in parallel; identical formats share the arrays.
-/// From dense levels to sparse ones only nonzeros are stored; explicit zeros of sparse tensors are kept.
+/// Where a dense level at the end becomes a sparse one only nonzeros are stored; explicit zeros of sparse tensors, and
+/// blocks of zeros that stay blocks, are kept.
 Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
                          std::string_view name);
 

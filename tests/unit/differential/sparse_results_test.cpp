@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "engine/engine.h"
 #include "oracle/built_network.h"
@@ -47,9 +48,12 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Re
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
 }
 
-/// The plan with every root loop parallel that may be.
-Plan cut_for_threads(Plan plan) {
-  for (RootReduction& root : plan.schedule.roots) root = RootReduction::private_copies;
+/// The plan with every root loop parallel that may be: none inside a workspace, none that the fusion forbids.
+Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
+  for (RootReduction& root : plan.schedule.roots) {
+    const RootReduction planned = std::exchange(root, RootReduction::private_copies);
+    if (!check(plan.schedule, built.network, built.facts, options)) root = planned;
+  }
   plan.cost.ns = worth_threads_ns;
   return plan;
 }
@@ -130,23 +134,25 @@ void check_meaning(const RequestedNetwork& requested, const BuiltNetwork& built)
 class Running {
  public:
   void check(const RequestedNetwork& requested, const BuiltNetwork& built) {
-    PlanOptions options = options_of(requested);
+    const PlanOptions options = options_of(requested);
     const auto plan = usual_.plan(built.network, built.facts, options);
     REQUIRE_MESSAGE(plan, plan.error().message);
     const std::uint64_t turn = number_++ % 8;
     const std::vector<Way> ways = {{1, false}, {turn % 2 == 0 ? 4u : 8u, false}, {2, true}};
-    CHECK(defect_of_runs(usual_, cut_for_threads(*plan), ways, built, requested) == "");
-    if (turn == 1) CHECK(defect_of_runs(checked_, cut_for_threads(*plan), {{2, false}}, built, requested) == "");
+    CHECK(defect_of_runs(usual_, cut_for_threads(*plan, built, options), ways, built, requested) == "");
+    if (turn == 1)
+      CHECK(defect_of_runs(checked_, cut_for_threads(*plan, built, options), {{2, false}}, built, requested) == "");
     if (turn == 3) {
-      options.strict_fp = true;
-      const auto strict_plan = strict_.plan(built.network, built.facts, options);
+      PlanOptions strict_options = options;
+      strict_options.strict_fp = true;
+      const auto strict_plan = strict_.plan(built.network, built.facts, strict_options);
       REQUIRE_MESSAGE(strict_plan, strict_plan.error().message);
       CHECK(defect_of_runs(strict_, *strict_plan, {{2, false}}, built, requested) == "");
     }
     if (turn == 5) {
       Plan flat = *plan;
       flat.schedule = baseline(built.network, built.facts, options);
-      CHECK(defect_of_runs(usual_, cut_for_threads(flat), {{2, false}}, built, requested) == "");
+      CHECK(defect_of_runs(usual_, cut_for_threads(flat, built, options), {{2, false}}, built, requested) == "");
     }
   }
 
