@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "engine/engine.h"
 #include "oracle/built_network.h"
@@ -51,8 +50,11 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Re
 /// The plan with every root loop parallel that may be: none inside a workspace, none that the fusion forbids.
 Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
   for (RootReduction& root : plan.schedule.roots) {
-    const RootReduction planned = std::exchange(root, RootReduction::private_copies);
-    if (!check(plan.schedule, built.network, built.facts, options)) root = planned;
+    const RootReduction planned = root;
+    for (const RootReduction reduction : {RootReduction::private_copies, RootReduction::owner, planned}) {
+      root = reduction;
+      if (check(plan.schedule, built.network, built.facts, options)) break;
+    }
   }
   plan.cost.ns = worth_threads_ns;
   return plan;
