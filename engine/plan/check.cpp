@@ -8,6 +8,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
+#include "runtime/open_levels.h"
 
 namespace weft {
 namespace {
@@ -28,6 +29,11 @@ Expected<void> check_operand(const ScheduledTensor& tensor, const std::vector<Op
   if (facts.pinned) {
     return input_error(fmt::format("schedule: the layout {} of {} is pinned but it is converted to {}",
                                    facts.format.text(), tensor.name, tensor.format.text()));
+  }
+  if (tensor.opened && !opens_levels(facts.format, tensor.format)) {
+    return input_error(fmt::format("schedule: {} cannot be opened from {} to {}: only leading compressed levels become "
+                                   "dense, above one that stays compressed; mark it as converted",
+                                   tensor.name, facts.format.text(), tensor.format.text()));
   }
   for (const Level& level : tensor.format.levels) {
     const bool stored = level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||

@@ -172,6 +172,11 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
 
 }  // namespace
 
+Schedule with_decided_loops(Schedule schedule, const CostModel& model) {
+  decide_loops(schedule, model);
+  return schedule;
+}
+
 Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
                   const std::vector<OperandFacts>& operands) {
   realize_layouts(schedule, model, free, operands);

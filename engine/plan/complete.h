@@ -13,4 +13,7 @@ namespace weft {
 Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
                   const std::vector<OperandFacts>& operands);
 
+/// The part of it that does not touch layouts: vector loops, and how sparse accesses meet, decided anew.
+Schedule with_decided_loops(Schedule schedule, const CostModel& model);
+
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "engine/plan/cost_model.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/open_layouts.h"
 
 namespace weft {
 namespace {
@@ -128,7 +129,7 @@ Cost scheduled_cost(const Schedule& schedule, const Network& network, const std:
   Cost cost = network.assignments.size() == 1 ? loops_cost(schedule, network, operands, options)
                                               : forest_loops_cost(schedule, network, operands, options);
   for (const ScheduledTensor& tensor : schedule.tensors) {
-    if (tensor.converted) cost.conversion_ns += conversion_ns(facts_of(operands, tensor.tensor), options.machine);
+    if (tensor.converted) cost.conversion_ns += layout_ns(tensor, facts_of(operands, tensor.tensor), options.machine);
   }
   cost.ns += cost.conversion_ns / std::max(1.0, options.calls);
   MemoryPlan memory = memory_plan(schedule, network, operands, options);

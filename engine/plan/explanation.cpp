@@ -9,6 +9,7 @@
 #include "engine/plan/cost_model.h"
 #include "engine/plan/expected_bytes.h"
 #include "engine/plan/explain_sparse.h"
+#include "engine/plan/open_layouts.h"
 #include "engine/plan/quantities.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
@@ -195,7 +196,7 @@ class Explainer {
     };
     if (dense(tensor.format) > dense(facts.format)) changes.push_back("dense levels replace searches by table lookups");
     if (changes.empty()) changes.push_back("other level kinds suit the loops better");
-    return fmt::format("converted from {}: {}; {} once, {} a run over {:.6g} {}", facts.format.text(),
+    return fmt::format("{} from {}: {}; {} once, {} a run over {:.6g} {}", tensor.opened ? "opened in place" : "converted", facts.format.text(),
                        fmt::join(changes, ", and "), time_text(ns), time_text(ns / std::max(1.0, options_.calls)),
                        options_.calls, options_.calls == 1 ? "call" : "calls");
   }
@@ -212,7 +213,7 @@ class Explainer {
           const OperandFacts& facts = facts_of(operands_, tensor.tensor);
           told.role = "operand";
           told.converted = tensor.converted;
-          told.conversion_ns = tensor.converted ? conversion_ns(facts, options_.machine) : 0;
+          told.conversion_ns = layout_ns(tensor, facts, options_.machine);
           told.conversion_ns_a_run = told.conversion_ns / std::max(1.0, options_.calls);
           told.reason = tensor.converted ? converted_reason(tensor, facts, told.conversion_ns)
                                          : kept_reason(tensor, facts, number);

@@ -45,6 +45,16 @@ std::vector<Nest> nests_of(const Schedule& schedule) {
   return nests;
 }
 
+// The ends below the dense levels; everything else is shared with the operand.
+double opened_bytes(const Format& format, const OperandFacts& operand) {
+  double positions = 1;
+  std::size_t level = 0;
+  for (; format.levels[level].kind == LevelKind::dense; ++level) {
+    positions *= static_cast<double>(operand.exact().extents()[format.mode_order[level]]);
+  }
+  return (positions + 1) * format.levels[level].pos_bits / 8;
+}
+
 }  // namespace
 
 std::uint64_t usable_memory(const PlanOptions& options) {
@@ -78,6 +88,8 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
                         tensor.format.all_dense() && !tensor.delivered
                             ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
                             : expected_bytes(schedule, writer_of(schedule, number), network, operands));
+    } else if (tensor.opened) {
+      lasting += demand(fmt::format("conversion {}", tensor.name), opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
     } else if (tensor.converted) {
       const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
       lasting += demand(fmt::format("conversion {}", tensor.name), stored_bytes(tensor.format, statistics));

@@ -206,7 +206,8 @@ class ScheduleParser {
     auto format = parse_format_words(line, declared->extents.size());
     if (!format) return std::unexpected(format.error());
     tensor.format = std::move(*format);
-    tensor.converted = role == TensorRole::operand && line.take_word("converted");
+    tensor.opened = role == TensorRole::operand && line.take_word("opened");
+    tensor.converted = tensor.opened || (role == TensorRole::operand && line.take_word("converted"));
     if (role == TensorRole::result) {
       if (auto done = parse_handing_over(line, tensor); !done) return done;
     }

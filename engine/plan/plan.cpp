@@ -6,6 +6,7 @@
 
 #include "engine/plan/improve.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/open_layouts.h"
 #include "engine/plan/plan_forest.h"
 #include "engine/plan/search.h"
 #include "engine/plan/workspace_order.h"
@@ -70,13 +71,32 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
                      what);
 }
 
+/// Opening operands in place is not among what the search decides: for sparse results, whose loops look operands up.
+bool appends(const Schedule& schedule) {
+  return std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [](const ScheduledTensor& tensor) {
+    return tensor.role == TensorRole::result && !tensor.format.all_dense();
+  });
+}
+
+void open_layouts(Candidate& candidate, const Network& network, const std::vector<OperandFacts>& operands,
+                  const PlanOptions& options) {
+  Schedule opened = with_open_layouts(candidate.schedule, network, operands, options);
+  if (opened == candidate.schedule) return;
+  candidate = {opened, cost(opened, network, operands, options)};
+}
+
 Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options, bool must_store) {
   const std::uint64_t limit = usable_memory(options);
   Improvement improvement = must_store ? Improvement{} : improve(found, network, operands, options);
-  if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
   // What does not need an intermediate or a conversion is always there to fall back on.
-  const Schedule plain = baseline(network, operands, options);
+  Schedule plain = baseline(network, operands, options);
+  if (appends(plain)) {
+    plain = with_open_layouts(std::move(plain), network, operands, options);
+    for (Candidate& candidate : found.candidates) open_layouts(candidate, network, operands, options);
+    if (improvement.cheaper) open_layouts(*improvement.cheaper, network, operands, options);
+  }
+  if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
   const auto stores = [](const Schedule& schedule) { return schedule.statements.size() > 1; };
   const bool any_stores = std::any_of(found.candidates.begin(), found.candidates.end(),
                                       [&](const Candidate& candidate) { return stores(candidate.schedule); });

@@ -32,7 +32,8 @@ std::string print_tensor(const Schedule& schedule, std::size_t number, const Net
   const std::string name = label(schedule, number);
   switch (tensor.role) {
     case TensorRole::operand:
-      return fmt::format("  layout {} {}{}\n", name, print_format(tensor.format), tensor.converted ? " converted" : "");
+      return fmt::format("  layout {} {}{}\n", name, print_format(tensor.format),
+                         tensor.opened ? " opened" : tensor.converted ? " converted" : "");
     case TensorRole::intermediate: {
       std::vector<std::string> names;
       for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);

@@ -54,6 +54,7 @@ struct ScheduledTensor {
   std::vector<IndexId> modes;       ///< of an intermediate: its indices, in mode order
   Format format;                    ///< layout; for an intermediate over all its modes, in storage order
   bool converted = false;           ///< an operand whose given format differs: converted before the run
+  bool opened = false;              ///< converted by making leading levels dense, all below them is shared
   /// A result that is computed in `format` and converted after the run: the layout it is handed over in.
   std::optional<Format> delivered = {};
   /// A result whose positions are those of an operand (position in Schedule::tensors, same modes): pos and crd shared.

@@ -1,0 +1,19 @@
+// Operands opened in place: leading compressed levels made dense, so that a search becomes a table lookup, while all
+// arrays below them stay (runtime/open_levels.h). Far cheaper than a conversion to another order of modes.
+#pragma once
+
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// What converting an operand to its layout takes, once. An opened one pays for its array of ends alone.
+double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
+
+/// The schedule with those operands opened in place that make it cheaper, each as far as pays; loops and everything
+/// else stay. Operands that are pinned, converted or dense already stay too.
+Schedule with_open_layouts(Schedule schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                           const PlanOptions& options);
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+#include "engine/plan/open_layouts.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/plan/networks.h"
+
+namespace weft::plan_test {
+namespace {
+
+Problem product(std::uint64_t extent, std::uint64_t entries) {
+  const std::string nnz = std::to_string(entries);
+  Problem made = problem("B:ik:ss:" + nnz + " C:kj:ss:" + nnz + " -> ij", {{'i', extent}, {'j', extent}, {'k', extent}});
+  made.options.result_formats["R"] = *parse_format("ss");
+  return made;
+}
+
+const ScheduledTensor& layout_of_c(const Plan& plan) {
+  for (const ScheduledTensor& tensor : plan.schedule.tensors) {
+    if (tensor.name == "C") return tensor;
+  }
+  FAIL("C has no layout");
+  return plan.schedule.tensors.front();
+}
+
+}  // namespace
+
+TEST_CASE("an operand whose rows are looked up is opened in place") {
+  const Problem given = product(100'000, 1'000'000);
+  const Plan found = planned(given);
+  CHECK(layout_of_c(found).opened);
+  CHECK(layout_of_c(found).format.text() == "ds:0,1");
+  CHECK(found.schedule.statements.front().intersections.empty());
+  CHECK(print(found.schedule, given.network).find("layout C ds:0,1 f64 opened") != std::string::npos);
+  // One end per row, where sorting and rebuilding would take every entry.
+  CHECK(found.cost.conversion_ns < 0.1 * 1'000'000 * given.options.machine.convert_entry);
+}
+
+TEST_CASE("pinned operands, and those with few entries for their rows, stay") {
+  Problem pinned = product(100'000, 1'000'000);
+  for (OperandFacts& operand : pinned.operands) operand.pinned = true;
+  CHECK(!layout_of_c(planned(pinned)).opened);
+  CHECK(!layout_of_c(planned(product(std::uint64_t{1} << 30, 1000))).opened);
+}
+
+TEST_CASE("what is no opening is refused by name") {
+  const Problem given = product(1000, 10'000);
+  Plan found = planned(given);
+  for (ScheduledTensor& tensor : found.schedule.tensors) {
+    if (tensor.name != "C") continue;
+    tensor.opened = tensor.converted = true;
+    tensor.format = *parse_format("ds:1,0");
+  }
+  const auto legal = check(found.schedule, given.network, given.operands, given.options);
+  REQUIRE(!legal);
+  CHECK(legal.error().message.find("C cannot be opened from ss:0,1 to ds:1,0") != std::string::npos);
+}
+
+}  // namespace weft::plan_test
