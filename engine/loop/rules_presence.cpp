@@ -151,14 +151,25 @@ class Presence {
            });
   }
 
+  /// Whether the access is a factor of the sum, or of one that sums into a workspace that is.
+  bool feeds(AccessId access, const Accumulate& sum) const {
+    if (std::ranges::find(sum.factors, access) != sum.factors.end()) return true;
+    return std::ranges::any_of(sum.factors, [&](AccessId factor) {
+      if (storage_of(factor).role != Role::workspace) return false;
+      return std::ranges::any_of(all_, [&](const PlacedAccumulate& writer) {
+        return program_.accesses[writer.accumulate->target].storage == program_.accesses[factor].storage &&
+               feeds(access, *writer.accumulate);
+      });
+    });
+  }
+
   bool is_filter(const PlacedAccumulate& each, AccessId access, std::size_t level) const {
     const Step& step = each.path.bound[access][level].step;
     if (step.use != Use::drive && step.use != Use::locate) return false;
     const Storage& storage = storage_of(access);
     // A dense workspace that is a factor here leaves out nothing, or zeros do for it: check() asks for each such read,
     // and is_harmless() follows it to wherever this target is read.
-    const bool factor = std::ranges::find(each.accumulate->factors, access) != each.accumulate->factors.end();
-    if (storage.role == Role::workspace && factor && level >= dense_from(program_.accesses[access].storage))
+    if (storage.role == Role::workspace && feeds(access, *each.accumulate) && level >= dense_from(program_.accesses[access].storage))
       return false;
     return leaves_out(program_, program_.accesses[access].storage, level);
   }

@@ -114,6 +114,8 @@ bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {
   const bool leaves = reader == schedule.statements.size() ||
                       shared_loops(schedule, writer_of(schedule, tensor), reader) == 0;
   if (leaves && !target.like && has_sparse_level(target.format)) return true;
+  // Whoever reads a result reads what is stored, the zeros of dense levels too.
+  if (target.role == TensorRole::result) return false;
   return reader < schedule.statements.size() && makes_entries(schedule, schedule.statements[reader].target.tensor);
 }
 

@@ -278,13 +278,17 @@ OperandFacts stored_facts(const Network& network, const Assignment& assignment, 
     Statistics statistics =
         estimated_statistics(product, network, assignment.result.indices, format, all_finite(assignment, known));
     const double bytes = stored_bytes(format, statistics);
-    return {assignment.result.tensor, format, std::move(statistics), static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+    OperandFacts facts{assignment.result.tensor, format, std::move(statistics),
+                       static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+    facts.computed = true;
+    return facts;
   }
   double entries = 1;
   for (const std::uint64_t extent : extents) entries *= static_cast<double>(extent);
   const double bytes = entries * static_cast<double>(scalar_bytes(format.scalar));
   OperandFacts facts{assignment.result.tensor, format, Statistics(extents, format, entries, {}, all_finite(assignment, known)),
                      static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+  facts.computed = true;
   return facts;
 }
 

@@ -28,6 +28,9 @@ struct OperandFacts {
   };
   std::optional<Counted> counted = {};
 
+  /// Made by an earlier assignment of the same run: its positions are not there before.
+  bool computed = false;
+
   const Statistics& exact() const { return counted ? counted->statistics : statistics; }
   std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }
 };

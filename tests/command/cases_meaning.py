@@ -173,9 +173,10 @@ def case_product_of_extents_above_64_bits(weft):
 def case_dense_result_beyond_memory(weft):
     """Exit status 5, advising a sparse format, before anything is allocated."""
     weft.write("x.tns", "1 1 1 1.0\n")
-    run = weft.error("run", "A(i,j,k) = X(i,j,k)", "X=x.tns:4000000x4000000x4000000", status=5, says="A")
+    run = weft.error("run", "A(i,j,k) = X(i,j,k)", "X=x.tns:4000000x4000000x4000000", "--format", "A:ddd", status=5,
+                     says="A")
     require("sparse" in run.err, f"a sparse format is advised: {run.err!r}")
-    weft.error("run", "A(i,j,k) = X(i,j,k)", "X=x.tns:100000000x100000000x10000000000", status=5)
+    weft.error("run", "A(i,j,k) = X(i,j,k)", "X=x.tns:100000000x100000000x10000000000", "--format", "A:ddd", status=5)
 
 
 def case_strict_fp_sums_in_loop_order(weft):

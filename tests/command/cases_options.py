@@ -37,13 +37,6 @@ def cases_result_format(_):
         yield layout, one
 
 
-def cases_sparse_result_format(_):
-    for layout in ("ss", "ds", "uq", "sd", "bd", "hh"):
-        def one(weft, layout=layout):
-            weft.error("run", EXPRESSION, *OPERANDS, "--format", f"A:{layout}", status=3, says="A")
-        yield layout, one
-
-
 def cases_unsupported_operand_format(_):
     for layout in ("hss", "sbs"):
         def one(weft, layout=layout):

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/engine.h"
+#include "oracle/cut_roots.h"
 #include "oracle/random_forest.h"
 #include "runs.h"
 
@@ -132,7 +133,7 @@ TEST_CASE("several assignments, compiled and run") {
     auto planned = engine->plan(built.network, built.facts, options_of(random));
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
-    for (RootReduction& root : planned->schedule.roots) root = RootReduction::private_copies;
+    planned->schedule = with_cut_roots(std::move(planned->schedule), built, options_of(random));
     planned->cost.ns = worth_threads_ns;
     CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
   });

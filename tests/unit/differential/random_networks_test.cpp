@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "oracle/built_network.h"
+#include "oracle/cut_roots.h"
 #include "runs.h"
 
 using namespace weft;
@@ -30,8 +31,8 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Co
 constexpr double worth_threads_ns = 1e9;
 
 /// The plan with every root loop parallel: owned rows where the target has the index, private copies elsewhere.
-Plan cut_for_threads(Plan plan) {
-  for (RootReduction& root : plan.schedule.roots) root = RootReduction::private_copies;
+Plan cut_for_threads(Plan plan, const BuiltNetwork& built) {
+  plan.schedule = with_cut_roots(std::move(plan.schedule), built, {});
   plan.cost.ns = worth_threads_ns;
   return plan;
 }
@@ -147,7 +148,7 @@ TEST_CASE("random networks, compiled and run") {
         const auto plan = usual.plan(built.network, built.facts, {});
         REQUIRE_MESSAGE(plan, plan.error().message);
         const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};
-        CHECK(defect_of_runs(usual, cut_for_threads(*plan), ways, built, expected) == "");
+        CHECK(defect_of_runs(usual, cut_for_threads(*plan, built), ways, built, expected) == "");
         // In turns: the plan as it is, checked; strictly as printed; the product in one piece.
         const std::uint64_t turn = number++ % 8;
         if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, expected) == "");
@@ -161,7 +162,7 @@ TEST_CASE("random networks, compiled and run") {
         if (turn == 5) {
           Plan flat = *plan;
           flat.schedule = baseline(built.network, built.facts, {});
-          CHECK(defect_of_runs(usual, cut_for_threads(flat), {{2, false}}, built, expected) == "");
+          CHECK(defect_of_runs(usual, cut_for_threads(flat, built), {{2, false}}, built, expected) == "");
         }
       });
 }
@@ -175,7 +176,7 @@ TEST_CASE("schedules of tiny networks, compiled and run") {
       if (number++ % 23 != 0) continue;
       Plan plan;
       plan.schedule = schedule;
-      CHECK(defect_of_runs(engine, cut_for_threads(plan), {{1, false}, {2, false}}, built, expected) == "");
+      CHECK(defect_of_runs(engine, cut_for_threads(plan, built), {{1, false}, {2, false}}, built, expected) == "");
       ++compiled;
     }
   });

@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "oracle/built_network.h"
+#include "oracle/cut_roots.h"
 #include "oracle/pairs.h"
 #include "runs.h"
 
@@ -47,15 +48,8 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Re
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
 }
 
-/// The plan with every root loop parallel that may be: none inside a workspace, none that the fusion forbids.
 Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
-  for (RootReduction& root : plan.schedule.roots) {
-    const RootReduction planned = root;
-    for (const RootReduction reduction : {RootReduction::private_copies, RootReduction::owner, planned}) {
-      root = reduction;
-      if (check(plan.schedule, built.network, built.facts, options)) break;
-    }
-  }
+  plan.schedule = with_cut_roots(std::move(plan.schedule), built, options);
   plan.cost.ns = worth_threads_ns;
   return plan;
 }

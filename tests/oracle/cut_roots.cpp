@@ -1,0 +1,16 @@
+#include "oracle/cut_roots.h"
+
+namespace weft::test {
+
+Schedule with_cut_roots(Schedule schedule, const BuiltNetwork& built, const PlanOptions& options) {
+  for (RootReduction& root : schedule.roots) {
+    const RootReduction planned = root;
+    for (const RootReduction reduction : {RootReduction::private_copies, RootReduction::owner, planned}) {
+      root = reduction;
+      if (check(schedule, built.network, built.facts, options)) break;
+    }
+  }
+  return schedule;
+}
+
+}  // namespace weft::test
