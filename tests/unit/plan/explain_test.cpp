@@ -12,7 +12,7 @@ TEST_CASE("the explanation has tree, nest, layouts, memory, price and runner-up"
   const auto found = plan(made.network, made.operands, made.options);
   REQUIRE(found.has_value());
   const std::string text = explain(*found, made.network, made.operands, made.options);
-  for (const char* part : {"tree (A * B * C * D)", "loop nest", "for ", "R[i,j,k] +=", "layouts", "kept", "converted from",
+  for (const char* part : {"tree (A * B * C * D)", "loop nest", "for ", "R[i,j,k] +=", "layouts", "opened in place from", "converted from",
                            "1000 calls", "memory", "peak", "predicted", "runner-up"}) {
     CAPTURE(part);
     CHECK(text.find(part) != std::string::npos);
