@@ -160,7 +160,7 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   plan.schedule = std::move(*schedule);
   plan.cost = cost(plan.schedule, network, operands, options);
   if (plan.cost.ns != *cost_ns) return not_restored(fmt::format("costs {} now, not {}", plan.cost.ns, *cost_ns));
-  if (plan.cost.peak_bytes > usable_memory(options)) return not_restored("no longer fits into memory");
+  if (plan.cost.announced_bytes > usable_memory(options)) return not_restored("no longer fits into memory");
   plan.producer = *producer;
   plan.optimal = *optimal;
   plan.candidates = *candidates;
@@ -191,7 +191,8 @@ Expected<Plan> with_memory(Plan plan, const Network& network, const std::vector<
   MemoryPlan memory = memory_plan(plan.schedule, network, operands, options);
   plan.cost.memory = std::move(memory.demands);
   plan.cost.peak_bytes = memory.peak_bytes;
-  if (plan.cost.peak_bytes > usable_memory(options)) return resource_error("the remembered plan does not fit into memory");
+  plan.cost.announced_bytes = memory.announced_bytes;
+  if (plan.cost.announced_bytes > usable_memory(options)) return resource_error("the remembered plan does not fit into memory");
   return plan;
 }
 

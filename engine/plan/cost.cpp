@@ -135,6 +135,7 @@ Cost scheduled_cost(const Schedule& schedule, const Network& network, const std:
   MemoryPlan memory = memory_plan(schedule, network, operands, options);
   cost.memory = std::move(memory.demands);
   cost.peak_bytes = memory.peak_bytes;
+  cost.announced_bytes = memory.announced_bytes;
   return cost;
 }
 

@@ -33,7 +33,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
 
   const std::uint64_t memory = usable_memory(options);
   const auto best = std::find_if(found.candidates.begin(), found.candidates.end(),
-                                 [&](const Candidate& candidate) { return candidate.cost.peak_bytes <= memory; });
+                                 [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; });
   ProofRequest request;
   request.below_ns = best == found.candidates.end() ? std::numeric_limits<double>::infinity() : best->cost.ns;
   request.memory_limit = found.memory_binds ? memory : 0;

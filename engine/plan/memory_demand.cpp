@@ -72,6 +72,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   }
   MemoryPlan memory;
   double lasting = 0;
+  double growing = 0;  // of what lasts: charged as it grows
   double sorting = 0;  // the largest conversion's coordinates, twice while they are sorted
   const auto demand = [&](std::string name, double bytes) {
     memory.demands.push_back({std::move(name), whole(bytes)});
@@ -84,10 +85,11 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role == TensorRole::result) {
       const auto number = static_cast<std::uint32_t>(&tensor - schedule.tensors.data());
-      lasting += demand(fmt::format("result {}", tensor.name),
-                        tensor.format.all_dense() && !tensor.delivered
-                            ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
-                            : expected_bytes(schedule, writer_of(schedule, number), network, operands));
+      const bool announced = tensor.format.all_dense() && !tensor.delivered;
+      const double bytes = announced ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
+                                     : expected_bytes(schedule, writer_of(schedule, number), network, operands);
+      lasting += demand(fmt::format("result {}", tensor.name), bytes);
+      if (!announced) growing += bytes;
     } else if (tensor.opened) {
       lasting += demand(fmt::format("conversion {}", tensor.name), opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
     } else if (tensor.converted) {
@@ -100,10 +102,12 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   if (sorting > 0) demand("sorting conversions", sorting);
 
   double most = sorting;
+  double most_announced = sorting;
   const std::vector<Nest> nests = nests_of(schedule);
   for (std::size_t number = 0; number < nests.size(); ++number) {
     const Nest nest = nests[number];
     double live = 0;
+    double live_growing = 0;
     double leaving = 0;
     for (std::size_t writer = 0; writer <= nest.last; ++writer) {
       const ScheduledAccess& target = schedule.statements[writer].target;
@@ -131,6 +135,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
                                : expected_bytes(schedule, writer, network, operands);
       if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes);
       live += bytes;
+      if (!tensor.format.all_dense()) live_growing += bytes;
     }
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
       // The number of copies gives way to the limit before the schedule does.
@@ -139,8 +144,10 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       live += demand("private copies", std::clamp(fitting, 2.0, options.machine.threads) * leaving);
     }
     most = std::max(most, live);
+    most_announced = std::max(most_announced, live - live_growing);
   }
   memory.peak_bytes = whole(lasting + most);
+  memory.announced_bytes = whole(lasting - growing + most_announced);
   return memory;
 }
 

@@ -12,6 +12,9 @@ namespace weft {
 struct MemoryPlan {
   std::vector<MemoryDemand> demands;
   std::uint64_t peak_bytes = 0;
+  /// The same without results and intermediates with compressed levels, whose size is estimated: they are charged as
+  /// they grow, so that a limit refuses them only where it is reached.
+  std::uint64_t announced_bytes = 0;
 };
 MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                        const PlanOptions& options);

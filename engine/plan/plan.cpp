@@ -26,7 +26,7 @@ Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = 
   }
   const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
   return Error{ErrorKind::resource,
-               fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}{}{}): {}", cost.peak_bytes,
+               fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}{}{}): {}", cost.announced_bytes,
                            limit, demands, why.empty() ? "" : "; ", why,
                            result ? "request a sparse format for the result, or raise the limit"
                                   : "raise the memory limit, or contract in another order with --tree")};
@@ -116,21 +116,21 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   const std::size_t all = found.candidates.size();
   std::size_t shrunk = 0;
   for (Candidate& candidate : found.candidates) {
-    if (candidate.cost.peak_bytes <= limit) continue;
+    if (candidate.cost.announced_bytes <= limit) continue;
     // Private copies go first: the same loops on one thread.
     Schedule serial = candidate.schedule;
     std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
     if (serial == candidate.schedule) continue;
     candidate = {serial, cost(serial, network, operands, options)};
-    if (candidate.cost.peak_bytes <= limit) ++shrunk;
+    if (candidate.cost.announced_bytes <= limit) ++shrunk;
   }
   const auto smallest = std::min_element(
       found.candidates.begin(), found.candidates.end(),
-      [](const Candidate& left, const Candidate& right) { return left.cost.peak_bytes < right.cost.peak_bytes; });
-  if (smallest->cost.peak_bytes > limit) {
+      [](const Candidate& left, const Candidate& right) { return left.cost.announced_bytes < right.cost.announced_bytes; });
+  if (smallest->cost.announced_bytes > limit) {
     return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
   }
-  std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.peak_bytes > limit; });
+  std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes > limit; });
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
                    [](const Candidate& left, const Candidate& right) { return left.cost.ns < right.cost.ns; });
   Plan plan;
@@ -168,7 +168,7 @@ Expected<Plan> plan_given(const Schedule& schedule, const Network& network, cons
   plan.producer = "user";
   plan.optimal = "false";
   plan.candidates = 1;
-  if (plan.cost.peak_bytes > usable_memory(options)) {
+  if (plan.cost.announced_bytes > usable_memory(options)) {
     return std::unexpected(too_large(plan.cost, usable_memory(options)));
   }
   return plan;

@@ -79,6 +79,7 @@ struct Cost {
   double flops = 0;
   double conversion_ns = 0;  ///< before division by calls
   std::uint64_t peak_bytes = 0;
+  std::uint64_t announced_bytes = 0;  ///< of it, what is allocated before it is needed: all but sparse results
   std::vector<LoopCost> loops;
   std::vector<MemoryDemand> memory;
   bool operator==(const Cost&) const = default;

@@ -127,12 +127,12 @@ class ForestPlanner {
       refuse(legal.error());
       return nullptr;
     }
-    if (made.plan.cost.peak_bytes > usable_memory(options_)) {
+    if (made.plan.cost.announced_bytes > usable_memory(options_)) {
       ++too_large_;
       refuse({ErrorKind::resource,
               fmt::format("the results and intermediates of the {} assignments need {} bytes at once but {} are available: "
                           "ask for fewer results, or raise the memory limit",
-                          network_.assignments.size(), made.plan.cost.peak_bytes, usable_memory(options_))});
+                          network_.assignments.size(), made.plan.cost.announced_bytes, usable_memory(options_))});
       return nullptr;
     }
     attempts_.push_back(std::move(made));

@@ -104,7 +104,7 @@ class Prover {
       }
       const ChosenNests chosen = encoding.read();
       Candidate candidate = judged(alternatives_[group[chosen.alternative].first], chosen);
-      const bool fits = request_.memory_limit == 0 || candidate.cost.peak_bytes <= request_.memory_limit;
+      const bool fits = request_.memory_limit == 0 || candidate.cost.announced_bytes <= request_.memory_limit;
       if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, network_, operands_, options_)) {
         best_ns_ = candidate.cost.ns;
         proof_.cheaper = std::move(candidate);

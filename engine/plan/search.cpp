@@ -336,7 +336,7 @@ class Search {
     for (const std::size_t number : order) {
       Record& record = records_[number];
       const auto beaten = std::count_if(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& known) {
-        return known.cost.peak_bytes <= memory_ && known.cost.ns <= record.least_ns;
+        return known.cost.announced_bytes <= memory_ && known.cost.ns <= record.least_ns;
       });
       if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
       if (record.judged) continue;
@@ -360,12 +360,12 @@ class Search {
     }
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
     candidate.cost = cost(candidate.schedule, network_, operands_, options_);
-    if (candidate.cost.peak_bytes > memory_) {
+    if (candidate.cost.announced_bytes > memory_) {
       result_.memory_binds = true;
       serialize(candidate);
-      if (candidate.cost.peak_bytes <= memory_) ++result_.serialized;
+      if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
     }
-    const bool fits = candidate.cost.peak_bytes <= memory_;
+    const bool fits = candidate.cost.announced_bytes <= memory_;
     // The program's figure is a bound: what the alternative really can do is for the solver to say.
     if (!sparse_result() && (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy))) {
       open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
@@ -387,7 +387,7 @@ class Search {
     Schedule serial = candidate.schedule;
     std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
     Cost less = cost(serial, network_, operands_, options_);
-    if (less.peak_bytes < candidate.cost.peak_bytes) candidate = {std::move(serial), std::move(less)};
+    if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
   }
 
   const Network& network_;

@@ -34,6 +34,16 @@ TEST_CASE("operands, result, workspaces and intermediates are counted") {
   CHECK(bytes_of(memory_plan(apart, made.network, made.operands, made.options), "intermediate x") == 20 * 20 * 32 * 8);
 }
 
+TEST_CASE("what grows while it is computed is no part of what a limit refuses beforehand") {
+  const Problem made = problem("B:ik:ds:2000 C:kj:ds:2000 -> ij", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const std::string head =
+      "schedule\n tree (B * C)\n layout B ds f64\n layout C ds f64\n result R ds f64\n"
+      " R[i,j] += B[i,k] * C[k,j] loops i,k,j drained accumulator\n parallel i owner\n";
+  const MemoryPlan memory = memory_plan(schedule_of(made, head), made.network, made.operands, made.options);
+  CHECK(bytes_of(memory, "result R") > 100'000);
+  CHECK(memory.announced_bytes == memory.peak_bytes - bytes_of(memory, "result R"));
+}
+
 TEST_CASE("private copies give way to the limit") {
   Problem made = problem("T:ij:ss:400 -> j", {{'i', 20}, {'j', 1000}});
   const Schedule schedule = schedule_of(made,
