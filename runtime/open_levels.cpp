@@ -11,11 +11,6 @@
 namespace weft {
 namespace {
 
-std::size_t leading_dense(const Format& format) {
-  const auto first = std::ranges::find_if(format.levels, [](const Level& level) { return level.kind != LevelKind::dense; });
-  return static_cast<std::size_t>(first - format.levels.begin());
-}
-
 bool has_ends(LevelKind kind) { return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique; }
 
 /// Dense position of every stored position of level `count` - 1, by walking down its levels.
@@ -46,10 +41,15 @@ std::vector<std::uint64_t> dense_positions(const Tensor& tensor, std::size_t cou
 
 }  // namespace
 
+std::size_t leading_dense_levels(const Format& format) {
+  const auto first = std::ranges::find_if(format.levels, [](const Level& level) { return level.kind != LevelKind::dense; });
+  return static_cast<std::size_t>(first - format.levels.begin());
+}
+
 bool opens_levels(const Format& from, const Format& to) {
   if (from.mode_order != to.mode_order || from.scalar != to.scalar) return false;
-  const std::size_t dense = leading_dense(to);
-  if (dense == 0 || dense >= to.order() || leading_dense(from) >= dense || !has_ends(to.levels[dense].kind)) return false;
+  const std::size_t dense = leading_dense_levels(to);
+  if (dense == 0 || dense >= to.order() || leading_dense_levels(from) >= dense || !has_ends(to.levels[dense].kind)) return false;
   for (std::size_t level = 0; level < to.order(); ++level) {
     const LevelKind kind = from.levels[level].kind;
     if (from.levels[level].strided || to.levels[level].strided) return false;
@@ -62,7 +62,7 @@ bool opens_levels(const Format& from, const Format& to) {
 
 Expected<Tensor> with_open_levels(const Tensor& tensor, const Format& format, const Resources& resources,
                                   std::string_view name) {
-  const std::size_t dense = leading_dense(format);
+  const std::size_t dense = leading_dense_levels(format);
   std::uint64_t parents = 1;
   for (std::size_t level = 0; level < dense; ++level) {
     if (__builtin_mul_overflow(parents, tensor.extent_of_level(level), &parents)) {

@@ -119,20 +119,28 @@ class Verification {
     return range(l);
   }
 
-  Expected<void> compressed(std::size_t l) {
+  /// pos begins with 0, never falls, and ends where crd does.
+  Expected<void> ends(std::size_t l) {
     const Level& level = tensor_.format.levels[l];
-    if (auto done = width(l); !done) return done;
     if (positions_ == saturated) return refuse("level {}: the dense levels above have more than 2^64 positions", l);
     if (auto done = exact_size(l, "pos", tensor_.levels[l].pos, positions_ + 1, level.pos_bits); !done) return done;
     const Indices pos(tensor_.levels[l].pos, level.pos_bits);
     if (pos[0] != 0) return refuse("level {}: pos begins with {} instead of 0", l, pos[0]);
-    std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
+    const std::uint64_t wrong =
+        first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
     if (wrong != saturated)
       return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
-    const std::uint64_t total = pos[positions_];
-    if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, total, level.crd_bits); !done) return done;
+    return exact_size(l, "crd", tensor_.levels[l].crd, pos[positions_], level.crd_bits);
+  }
+
+  Expected<void> compressed(std::size_t l) {
+    const Level& level = tensor_.format.levels[l];
+    if (auto done = width(l); !done) return done;
+    if (auto done = ends(l); !done) return done;
     if (auto done = range(l); !done) return done;
-    wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return !present(p) && pos[p] != pos[p + 1]; });
+    const Indices pos(tensor_.levels[l].pos, level.pos_bits);
+    const std::uint64_t total = pos[positions_];
+    std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return !present(p) && pos[p] != pos[p + 1]; });
     if (wrong != saturated) return refuse("level {}: fiber {} has entries, but no entry above", l, wrong);
     present_.clear();  // from here on every position has an entry
     block_ = 1;
@@ -215,15 +223,9 @@ class Verification {
     const Level& level = tensor_.format.levels[l];
     const std::uint64_t extent = tensor_.extent_of_level(l);
     if (extent > empty_slot(level.crd_bits)) return refuse("level {} has coordinates as wide as its empty slots", l);
-    if (positions_ == saturated) return refuse("level {}: the dense levels above have more than 2^64 positions", l);
-    if (auto done = exact_size(l, "pos", tensor_.levels[l].pos, positions_ + 1, level.pos_bits); !done) return done;
+    if (auto done = ends(l); !done) return done;
     const Indices pos(tensor_.levels[l].pos, level.pos_bits);
-    if (pos[0] != 0) return refuse("level {}: pos begins with {} instead of 0", l, pos[0]);
-    std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
-    if (wrong != saturated)
-      return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
     const std::uint64_t total = pos[positions_];
-    if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, total, level.crd_bits); !done) return done;
     const Indices crd(tensor_.levels[l].crd, level.crd_bits);
     const std::uint64_t empty = empty_slot(level.crd_bits);
     std::vector<bool> below(total);

@@ -16,13 +16,6 @@ std::string workspace_name(const Nest& nest, const std::string& target) {
   return name;
 }
 
-/// The end of the group of statements that share the loop at `depth` with `number`.
-std::size_t group_end(const Nest& nest, std::size_t number, std::size_t depth) {
-  std::size_t end = number + 1;
-  while (end < nest.statements.size() && nest.statements[end].fused > depth) ++end;
-  return end;
-}
-
 NestStorage sums(const Nest& nest, const NestAccess& target, std::size_t first, LevelKind kind) {
   const loop::Storage& stored = nest.storages[target.storage].storage;
   NestStorage made;
@@ -61,7 +54,7 @@ void drain(Nest& nest, std::size_t number) {
   statement.target = access;
   statement.drained.reset();
   nest.storages.push_back(std::move(storage));
-  const std::size_t end = group_end(nest, number, depth);
+  const std::size_t end = group_end(nest.statements, number, depth);
   nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(drained));
 }
 
@@ -76,6 +69,10 @@ std::size_t appended_levels(const loop::Storage& storage) {
   std::size_t level = storage.levels.size();
   while (level > 0 && storage.levels[level - 1].kind == LevelKind::dense) --level;
   return level;
+}
+
+bool is_appended(const NestStorage& storage) {
+  return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage) > 0;
 }
 
 Nest with_drains(Nest nest) {

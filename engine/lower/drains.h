@@ -14,6 +14,9 @@ Nest with_drains(Nest nest);
 /// How many leading loops of a statement bind the leading levels of its target in order.
 std::size_t levels_in_order(const NestStatement& statement);
 
+/// An output with compressed levels of its own, which are appended to.
+bool is_appended(const NestStorage& storage);
+
 /// The levels of a storage up to its last compressed one: those that have to be appended in order.
 std::size_t appended_levels(const loop::Storage& storage);
 

@@ -157,7 +157,7 @@ class ForestBuilder {
                          std::vector<WorkspaceLife> lives) {
     loop::Block result;
     for (std::size_t begin = range.begin; begin < range.end;) {
-      StatementRange group{begin, group_end(begin, depth)};
+      StatementRange group{begin, group_end(nest_.statements, begin, depth)};
       const auto opened = std::ranges::find_if(
           lives, [&](const WorkspaceLife& life) { return group.begin <= life.first && life.first < group.end; });
       if (opened == lives.end()) {
@@ -168,13 +168,13 @@ class ForestBuilder {
       // A workspace that is first written inside but read later lives on: this one then lives as long.
       const WorkspaceLife with = *opened;
       lives.erase(opened);
-      StatementRange live{group.begin, group_end(with.last, depth)};
+      StatementRange live{group.begin, group_end(nest_.statements, with.last, depth)};
       std::vector<WorkspaceLife> inner;
       for (bool grew = true; grew;) {
         grew = false;
         for (const WorkspaceLife& life : lives) {
           if (life.first < live.end && life.last >= live.end) {
-            live.end = group_end(life.last, depth);
+            live.end = group_end(nest_.statements, life.last, depth);
             grew = true;
           }
         }
@@ -187,13 +187,6 @@ class ForestBuilder {
       begin = live.end;
     }
     return result;
-  }
-
-  /// The end of the group of statements that share the loop at `depth` with `begin`.
-  std::size_t group_end(std::size_t begin, std::size_t depth) const {
-    std::size_t end = begin + 1;
-    while (end < nest_.statements.size() && nest_.statements[end].fused > depth) ++end;
-    return end;
   }
 
   loop::Statement statement(StatementRange group, std::size_t depth, const BoundLevels& bound) {
@@ -312,10 +305,6 @@ class ForestBuilder {
       if (*loop != storage.indices[level + 1]) return false;
     }
     return true;
-  }
-
-  static bool is_appended(const NestStorage& storage) {
-    return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage) > 0;
   }
 
   /// Whether another sparse access of these statements may drive a loop together with one of the storage's levels.

@@ -49,10 +49,7 @@ LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<
 /// every loop that sums into the row provably runs (the verifier's rule of presence).
 LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
   LoweredNest rows = lowered(with_register_rows(nest, network), network, finite);
-  const bool appends = std::ranges::any_of(nest.storages, [](const NestStorage& storage) {
-    return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage) > 0;
-  });
-  return !appends || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
+  return !std::ranges::any_of(nest.storages, is_appended) || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
 }
 
 }  // namespace

@@ -235,6 +235,12 @@ std::size_t shared_loops(const std::vector<NestStatement>& statements, std::size
   return least;
 }
 
+std::size_t group_end(const std::vector<NestStatement>& statements, std::size_t first, std::size_t depth) {
+  std::size_t end = first + 1;
+  while (end < statements.size() && statements[end].fused > depth) ++end;
+  return end;
+}
+
 std::size_t first_level_of(const NestAccess& access, IndexId index) {
   return static_cast<std::size_t>(std::ranges::find(access.indices, index) - access.indices.begin());
 }

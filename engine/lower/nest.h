@@ -57,6 +57,9 @@ struct StatementRange {
 /// How many loops all statements from `first` to `last` share: the least `fused` after `first`.
 std::size_t shared_loops(const std::vector<NestStatement>& statements, std::size_t first, std::size_t last);
 
+/// The end of the group of statements that share the loop at `depth` with `first`.
+std::size_t group_end(const std::vector<NestStatement>& statements, std::size_t first, std::size_t depth);
+
 /// The levels of an access that can be bound only by the loop over `index` when all other indices are bound already
 /// start here; the order of the access if it has no such level.
 std::size_t first_level_of(const NestAccess& access, IndexId index);

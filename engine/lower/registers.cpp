@@ -71,13 +71,6 @@ std::string row_name(const Nest& nest, const std::string& target) {
   return name;
 }
 
-/// The end of the group of statements that share the loop at `depth` with `number`.
-std::size_t group_end(const Nest& nest, std::size_t number, std::size_t depth) {
-  std::size_t end = number + 1;
-  while (end < nest.statements.size() && nest.statements[end].fused > depth) ++end;
-  return end;
-}
-
 void give_row(Nest& nest, std::size_t number) {
   NestStatement& statement = nest.statements[number];
   const IndexId vector = *statement.vector;
@@ -100,7 +93,7 @@ void give_row(Nest& nest, std::size_t number) {
   copy.vector = vector;
   statement.target = access;
   nest.storages.push_back(std::move(row));
-  const std::size_t end = group_end(nest, number, depth);
+  const std::size_t end = group_end(nest.statements, number, depth);
   nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(copy));
 }
 

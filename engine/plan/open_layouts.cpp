@@ -27,12 +27,6 @@ double entries(const Format& format, std::size_t levels, const Statistics& stati
   return statistics.distinct(modes);
 }
 
-std::size_t dense_levels(const Format& format) {
-  std::size_t level = 0;
-  while (level < format.order() && format.levels[level].kind == LevelKind::dense) ++level;
-  return level;
-}
-
 /// The layouts that an operand can be opened to, one more level dense each.
 std::vector<Format> openings(const OperandFacts& operand) {
   std::vector<Format> found;
@@ -54,7 +48,7 @@ std::vector<Format> openings(const OperandFacts& operand) {
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
   if (!tensor.converted) return 0;
   if (!tensor.opened) return conversion_ns(operand, machine);
-  const std::size_t levels = dense_levels(tensor.format);
+  const std::size_t levels = leading_dense_levels(tensor.format);
   return (positions(tensor.format, levels, operand.statistics) + entries(tensor.format, levels, operand.statistics)) *
          machine.convert_entry * share_of_conversion;
 }

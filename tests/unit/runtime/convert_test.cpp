@@ -11,6 +11,22 @@
 using namespace weft;
 using namespace weft::reference;
 
+namespace {
+
+/// The tensor of a list in one format, and converted to another, which it must be in.
+std::pair<Tensor, Tensor> built_and_converted(const List& list, const Format& from, const Format& to, const Resources& r) {
+  auto tensor = build(coordinates(list), from, r, "T");
+  REQUIRE(tensor);
+  auto converted = convert(*tensor, to, r, "T");
+  REQUIRE_MESSAGE(converted, (converted ? "" : converted.error().message));
+  CHECK(converted->format == to);
+  auto verified = verify(*converted, r, "T");
+  CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
+  return {std::move(*tensor), std::move(*converted)};
+}
+
+}  // namespace
+
 TEST_CASE("random conversions keep the entries") {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
@@ -26,13 +42,7 @@ TEST_CASE("random conversions keep the entries") {
     }
     const Resources r = resources(random.chance(50) ? 1 : 2);
     INFO("seed ", seed, " from ", from.text(), " to ", to.text());
-    auto tensor = build(coordinates(list), from, r, "T");
-    REQUIRE(tensor);
-    auto converted = convert(*tensor, to, r, "T");
-    REQUIRE_MESSAGE(converted, (converted ? "" : converted.error().message));
-    CHECK(converted->format == to);
-    auto verified = verify(*converted, r, "T");
-    CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
+    const auto [tensor, converted] = built_and_converted(list, from, to, r);
     // Zeros of dense levels at the end are not entries if such a level becomes another one; others are kept.
     const auto blocks = [](const Format& format) {
       std::set<std::uint32_t> modes;
@@ -41,11 +51,11 @@ TEST_CASE("random conversions keep the entries") {
       return modes;
     };
     const Entries kept =
-        std::ranges::includes(blocks(to), blocks(from)) ? stored(*tensor) : nonzeros(stored(*tensor));
+        std::ranges::includes(blocks(to), blocks(from)) ? stored(tensor) : nonzeros(stored(tensor));
     if (from.mode_order == to.mode_order && without_gaps(from).text() == without_gaps(to).text())
-      REQUIRE(stored(*converted) == stored(*tensor));
+      REQUIRE(stored(converted) == stored(tensor));
     else
-      REQUIRE(stored(*converted) == completed(kept, to, list.extents));
+      REQUIRE(stored(converted) == completed(kept, to, list.extents));
   }
 }
 
@@ -81,15 +91,9 @@ TEST_CASE("leading levels become dense in place") {
     }
     const Resources r = resources(random.chance(50) ? 1 : 2);
     INFO("seed ", seed, " from ", from.text(), " to ", to.text());
-    auto tensor = build(coordinates(list), from, r, "T");
-    REQUIRE(tensor);
-    auto converted = convert(*tensor, to, r, "T");
-    REQUIRE_MESSAGE(converted, (converted ? "" : converted.error().message));
-    CHECK(converted->format == to);
-    auto verified = verify(*converted, r, "T");
-    CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
-    CHECK(stored(*converted) == stored(*tensor));
-    CHECK(converted->values.data() == tensor->values.data());
+    const auto [tensor, converted] = built_and_converted(list, from, to, r);
+    CHECK(stored(converted) == stored(tensor));
+    CHECK(converted.values.data() == tensor.values.data());
   }
 }
 
