@@ -126,7 +126,7 @@ Expected<std::string> gzip_member(std::string_view text) {
   stream.next_out = reinterpret_cast<unsigned char*>(member.data());
   stream.avail_out = static_cast<uInt>(member.size());
   const int status = deflate(&stream, Z_FINISH);
-  member.resize(member.size() - stream.avail_out);
+  member.resize(stream.total_out);
   deflateEnd(&stream);
   if (status != Z_STREAM_END) return internal_error("deflate did not end within its own bound");
   return member;
