@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "engine/engine.h"
-#include "oracle/cut_roots.h"
+#include "compiled_runs.h"
 #include "oracle/random_forest.h"
 #include "runs.h"
 
@@ -13,8 +12,6 @@ using namespace weft::test;
 namespace {
 
 constexpr unsigned seconds_per_network = 60;
-/// Large enough that the engine cuts the root loop for its threads however small the tensors are.
-constexpr double worth_threads_ns = 1e9;
 
 using Results = std::map<std::string, CoordinateMap>;
 
@@ -133,8 +130,7 @@ TEST_CASE("several assignments, compiled and run") {
     auto planned = engine->plan(built.network, built.facts, options_of(random));
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
-    planned->schedule = with_cut_roots(std::move(planned->schedule), built, options_of(random));
-    planned->cost.ns = worth_threads_ns;
+    planned = cut_for_threads(std::move(*planned), built, options_of(random));
     CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
   });
 }

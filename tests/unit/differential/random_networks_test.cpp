@@ -1,10 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <array>
-
-#include "engine/engine.h"
+#include "compiled_runs.h"
 #include "oracle/built_network.h"
-#include "oracle/cut_roots.h"
 #include "runs.h"
 
 using namespace weft;
@@ -14,12 +11,6 @@ namespace {
 
 constexpr unsigned seconds_per_network = 60;
 
-/// One arena each: starting threads for every network would take longer than running it.
-const Threads& threads_of(unsigned count) {
-  static const std::array<Threads, 3> arenas = {Threads(1), Threads(2), Threads(3)};
-  return arenas.at(count - 1);
-}
-
 /// What is wrong with what a schedule means; empty if nothing is.
 std::string defect(const Schedule& schedule, const BuiltNetwork& built, const CoordinateMap& expected) {
   const auto result = interpreted(schedule, built);
@@ -27,56 +18,12 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Co
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
 }
 
-/// Large enough that the engine cuts the root loop for its threads however small the tensors are.
-constexpr double worth_threads_ns = 1e9;
-
-/// The plan with every root loop parallel: owned rows where the target has the index, private copies elsewhere.
-Plan cut_for_threads(Plan plan, const BuiltNetwork& built) {
-  plan.schedule = with_cut_roots(std::move(plan.schedule), built, {});
-  plan.cost.ns = worth_threads_ns;
-  return plan;
-}
-
-struct Way {
-  unsigned threads = 1;
-  bool deterministic = false;
-};
-
-/// Compiled, then bound and run twice in every way (the second run finds what the first left behind).
-std::string defect_of_runs(const Engine& engine, const Plan& plan, const std::vector<Way>& ways,
-                           const BuiltNetwork& built, const CoordinateMap& expected) {
-  const auto kernel = engine.compile(built.network, plan, built.facts);
-  if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
-  for (const Way& way : ways) {
-    Resources resources = engine.options().resources;
-    resources.threads = threads_of(way.threads);
-    auto binding = kernel->bind(built.tensors, resources, way.deterministic);
-    if (!binding) return binding.error().message;
-    for (int run = 0; run < 2; ++run) {
-      if (const auto ran = binding->run(); !ran) return ran.error().message;
-      const auto results = binding->results();
-      if (!results) return results.error().message;
-      const auto result = entries_of(results->at("R"), resources);
-      const std::string problem = result ? differences(*result, expected) : result.error().message;
-      if (problem.empty()) continue;
-      std::string text = problem + (run == 0 ? "" : " in the second run") + " on " + std::to_string(way.threads) +
-                         (way.deterministic ? " threads, deterministic" : " threads") + "\nin\n" +
-                         print(plan.schedule, built.network);
-      for (const CompiledNest& nest : kernel->nests()) text += print(nest.nest.program);
-      return text;
-    }
-  }
-  return {};
-}
-
-Engine engine_with(bool checked, bool strict_fp) {
-  EngineOptions options;
-  options.resources.threads = threads_of(1);
-  options.checked = checked;
-  options.strict_fp = strict_fp;
-  auto engine = Engine::create(options);
-  REQUIRE_MESSAGE(engine, engine.error().message);
-  return *engine;
+/// A judge of results: their entries are the expected ones.
+Judge equals(const CoordinateMap& expected) {
+  return [&expected](const Tensor& tensor, const Resources& resources) {
+    const auto result = entries_of(tensor, resources);
+    return result ? differences(*result, expected) : result.error().message;
+  };
 }
 
 /// Calls body(random, built, expected) for every network of the run.
@@ -148,21 +95,21 @@ TEST_CASE("random networks, compiled and run") {
         const auto plan = usual.plan(built.network, built.facts, {});
         REQUIRE_MESSAGE(plan, plan.error().message);
         const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};
-        CHECK(defect_of_runs(usual, cut_for_threads(*plan, built), ways, built, expected) == "");
+        CHECK(defect_of_runs(usual, cut_for_threads(*plan, built, {}), ways, built, equals(expected)) == "");
         // In turns: the plan as it is, checked; strictly as printed; the product in one piece.
         const std::uint64_t turn = number++ % 8;
-        if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, expected) == "");
+        if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, equals(expected)) == "");
         if (turn == 3) {
           PlanOptions options;
           options.strict_fp = true;
           const auto strict_plan = strict.plan(built.network, built.facts, options);
           REQUIRE_MESSAGE(strict_plan, strict_plan.error().message);
-          CHECK(defect_of_runs(strict, *strict_plan, {{2, false}}, built, expected) == "");
+          CHECK(defect_of_runs(strict, *strict_plan, {{2, false}}, built, equals(expected)) == "");
         }
         if (turn == 5) {
           Plan flat = *plan;
           flat.schedule = baseline(built.network, built.facts, {});
-          CHECK(defect_of_runs(usual, cut_for_threads(flat, built), {{2, false}}, built, expected) == "");
+          CHECK(defect_of_runs(usual, cut_for_threads(flat, built, {}), {{2, false}}, built, equals(expected)) == "");
         }
       });
 }
@@ -176,7 +123,7 @@ TEST_CASE("schedules of tiny networks, compiled and run") {
       if (number++ % 23 != 0) continue;
       Plan plan;
       plan.schedule = schedule;
-      CHECK(defect_of_runs(engine, cut_for_threads(plan, built), {{1, false}, {2, false}}, built, expected) == "");
+      CHECK(defect_of_runs(engine, cut_for_threads(plan, built, {}), {{1, false}, {2, false}}, built, equals(expected)) == "");
       ++compiled;
     }
   });

@@ -1,8 +1,8 @@
 // Plans as they are remembered, and iterations as they are counted, for random networks.
 #include <doctest/doctest.h>
 
+#include "compiled_runs.h"
 #include "engine/counted.h"
-#include "engine/engine.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
@@ -14,9 +14,6 @@ using namespace weft;
 using namespace weft::test;
 
 namespace {
-
-/// Large enough that the engine cuts the root loop for its threads however small the tensors are.
-constexpr double worth_threads_ns = 1e9;
 
 /// Whether the text of a plan brings it back, and its key is that of the same problem built again.
 std::string defect(const BuiltNetwork& built, const PlanOptions& options) {

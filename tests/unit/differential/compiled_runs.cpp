@@ -1,0 +1,66 @@
+#include "compiled_runs.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "oracle/cut_roots.h"
+
+namespace weft::test {
+namespace {
+
+std::string defect_of_run(Binding& binding, const Resources& resources, const Judge& judge) {
+  if (const auto ran = binding.run(); !ran) return ran.error().message;
+  const auto results = binding.results();
+  if (!results) return results.error().message;
+  const Tensor& result = results->at("R");
+  if (const auto good = verify(result, resources, "R"); !good) return good.error().message;
+  return judge(result, resources);
+}
+
+}  // namespace
+
+const Threads& threads_of(unsigned count) {
+  static std::map<unsigned, Threads> arenas;
+  return arenas.try_emplace(count, count).first->second;
+}
+
+Engine engine_with(bool checked, bool strict_fp) {
+  EngineOptions options;
+  options.resources.threads = threads_of(1);
+  options.checked = checked;
+  options.strict_fp = strict_fp;
+  auto engine = Engine::create(options);
+  REQUIRE_MESSAGE(engine, engine.error().message);
+  return *engine;
+}
+
+Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
+  plan.schedule = with_cut_roots(std::move(plan.schedule), built, options);
+  plan.cost.ns = worth_threads_ns;
+  return plan;
+}
+
+std::string defect_of_runs(const Engine& engine, const Plan& plan, const std::vector<Way>& ways,
+                           const BuiltNetwork& built, const Judge& judge) {
+  const auto kernel = engine.compile(built.network, plan, built.facts);
+  if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
+  for (const Way& way : ways) {
+    Resources resources = engine.options().resources;
+    resources.threads = threads_of(way.threads);
+    auto binding = kernel->bind(built.tensors, resources, way.deterministic);
+    if (!binding) return binding.error().message;
+    for (int run = 0; run < 2; ++run) {
+      const std::string problem = defect_of_run(*binding, resources, judge);
+      if (problem.empty()) continue;
+      std::string text = problem + (run == 0 ? "" : " in the second run") + " on " + std::to_string(way.threads) +
+                         (way.deterministic ? " threads, deterministic" : " threads") + "\nin\n" +
+                         print(plan.schedule, built.network);
+      for (const CompiledNest& nest : kernel->nests()) text += print(nest.nest.program);
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace weft::test

@@ -1,0 +1,36 @@
+// Plans compiled, bound and run in several ways; what differs between tests is the judge of the result R.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "oracle/built_network.h"
+
+namespace weft::test {
+
+/// One arena each: starting threads for every network would take longer than running it.
+const Threads& threads_of(unsigned count);
+
+Engine engine_with(bool checked, bool strict_fp);
+
+/// Large enough that the engine cuts root loops for its threads however small the tensors are.
+constexpr double worth_threads_ns = 1e9;
+
+/// The plan with every root loop parallel that may be, and worth cutting.
+Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options);
+
+struct Way {
+  unsigned threads = 1;
+  bool deterministic = false;
+};
+
+/// What is wrong with a result; empty if nothing is.
+using Judge = std::function<std::string(const Tensor& result, const Resources& resources)>;
+
+/// Compiled, then bound and run twice in every way (the second run finds what the first left behind).
+std::string defect_of_runs(const Engine& engine, const Plan& plan, const std::vector<Way>& ways,
+                           const BuiltNetwork& built, const Judge& judge);
+
+}  // namespace weft::test
