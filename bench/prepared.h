@@ -6,12 +6,12 @@
 
 #include "bench/problem.h"
 #include "bench/record.h"
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 
 namespace weft::bench {
 
 struct Prepared {
-  Kernel kernel;
+  CompiledNetwork kernel;
   Phases phases;  ///< without convert, which binding adds
 };
 

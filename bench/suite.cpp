@@ -47,7 +47,7 @@ Expected<Expectation> expectation(const Problem& problem, const std::map<std::st
 }
 
 // The results must be right with every number of threads before anything is timed.
-Expected<void> verified(const Expectation& expected, Binding& binding, const BaselineKernel& by_hand, const Resources& resources) {
+Expected<void> verified(const Expectation& expected, BoundNetwork& binding, const BaselineKernel& by_hand, const Resources& resources) {
   if (auto ran = binding.run(); !ran) return ran;
   const auto results = binding.results();
   if (!results) return std::unexpected(results.error());

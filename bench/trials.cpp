@@ -32,7 +32,7 @@ class Deadline {
 
 }  // namespace
 
-Trials::Trials(Engine engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options)
+Trials::Trials(Pipeline engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options)
     : engine_(std::move(engine)),
       network_(std::move(network)),
       operands_(std::move(operands)),
@@ -41,9 +41,9 @@ Trials::Trials(Engine engine, Network network, std::map<std::string, Tensor> ope
 
 Expected<Trials> Trials::create(Network network, std::map<std::string, Tensor> operands, PlanOptions options,
                                 const Resources& resources) {
-  EngineOptions engine_options;
+  PipelineOptions engine_options;
   engine_options.resources = resources;
-  auto engine = Engine::create(std::move(engine_options));
+  auto engine = Pipeline::create(std::move(engine_options));
   if (!engine) return std::unexpected(engine.error());
   return Trials(*engine, std::move(network), std::move(operands), std::move(options));
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/timing.h"
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 
 namespace weft::bench {
 
@@ -37,15 +37,15 @@ class Trials {
 
  private:
   struct Ready {
-    Kernel kernel;
-    Binding binding;
+    CompiledNetwork kernel;
+    BoundNetwork binding;
   };
   Expected<Ready> ready(const Schedule& schedule, const Resources& resources) const;
   Expected<void> compare(const Schedule& schedule, const Tensor& result);
 
-  Trials(Engine engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options);
+  Trials(Pipeline engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options);
 
-  Engine engine_;
+  Pipeline engine_;
   Network network_;
   std::map<std::string, Tensor> operands_;
   PlanOptions options_;

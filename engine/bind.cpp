@@ -1,10 +1,10 @@
-// Binding a kernel: operands checked and converted, results, intermediates, copies and scratch allocated, frames filled.
+// Binding a compiled network: operands checked and converted, results, intermediates, copies and scratch allocated, frames filled.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "engine/kernel_state.h"
+#include "engine/compiled_state.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -218,7 +218,7 @@ std::vector<AppendedTarget> appended_targets(const CompiledNest& nest, const std
   return targets;
 }
 
-Expected<void> Binding::State::bind_chunks(std::size_t number) {
+Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   BoundNest& bound = nests[number];
   const CompiledNest& nest = kernel->nests[number];
   const loop::For* root = root_loop(nest.nest.program);
@@ -258,9 +258,9 @@ Expected<void> Binding::State::bind_chunks(std::size_t number) {
   return {};
 }
 
-Expected<Binding> Kernel::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
+Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                bool deterministic) const {
-  auto state = std::make_unique<Binding::State>();
+  auto state = std::make_unique<BoundNetwork::State>();
   state->kernel = state_;
   state->resources = resources;
   state->deterministic = deterministic;
@@ -297,7 +297,7 @@ Expected<Binding> Kernel::bind(const std::map<std::string, Tensor>& operands, co
     state->scratch.push_back(*scratch);
   }
   for (const BoundNest& nest : state->nests) state->clear(nest);
-  return Binding(std::move(state));
+  return BoundNetwork(std::move(state));
 }
 
 }  // namespace weft

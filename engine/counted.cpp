@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Explanation with_counts(Explanation predicted, const Kernel& kernel, const Binding& binding) {
+Explanation with_counts(Explanation predicted, const CompiledNetwork& kernel, const BoundNetwork& binding) {
   const Schedule& schedule = kernel.plan().schedule;
   const auto loop_at = [&](std::uint32_t statement, std::uint32_t depth) -> ExplainedLoop* {
     const std::size_t first = first_sharer(schedule, statement, depth);

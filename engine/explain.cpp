@@ -1,11 +1,11 @@
 // The stages of a kernel as text.
 #include <fmt/format.h>
 
-#include "engine/kernel_state.h"
+#include "engine/compiled_state.h"
 
 namespace weft {
 
-Expected<std::string> Kernel::explain(const std::string& stage) const {
+Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
   const State& kernel = *state_;
   if (stage == "network") return print(kernel.given);
   if (stage == "schedule") return print(kernel.plan.schedule, kernel.network);

@@ -1,7 +1,7 @@
 // Frames: the 64-bit words that kernels read, from the tensors that are bound.
 #include <bit>
 
-#include "engine/kernel_state.h"
+#include "engine/compiled_state.h"
 
 namespace weft {
 namespace {
@@ -53,7 +53,7 @@ ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network) {
   return scratch;
 }
 
-std::vector<std::uint64_t> Binding::State::frame(std::size_t number, std::size_t slot) const {
+std::vector<std::uint64_t> BoundNetwork::State::frame(std::size_t number, std::size_t slot) const {
   const CompiledNest& nest = kernel->nests[number];
   const ScratchLayout layout = scratch_layout(nest, kernel->network);
   std::map<std::uint32_t, const void*> replaced;

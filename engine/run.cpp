@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "engine/kernel_state.h"
+#include "engine/compiled_state.h"
 #include "runtime/hashed_memory.h"
 
 namespace weft {
@@ -97,12 +97,12 @@ std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedC
 
 }  // namespace
 
-void Binding::State::release(std::uint32_t tensor) {
+void BoundNetwork::State::release(std::uint32_t tensor) {
   tensors[tensor].levels.assign(tensors[tensor].order(), {});
   tensors[tensor].values = {};
 }
 
-std::optional<Tensor> Binding::State::taken(const AppendedTarget& target, const std::vector<Chunk>& chunks) {
+std::optional<Tensor> BoundNetwork::State::taken(const AppendedTarget& target, const std::vector<Chunk>& chunks) {
   Tensor left = tensors[target.tensor];
   release(target.tensor);
   // Without arrays there is no place; with other chunks the places are others.
@@ -110,18 +110,18 @@ std::optional<Tensor> Binding::State::taken(const AppendedTarget& target, const 
   return any ? std::optional(std::move(left)) : std::nullopt;
 }
 
-void Binding::State::clean_scratch() {
+void BoundNetwork::State::clean_scratch() {
   for (Buffer& buffer : scratch) zero(resources.threads, buffer.as<std::byte>());
 }
 
-void Binding::State::clear(const BoundNest& nest) {
+void BoundNetwork::State::clear(const BoundNest& nest) {
   for (const std::uint32_t target : nest.targets) zero(resources.threads, tensors[target].values.as<std::byte>());
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, copy.as<std::byte>());
   }
 }
 
-Expected<void> Binding::State::run_nest(std::size_t number) {
+Expected<void> BoundNetwork::State::run_nest(std::size_t number) {
   BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
   std::vector<Worker> workers(resources.threads.count());
@@ -214,12 +214,12 @@ Expected<void> Binding::State::run_nest(std::size_t number) {
   return {};
 }
 
-Binding::Binding(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Binding::Binding(Binding&&) noexcept = default;
-Binding& Binding::operator=(Binding&&) noexcept = default;
-Binding::~Binding() = default;
+BoundNetwork::BoundNetwork(std::unique_ptr<State> state) : state_(std::move(state)) {}
+BoundNetwork::BoundNetwork(BoundNetwork&&) noexcept = default;
+BoundNetwork& BoundNetwork::operator=(BoundNetwork&&) noexcept = default;
+BoundNetwork::~BoundNetwork() = default;
 
-Expected<void> Binding::run() {
+Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
     if (state_->nests[number].late) {
@@ -235,7 +235,7 @@ Expected<void> Binding::run() {
   return {};
 }
 
-Expected<std::map<std::string, Tensor>> Binding::results() {
+Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
   std::map<std::string, Tensor> results;
   const Schedule& schedule = state_->kernel->plan.schedule;
   const auto start = std::chrono::steady_clock::now();
@@ -258,8 +258,8 @@ Expected<std::map<std::string, Tensor>> Binding::results() {
   return results;
 }
 
-const std::vector<std::vector<std::uint64_t>>& Binding::counts() const { return state_->counts; }
-double Binding::convert_ms() const { return state_->convert_ms; }
-unsigned Binding::threads() const { return state_->resources.threads.count(); }
+const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
+double BoundNetwork::convert_ms() const { return state_->convert_ms; }
+unsigned BoundNetwork::threads() const { return state_->resources.threads.count(); }
 
 }  // namespace weft

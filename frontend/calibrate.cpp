@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "engine/cache/cache_directory.h"
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 #include "engine/plan/fit_machine.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
@@ -116,7 +116,7 @@ struct Ready {
   Network network;
   std::vector<OperandFacts> facts;
   Schedule schedule;
-  std::vector<Binding> binding;  // one; Binding has no empty state
+  std::vector<BoundNetwork> binding;  // one; a binding has no empty state
   double ns = 0;
 
   double predicted(const Machine& machine) const {
@@ -128,7 +128,7 @@ struct Ready {
   }
 };
 
-Expected<Ready> ready(const Probe& probe, const Engine& engine, const Resources& resources, double& convert_ns) {
+Expected<Ready> ready(const Probe& probe, const Pipeline& engine, const Resources& resources, double& convert_ns) {
   std::map<std::string, Tensor> tensors;
   std::vector<OperandShape> shapes;
   for (const OperandText& operand : probe.operands) {
@@ -199,10 +199,10 @@ Expected<void> calibrate(const CommandOptions& options) {
   auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
   resources->threads = Threads(1);
-  EngineOptions engine_options;
+  PipelineOptions engine_options;
   engine_options.resources = *resources;
   engine_options.use_cache = false;
-  const auto engine = Engine::create(std::move(engine_options));
+  const auto engine = Pipeline::create(std::move(engine_options));
   if (!engine) return std::unexpected(engine.error());
 
   const std::vector<Probe> wanted = probes();

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "engine/counted.h"
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 #include "engine/plan/count_joins.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/forest.h"
@@ -70,7 +70,7 @@ ResultReport result_report(const Tensor& tensor) {
   return report;
 }
 
-std::string kernel_origin(const Kernel& kernel) {
+std::string kernel_origin(const CompiledNetwork& kernel) {
   bool disk = false;
   for (const CompiledNest& nest : kernel.nests()) {
     if (nest.origin == KernelOrigin::compiled) return "compiled";
@@ -82,7 +82,7 @@ std::string kernel_origin(const Kernel& kernel) {
 }  // namespace
 
 struct Session::State {
-  Engine engine;
+  Pipeline engine;
   Machine machine;  // what the planner takes the machine for
   std::map<std::string, Tensor> tensors;
 };
@@ -91,7 +91,7 @@ Expected<Session> Session::create(SessionOptions options) {
   Expected<Machine> machine = Machine{};
   if (!options.calibration.empty()) machine = parse_machine(options.calibration, options.calibration_name);
   if (!machine) return std::unexpected(machine.error());
-  auto engine = Engine::create({.resources = options.resources,
+  auto engine = Pipeline::create({.resources = options.resources,
                                 .deterministic = options.deterministic,
                                 .strict_fp = options.strict_fp,
                                 .checked = options.checked,
@@ -130,7 +130,7 @@ void spread_scalars(Network& network, const PlanOptions& options) {
 /// The steps of one evaluation; each fills its part of the report.
 class Evaluator {
  public:
-  Evaluator(const Engine& engine, const Machine& machine, const std::map<std::string, Tensor>& tensors,
+  Evaluator(const Pipeline& engine, const Machine& machine, const std::map<std::string, Tensor>& tensors,
             const EvaluateOptions& options)
       : engine_(engine), machine_(machine), options_(options), operands_(tensors) {}
 
@@ -361,7 +361,7 @@ class Evaluator {
     return {};
   }
 
-  Expected<void> tell_kernel(const Kernel& kernel) {
+  Expected<void> tell_kernel(const CompiledNetwork& kernel) {
     report().phases.lower = kernel.phases().lower;
     report().phases.generate = kernel.phases().generate;
     report().phases.emit = kernel.phases().emit;
@@ -387,7 +387,7 @@ class Evaluator {
     return {};
   }
 
-  Expected<void> run(const Kernel& kernel) {
+  Expected<void> run(const CompiledNetwork& kernel) {
     auto binding = kernel.bind(operands_, engine_.options().resources, engine_.options().deterministic);
     if (!binding) return std::unexpected(binding.error());
     report().phases.convert = binding->convert_ms();
@@ -411,7 +411,7 @@ class Evaluator {
     return {};
   }
 
-  const Engine& engine_;
+  const Pipeline& engine_;
   const Machine& machine_;
   const EvaluateOptions& options_;
   const std::map<std::string, Tensor>& operands_;

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 #include "frontend/resolve.h"
 #include "weft/file.h"
 
@@ -43,8 +43,8 @@ class Chain {
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     auto network = resolve(*parsed, shapes);
     REQUIRE_MESSAGE(network, network.error().message);
-    const EngineOptions engine_options;
-    auto engine = Engine::create(engine_options);
+    const PipelineOptions engine_options;
+    auto engine = Pipeline::create(engine_options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     const auto facts = engine->facts(*network, tensors, {});
     auto plan = engine->plan(*network, facts, options);
@@ -60,19 +60,19 @@ class Chain {
     kernel.emplace(std::move(*made));
   }
 
-  Binding bind(const Resources& resources) const {
+  BoundNetwork bind(const Resources& resources) const {
     auto binding = kernel->bind(tensors, resources, false);
     REQUIRE_MESSAGE(binding, binding.error().message);
     return std::move(*binding);
   }
 
   std::map<std::string, Tensor> tensors;
-  std::optional<Kernel> kernel;
+  std::optional<CompiledNetwork> kernel;
 };
 
 Resources resources_with(unsigned threads, const Memory& memory = Memory()) { return {memory, Threads(threads), {}, {}}; }
 
-Tensor result_of(Binding& binding, const Resources& resources) {
+Tensor result_of(BoundNetwork& binding, const Resources& resources) {
   const auto results = binding.results();
   REQUIRE_MESSAGE(results, results.error().message);
   const Tensor& tensor = results->at("A");
@@ -107,7 +107,7 @@ bool same(const Tensor& one, const Tensor& other) {
 }
 
 Tensor run_once(const Chain& chain, const Resources& resources) {
-  Binding binding = chain.bind(resources);
+  BoundNetwork binding = chain.bind(resources);
   const auto ran = binding.run();
   REQUIRE_MESSAGE(ran, ran.error().message);
   return copied(result_of(binding, resources));
@@ -123,7 +123,7 @@ TEST_CASE("a sparse intermediate between two nests, bit by bit the same for ever
   for (const unsigned threads : {1U, 2U, 4U, 8U}) {
     CAPTURE(threads);
     const Resources resources = resources_with(threads);
-    Binding binding = chain.bind(resources);
+    BoundNetwork binding = chain.bind(resources);
     for (int run = 0; run < 3; ++run) {
       CAPTURE(run);
       const auto ran = binding.run();
@@ -141,7 +141,7 @@ TEST_CASE("the layout asked for is handed over, whatever it is computed in") {
     PlanOptions options;
     options.result_formats["A"] = *parse_format(text);
     const Chain chain(nullptr, options);
-    Binding binding = chain.bind(resources);
+    BoundNetwork binding = chain.bind(resources);
     for (int run = 0; run < 2; ++run) {
       const auto ran = binding.run();
       REQUIRE_MESSAGE(ran, ran.error().message);
@@ -156,7 +156,7 @@ TEST_CASE("the layout asked for is handed over, whatever it is computed in") {
 }
 
 TEST_CASE("before a run there is no result") {
-  Binding binding = Chain(chain_text).bind(resources_with(1));
+  BoundNetwork binding = Chain(chain_text).bind(resources_with(1));
   const auto results = binding.results();
   REQUIRE_FALSE(results);
   CHECK(results.error().message.find("no run has finished") != std::string::npos);
@@ -168,7 +168,7 @@ TEST_CASE("a result that the limit stops is named, its memory is given back, and
   for (const unsigned threads : {1U, 2U}) {
     const Resources resources = resources_with(threads, Memory(std::uint64_t{1} << 30));
     const Memory& memory = resources.memory;
-    Binding binding = chain.bind(resources);
+    BoundNetwork binding = chain.bind(resources);
     const std::uint64_t bound = memory.used();
     for (const std::uint64_t room : {1'000, 40'000, 150'000}) {
       CAPTURE(room);

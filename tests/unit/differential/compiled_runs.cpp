@@ -9,7 +9,7 @@
 namespace weft::test {
 namespace {
 
-std::string defect_of_run(Binding& binding, const Resources& resources, const Judge& judge) {
+std::string defect_of_run(BoundNetwork& binding, const Resources& resources, const Judge& judge) {
   if (const auto ran = binding.run(); !ran) return ran.error().message;
   const auto results = binding.results();
   if (!results) return results.error().message;
@@ -25,12 +25,12 @@ const Threads& threads_of(unsigned count) {
   return arenas.try_emplace(count, count).first->second;
 }
 
-Engine engine_with(bool checked, bool strict_fp) {
-  EngineOptions options;
+Pipeline engine_with(bool checked, bool strict_fp) {
+  PipelineOptions options;
   options.resources.threads = threads_of(1);
   options.checked = checked;
   options.strict_fp = strict_fp;
-  auto engine = Engine::create(options);
+  auto engine = Pipeline::create(options);
   REQUIRE_MESSAGE(engine, engine.error().message);
   return *engine;
 }
@@ -41,7 +41,7 @@ Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& op
   return plan;
 }
 
-std::string defect_of_runs(const Engine& engine, const Plan& plan, const std::vector<Way>& ways,
+std::string defect_of_runs(const Pipeline& engine, const Plan& plan, const std::vector<Way>& ways,
                            const BuiltNetwork& built, const Judge& judge) {
   const auto kernel = engine.compile(built.network, plan, built.facts);
   if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);

@@ -58,7 +58,7 @@ std::string text_defect(const Plan& plan, const BuiltNetwork& built, const PlanO
   return given->cost == plan.cost ? "" : "another cost is read from\n" + text;
 }
 
-std::string defect_of_runs(const Engine& engine, const Plan& plan, const BuiltNetwork& built, const RandomForest& random,
+std::string defect_of_runs(const Pipeline& engine, const Plan& plan, const BuiltNetwork& built, const RandomForest& random,
                            const Results& expected) {
   const auto kernel = engine.compile(built.network, plan, built.facts);
   if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
@@ -122,9 +122,9 @@ TEST_CASE("schedules of several assignments mean what the assignments mean, and 
 }
 
 TEST_CASE("several assignments, compiled and run") {
-  EngineOptions engine_options;
+  PipelineOptions engine_options;
   engine_options.resources.threads = Threads(1);
-  const auto engine = Engine::create(engine_options);
+  const auto engine = Pipeline::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);
   for_each_forest(runs(is_sanitized() ? 20 : 120), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
     auto planned = engine->plan(built.network, built.facts, options_of(random));
@@ -136,9 +136,9 @@ TEST_CASE("several assignments, compiled and run") {
 }
 
 TEST_CASE("several assignments with NaN: what is absent annihilates, what a wanted result stores does not") {
-  EngineOptions engine_options;
+  PipelineOptions engine_options;
   engine_options.resources.threads = Threads(1);
-  const auto engine = Engine::create(engine_options);
+  const auto engine = Pipeline::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);
   std::size_t with_nan = 0, refused = 0;
   for_each_forest(

@@ -32,7 +32,7 @@ std::string defect(const BuiltNetwork& built, const PlanOptions& options) {
                                                                                                    : "loops unexplained";
 }
 
-std::vector<std::optional<std::uint64_t>> counts(const Kernel& kernel, const Explanation& predicted,
+std::vector<std::optional<std::uint64_t>> counts(const CompiledNetwork& kernel, const Explanation& predicted,
                                                  const BuiltNetwork& built, Resources resources, unsigned threads,
                                                  std::map<std::string, Tensor>& results) {
   resources.threads = Threads(threads);
@@ -77,9 +77,9 @@ TEST_CASE("plans of several assignments come back from their texts") {
 }
 
 TEST_CASE("counting changes no result, and counts do not depend on threads") {
-  EngineOptions engine_options;
+  PipelineOptions engine_options;
   engine_options.resources.threads = Threads(1);
-  const auto engine = Engine::create(engine_options);
+  const auto engine = Pipeline::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);
   const Runs drawn = runs(is_sanitized() ? 20 : 120);
   std::size_t counted = 0;

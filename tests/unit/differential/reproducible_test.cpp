@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 #include "frontend/resolve.h"
 #include "weft/file.h"
 
@@ -29,8 +29,8 @@ class Problem {
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     auto network = resolve(*parsed, shapes);
     REQUIRE_MESSAGE(network, network.error().message);
-    const EngineOptions options;
-    auto engine = Engine::create(options);
+    const PipelineOptions options;
+    auto engine = Pipeline::create(options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     const auto facts = engine->facts(*network, tensors_, {});
     auto plan = engine->plan(*network, facts, {});
@@ -66,7 +66,7 @@ class Problem {
  private:
   Resources resources_;
   std::map<std::string, Tensor> tensors_;
-  std::optional<Kernel> kernel_;
+  std::optional<CompiledNetwork> kernel_;
 };
 
 void check_reproducible(const Problem& problem) {

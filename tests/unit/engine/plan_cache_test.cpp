@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "engine/cache/disk_cache.h"
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 #include "engine/plan/quantise.h"
 #include "unit/plan/networks.h"
 
@@ -52,16 +52,16 @@ class Directory {
 };
 
 struct Traced {
-  std::optional<Engine> engine;
+  std::optional<Pipeline> engine;
   std::shared_ptr<std::vector<std::string>> lines = std::make_shared<std::vector<std::string>>();
 
   explicit Traced(const fs::path& directory, bool use_cache = true) {
-    EngineOptions options;
+    PipelineOptions options;
     options.resources.threads = Threads(1);
     options.cache_directory = directory.string();
     options.use_cache = use_cache;
     options.trace = [kept = lines](std::string_view line) { kept->emplace_back(line); };
-    engine = *Engine::create(options);
+    engine = *Pipeline::create(options);
   }
   Plan plan(const Problem& made) {
     auto found = engine->plan(made.network, made.operands, made.options);

@@ -1,4 +1,4 @@
-#include "engine/engine.h"
+#include "engine/pipeline.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "engine/cache/disk_cache.h"
 #include "engine/cache/memory_cache.h"
-#include "engine/kernel_state.h"
+#include "engine/compiled_state.h"
 #include "engine/plan/check.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
@@ -36,8 +36,8 @@ std::string kernel_key(const loop::Program& program, const Target& target, const
 
 }  // namespace
 
-struct Engine::State {
-  EngineOptions options;
+struct Pipeline::State {
+  PipelineOptions options;
   Target target;
   Jit jit;
   TargetMachines machines;
@@ -48,7 +48,7 @@ struct Engine::State {
   std::atomic<std::uint64_t> disk_hits{0};
   std::atomic<std::uint64_t> compiled{0};
 
-  State(EngineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
+  State(PipelineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
 
   void trace(const std::string& line) const {
     if (options.trace) options.trace(line);
@@ -112,10 +112,10 @@ struct Engine::State {
   }
 };
 
-Expected<Engine> Engine::create(EngineOptions options) {
+Expected<Pipeline> Pipeline::create(PipelineOptions options) {
   auto jit = Jit::create();
   if (!jit) return std::unexpected(jit.error());
-  Engine engine;
+  Pipeline engine;
   engine.state_ = std::make_shared<State>(std::move(options), std::move(*jit));
   if (engine.options().use_cache && engine.options().cache_directory) {
     engine.state_->disk.emplace(*engine.options().cache_directory, DiskCache::default_cap, engine.options().trace);
@@ -123,11 +123,11 @@ Expected<Engine> Engine::create(EngineOptions options) {
   return engine;
 }
 
-const EngineOptions& Engine::options() const { return state_->options; }
+const PipelineOptions& Pipeline::options() const { return state_->options; }
 
-CacheCounters Engine::counters() const { return {state_->memory_hits, state_->disk_hits, state_->compiled}; }
+CacheCounters Pipeline::counters() const { return {state_->memory_hits, state_->disk_hits, state_->compiled}; }
 
-std::vector<OperandFacts> Engine::facts(const Network& network, const std::map<std::string, Tensor>& operands,
+std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                         const std::map<std::string, bool>& pinned) const {
   std::vector<OperandFacts> facts;
   for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
@@ -141,7 +141,7 @@ std::vector<OperandFacts> Engine::facts(const Network& network, const std::map<s
   return facts;
 }
 
-Expected<Plan> Engine::plan(const Network& network, const std::vector<OperandFacts>& operands,
+Expected<Plan> Pipeline::plan(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) const {
   const auto start = Clock::now();
   Expected<Plan> found = remembered_or_made(network, operands, options);
@@ -154,7 +154,7 @@ Expected<Plan> Engine::plan(const Network& network, const std::vector<OperandFac
   return found;
 }
 
-Expected<Plan> Engine::remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
+Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
                                           const PlanOptions& options) const {
   if (!state_->options.use_cache) return weft::plan(network, operands, options);
   const std::string key = plan_key(network, operands, options);
@@ -173,7 +173,7 @@ Expected<Plan> Engine::remembered_or_made(const Network& network, const std::vec
   return weft::plan(network, operands, options);
 }
 
-Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const Plan& plan,
+Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands) const {
   std::vector<bool> finite;
   for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor) {
@@ -183,9 +183,9 @@ Expected<std::vector<LoweredNest>> Engine::lower(const Network& network, const P
   return weft::lower(plan.schedule, network, finite);
 }
 
-Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
+Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan,
                                  const std::vector<OperandFacts>& operands, bool count) const {
-  auto kernel = std::make_shared<Kernel::State>();
+  auto kernel = std::make_shared<CompiledNetwork::State>();
   kernel->given = network;
   kernel->network = scheduled_network(plan.schedule, network);
   kernel->plan = plan;
@@ -213,14 +213,14 @@ Expected<Kernel> Engine::compile(const Network& network, const Plan& plan,
     compiled.object_bytes = code->object_bytes;
     kernel->nests.push_back(std::move(compiled));
   }
-  Kernel made;
+  CompiledNetwork made;
   made.state_ = std::move(kernel);
   return made;
 }
 
-const Network& Kernel::network() const { return state_->given; }
-const Plan& Kernel::plan() const { return state_->plan; }
-const std::vector<CompiledNest>& Kernel::nests() const { return state_->nests; }
-const CompilePhases& Kernel::phases() const { return state_->phases; }
+const Network& CompiledNetwork::network() const { return state_->given; }
+const Plan& CompiledNetwork::plan() const { return state_->plan; }
+const std::vector<CompiledNest>& CompiledNetwork::nests() const { return state_->nests; }
+const CompilePhases& CompiledNetwork::phases() const { return state_->phases; }
 
 }  // namespace weft

@@ -1,15 +1,15 @@
-// What Kernel and Binding hold, shared by the files that make, bind and run them.
+// What CompiledNetwork and BoundNetwork hold, shared by the files that make, bind and run them.
 #pragma once
 
 #include <vector>
 
 #include "engine/chunks.h"
-#include "engine/kernel.h"
+#include "engine/compiled_network.h"
 #include "runtime/appended.h"
 
 namespace weft {
 
-struct Kernel::State {
+struct CompiledNetwork::State {
   Network given;
   Network network;  ///< what the schedule speaks of
   Plan plan;
@@ -49,8 +49,8 @@ struct BoundNest {
   std::uint64_t scratch_bytes = 0;     ///< per worker
 };
 
-struct Binding::State {
-  std::shared_ptr<const Kernel::State> kernel;
+struct BoundNetwork::State {
+  std::shared_ptr<const CompiledNetwork::State> kernel;
   Resources resources;
   std::vector<Tensor> tensors;  ///< by position in Schedule::tensors
   std::vector<BoundNest> nests;

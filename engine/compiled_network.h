@@ -1,4 +1,4 @@
-// Kernel: loaded code with the programs and the schedule it came from. Binding: a kernel with its tensors and memory.
+// CompiledNetwork: loaded code with the programs and the schedule it came from. BoundNetwork: that with its tensors and memory.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@ struct CompilePhases {
   double load = 0;
 };
 
-class Binding;
+class BoundNetwork;
 
 /// Immutable, shareable between threads; outlives its engine.
-class Kernel {
+class CompiledNetwork {
  public:
   const Network& network() const;
   const Plan& plan() const;
@@ -49,22 +49,22 @@ class Kernel {
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
   /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive.
-  Expected<Binding> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
+  Expected<BoundNetwork> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                          bool deterministic) const;
 
  private:
-  friend class Engine;
-  friend class Binding;
+  friend class Pipeline;
+  friend class BoundNetwork;
   struct State;
   std::shared_ptr<const State> state_;
 };
 
 /// Not thread safe: one run at a time. Different bindings of one kernel run concurrently.
-class Binding {
+class BoundNetwork {
  public:
-  Binding(Binding&&) noexcept;
-  Binding& operator=(Binding&&) noexcept;
-  ~Binding();
+  BoundNetwork(BoundNetwork&&) noexcept;
+  BoundNetwork& operator=(BoundNetwork&&) noexcept;
+  ~BoundNetwork();
 
   /// Clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined; what
   /// was appended until then is freed.
@@ -79,9 +79,9 @@ class Binding {
   unsigned threads() const;
 
  private:
-  friend class Kernel;
+  friend class CompiledNetwork;
   struct State;
-  explicit Binding(std::unique_ptr<State> state);
+  explicit BoundNetwork(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -1,6 +1,6 @@
-// Engine: the pipeline as a table of contents. A cheap, copyable, thread-safe handle; no globals.
+// From a network to code: the stages as a table of contents. A cheap, copyable, thread-safe handle; no globals.
 //
-//   Network --plan--> Plan --compile--> Kernel --bind--> Binding --run--> results
+//   Network --plan--> Plan --compile--> CompiledNetwork --bind--> BoundNetwork --run--> results
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/kernel.h"
+#include "engine/compiled_network.h"
 #include "engine/plan/plan.h"
 #include "weft/tensor.h"
 
 namespace weft {
 
-struct EngineOptions {
+struct PipelineOptions {
   Resources resources;                     ///< memory limit, threads, cancellation, progress
   bool deterministic = false;              ///< bit-identical results for every thread count
   bool strict_fp = false;
@@ -33,10 +33,10 @@ struct CacheCounters {
   std::uint64_t compiled = 0;  ///< compiled
 };
 
-class Engine {
+class Pipeline {
  public:
-  static Expected<Engine> create(EngineOptions options);
-  const EngineOptions& options() const;
+  static Expected<Pipeline> create(PipelineOptions options);
+  const PipelineOptions& options() const;
 
   /// Facts of operands as the planner wants them, quantised, one per operand of the network, in the order of
   /// Network::tensors.
@@ -50,7 +50,7 @@ class Engine {
                                            const std::vector<OperandFacts>& operands) const;
   /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads. `count`: the kernel counts
   /// the iterations of its loops, which takes time.
-  Expected<Kernel> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+  Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                            bool count = false) const;
   CacheCounters counters() const;
 
