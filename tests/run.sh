@@ -37,7 +37,7 @@ run_tests build
 step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
 # Assertions stay on; -O1 halves the time to compile. Nothing is measured under sanitizers: no benchmarks.
 configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=ON -DWEFT_TESTS=ON -DWEFT_BENCH=OFF -DWEFT_UNIT_FLAGS=-O0 || stopped
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_BENCH=OFF -DWEFT_UNIT_FLAGS=-O0 || stopped
 build build/asan all || stopped
 run_tests build/asan
 
