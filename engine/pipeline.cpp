@@ -42,7 +42,7 @@ struct Pipeline::State {
   Jit jit;
   TargetMachines machines;
   std::optional<DiskCache> disk;
-  MemoryCache<CachedCode> memory;
+  MemoryCache<CachedCode> memory{{}, [](const CachedCode& cached) { return cached.object_bytes; }};
   MemoryCache<std::shared_ptr<const Plan>> plans;
   std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> disk_hits{0};
@@ -62,6 +62,12 @@ struct Pipeline::State {
     if (disk) {
       if (const auto text = disk->load(key, EntryForm::text)) {
         auto restored = restored_plan(*text, network, operands, chosen);
+        if (restored && options.paranoid) {
+          // Planning is a pure function, so the text has to be the same.
+          const auto again = weft::plan(network, operands, chosen);
+          if (!again) return std::unexpected(again.error());
+          if (print_plan(*again, network) != *text) restored = internal_error("planning again gives another plan");
+        }
         if (restored) {
           restored->origin = PlanOrigin::disk;
           return std::make_shared<const Plan>(std::move(*restored));
@@ -82,6 +88,14 @@ struct Pipeline::State {
     const std::string name = fmt::format("weft_{:016x}", std::hash<std::string>{}(key));
     if (disk) {
       if (const auto bytes = disk->load(key)) {
+        if (options.paranoid) {
+          const auto again = compiled_object(program, code, phases);
+          if (!again) return std::unexpected(again.error());
+          if (again->object.bytes != *bytes) {
+            trace(fmt::format("load {} refused, compiling again gives other code", name));
+            return fresh(key, name, *again, origin, phases);
+          }
+        }
         const auto start = Clock::now();
         const auto loaded = jit.load(ObjectCode{*bytes}, name);
         phases.load += milliseconds_since(start);
@@ -94,21 +108,37 @@ struct Pipeline::State {
         trace(fmt::format("load {} refused, compiling again: {}", name, loaded.error().message));
       }
     }
+    const auto object = compiled_object(program, code, phases);
+    if (!object) return std::unexpected(object.error());
+    return fresh(key, name, *object, origin, phases);
+  }
+
+  struct Compiled {
+    ObjectCode object;
+    CompileTimes times;
+  };
+  Expected<Compiled> compiled_object(const loop::Program& program, const CodeOptions& code, CompilePhases& phases) {
     CompileTimes times;
     auto object = weft::compile(program, target, code, &times, &machines);
     if (!object) return std::unexpected(object.error());
     phases.generate += times.generate;
     phases.emit += times.emit;
+    return Compiled{std::move(*object), times};
+  }
+
+  /// Loads what was just compiled, and stores it for others.
+  Expected<CachedCode> fresh(const std::string& key, const std::string& name, const Compiled& made,
+                             KernelOrigin& origin, CompilePhases& phases) {
     const auto start = Clock::now();
-    auto loaded = jit.load(*object, name);
+    auto loaded = jit.load(made.object, name);
     phases.load += milliseconds_since(start);
     if (!loaded) return std::unexpected(loaded.error());
     origin = KernelOrigin::compiled;
     ++compiled;
-    trace(fmt::format("compile {} generate {:.3f} ms emit {:.3f} ms load {:.3f} ms {} bytes", name, times.generate,
-                      times.emit, milliseconds_since(start), object->bytes.size()));
-    if (disk) disk->store(key, object->bytes);
-    return CachedCode{*loaded, object->bytes.size()};
+    trace(fmt::format("compile {} generate {:.3f} ms emit {:.3f} ms load {:.3f} ms {} bytes", name, made.times.generate,
+                      made.times.emit, milliseconds_since(start), made.object.bytes.size()));
+    if (disk) disk->store(key, made.object.bytes);
+    return CachedCode{*loaded, made.object.bytes.size()};
   }
 };
 

@@ -24,6 +24,9 @@ struct PipelineOptions {
   bool checked = false;                    ///< kernels check every access
   bool use_cache = true;                   ///< false: plans and kernels are made anew and not kept
   std::optional<std::string> cache_directory;  ///< none: no disk cache
+  /// What the disk cache gives is made anew all the same and compared; where it differs, a trace line says so, the new
+  /// one is used and replaces the stored one.
+  bool paranoid = false;
   std::function<void(std::string_view line)> trace;  ///< one line per plan, compile, load and run; may be empty
 };
 

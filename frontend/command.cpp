@@ -78,6 +78,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
   app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
       ->check(not_empty);
+  app.add_flag("--paranoid", options.paranoid, "plan and compile what the disk cache holds all the same, and compare");
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
   app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");

@@ -31,6 +31,7 @@ struct CommandOptions {
   unsigned repeat = 0;
   std::optional<double> calls;
   bool no_cache = false;
+  bool paranoid = false;
   bool count = false;
   bool deterministic = false;
   bool strict_fp = false;

@@ -60,11 +60,15 @@ Expected<void> cache(const CommandOptions& options) {
   if (action == "path" && !options.json) return write_text("", *directory + "\n");
   const std::uint64_t removed = action == "clear" ? disk.clear() : 0;
   const DiskCacheStatus status = disk.status();
-  if (options.json) return write_text(*options.json, cache_json(status.path, status.entries, status.plans, status.bytes, status.cap));
+  if (options.json) return write_text(*options.json, cache_json(status));
   if (options.quiet) return {};
   if (action == "clear") return write_text("", fmt::format("{}: {} entries removed\n", status.path, removed));
-  return write_text("", fmt::format("{}\n{} entries ({} plans), {}, at most {}\n", status.path, status.entries,
-                                    status.plans, human_bytes(status.bytes), human_bytes(status.cap)));
+  if (!status.refused.empty()) return write_text("", fmt::format("{}\nnot used: {}\n", status.path, status.refused));
+  std::string text = fmt::format("{}\n{} entries ({} plans, {} kernels), {}, at most {}\n", status.path, status.entries,
+                                 status.plans, status.entries - status.plans, human_bytes(status.bytes), human_bytes(status.cap));
+  if (status.unfinished > 0)
+    text += fmt::format("{} unfinished: being written, or left by a process that died; such go after an hour\n", status.unfinished);
+  return write_text("", text);
 }
 
 }  // namespace weft

@@ -135,10 +135,13 @@ SessionOptions session_options(const CommandOptions& options, const Resources& r
   session.strict_fp = options.strict_fp;
   session.checked = options.checked;
   session.use_cache = !options.no_cache;
+  session.paranoid = options.paranoid;
   if (!options.cache_directory.empty()) {
     session.cache_directory = options.cache_directory;
   } else {
     session.cache_directory = DiskCache::default_directory();
+    if (!session.cache_directory && options.verbose && session.use_cache)
+      fmt::print(stderr, "cache not used: none of WEFT_CACHE_DIR, XDG_CACHE_HOME and HOME is set\n");
   }
   if (options.verbose) session.trace = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   return session;

@@ -185,9 +185,11 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
   return text(json);
 }
 
-std::string cache_json(const std::string& path, std::uint64_t entries, std::uint64_t plans, std::uint64_t bytes,
-                       std::uint64_t cap) {
-  return text({{"path", path}, {"entries", entries}, {"plans", plans}, {"bytes", bytes}, {"cap", cap}});
+std::string cache_json(const DiskCacheStatus& status) {
+  Json json{{"path", status.path},   {"entries", status.entries}, {"plans", status.plans},
+            {"bytes", status.bytes}, {"cap", status.cap},         {"unfinished", status.unfinished}};
+  json["refused"] = status.refused.empty() ? Json(nullptr) : Json(status.refused);
+  return text(json);
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "engine/cache/disk_cache.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -19,7 +20,6 @@ double density(const Tensor& tensor);
 std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads);
 
 /// What `weft cache` tells.
-std::string cache_json(const std::string& path, std::uint64_t entries, std::uint64_t plans, std::uint64_t bytes,
-                       std::uint64_t cap);
+std::string cache_json(const DiskCacheStatus& status);
 
 }  // namespace weft

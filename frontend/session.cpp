@@ -97,6 +97,7 @@ Expected<Session> Session::create(SessionOptions options) {
                                 .checked = options.checked,
                                 .use_cache = options.use_cache,
                                 .cache_directory = options.cache_directory,
+                                .paranoid = options.paranoid,
                                 .trace = options.trace});
   if (!engine) return std::unexpected(engine.error());
   Session session;

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ bool write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = EIO;
     if (written <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -58,6 +60,9 @@ std::optional<std::string> read_all(int file, std::uint64_t size) {
   }
   return bytes;
 }
+
+// A clock that was wrong, here or on another machine, leaves times in the future, which would stay young for ever.
+bool is_distant(double seconds_ago, double limit) { return seconds_ago > limit || seconds_ago < -limit; }
 
 }  // namespace
 
@@ -77,11 +82,23 @@ void DiskCache::say(std::string_view what, std::string_view why) const {
   if (diagnose_) diagnose_("cache " + directory_ + ": " + std::string(what) + ": " + std::string(why));
 }
 
+// Every use of a directory that cannot be used fails alike.
+void DiskCache::say_once(std::string_view what, std::string_view why) const {
+  if (!diagnose_) return;
+  std::string line = std::string(what) + ": " + std::string(why);
+  {
+    const std::lock_guard lock(said_mutex_);
+    if (said_ == line) return;
+    said_ = line;
+  }
+  say(what, why);
+}
+
 std::optional<std::string> DiskCache::load(std::string_view key, EntryForm form) const {
   const auto directory = CacheDirectory::open(directory_);
   if (!directory) {
     // An absent directory is the ordinary state before the first store.
-    if (directory.error().code != ENOENT) say("not used", directory.error().reason);
+    if (directory.error().code != ENOENT) say_once("not used", directory.error().reason);
     return std::nullopt;
   }
   const std::string name = file_name(key, form);
@@ -96,9 +113,17 @@ std::optional<std::string> DiskCache::load(std::string_view key, EntryForm form)
     say(name, "not a regular file");
     return std::nullopt;
   }
+  if (facts.st_uid != ::geteuid()) {
+    say(name, "the file belongs to another user");
+    return std::nullopt;
+  }
+  if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    say(name, "others may write to the file");
+    return std::nullopt;
+  }
   const auto size = static_cast<std::uint64_t>(facts.st_size);
-  if (size > cap_) {
-    say(name, "larger than the cache may be");
+  if (size > std::min(cap_, largest_entry)) {
+    say(name, "larger than an entry may be");
     return std::nullopt;
   }
   const auto text = read_all(file.number(), size);
@@ -120,23 +145,30 @@ std::optional<std::string> DiskCache::load(std::string_view key, EntryForm form)
 void DiskCache::store(std::string_view key, std::string_view bytes, EntryForm form) const {
   const std::string packed = pack_entry(key, bytes, form);
   const std::uint64_t size = packed.size();
-  if (size > cap_) return say("not stored", "the entry is larger than the cache may be");
-  if (const auto made = make_directories(directory_); !made) return say("not made", made.error().reason);
+  if (size > std::min(cap_, largest_entry)) return say("not stored", "larger than an entry may be");
+  // To write beyond this limit would end the process by a signal.
+  rlimit files{};
+  if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && size > files.rlim_cur)
+    return say_once("not stored", "this process may not write files of that size (RLIMIT_FSIZE)");
+  if (const auto made = make_directories(directory_); !made) return say_once("not made", made.error().reason);
   const auto directory = CacheDirectory::open(directory_);
-  if (!directory) return say("not used", directory.error().reason);
+  if (!directory) return say_once("not used", directory.error().reason);
 
   const std::string temporary = temporary_name();
   const std::string name = file_name(key, form);
-  bool written = false;
+  int problem = 0;  // errno
   {
     const Descriptor file(
         ::openat(directory->descriptor(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) return say(name, std::strerror(errno));
-    written = write_all(file.number(), packed);
+    if (!file) return say_once("not stored", std::strerror(errno));
+    if (!write_all(file.number(), packed)) problem = errno;
   }
   // No fsync: after a crash the checksum turns a half-written entry into a miss.
-  if (!written || ::renameat(directory->descriptor(), temporary.c_str(), directory->descriptor(), name.c_str()) != 0) {
-    say(name, std::strerror(errno));
+  if (problem == 0 &&
+      ::renameat(directory->descriptor(), temporary.c_str(), directory->descriptor(), name.c_str()) != 0)
+    problem = errno;
+  if (problem != 0) {
+    say_once("not stored", std::strerror(problem));
     ::unlinkat(directory->descriptor(), temporary.c_str(), 0);
     return;
   }
@@ -144,15 +176,21 @@ void DiskCache::store(std::string_view key, std::string_view bytes, EntryForm fo
   // Counting the directory at every store would cost more than compiling. So: after an eighth of the cap, or when
   // nobody has swept for a minute.
   const std::uint64_t unswept = unswept_bytes_.fetch_add(size) + size;
-  if (unswept > cap_ / 8 || directory->seconds_since_change(lock_name) > 60) sweep();
+  if (unswept > cap_ / 8 || is_distant(directory->seconds_since_change(lock_name), 60)) sweep();
 }
 
 DiskCacheStatus DiskCache::status() const {
-  DiskCacheStatus status{directory_, 0, 0, 0, cap_};
+  DiskCacheStatus status{.path = directory_, .cap = cap_};
   const auto directory = CacheDirectory::open(directory_);
-  if (!directory) return status;
+  if (!directory) {
+    if (directory.error().code != ENOENT) status.refused = directory.error().reason;
+    return status;
+  }
   for (const CacheFile& file : directory->files()) {
-    if (file.temporary) continue;
+    if (file.temporary) {
+      ++status.unfinished;
+      continue;
+    }
     ++status.entries;
     if (entry_form(file.name) == EntryForm::text) ++status.plans;
     status.bytes += file.bytes;
@@ -185,9 +223,10 @@ void DiskCache::sweep() const {
   std::uint64_t total = 0;
   for (CacheFile& file : directory->files()) {
     if (file.temporary) {
-      if (file.seconds_old > 3600) directory->remove(file.name);
+      if (is_distant(file.seconds_old, 3600)) directory->remove(file.name);
     } else {
       total += file.bytes;
+      if (file.seconds_old < -3600) file.last_used = 0;  // nobody knows when: first to go
       entries.push_back(std::move(file));
     }
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,24 +14,30 @@
 namespace weft {
 
 struct DiskCacheStatus {
-  std::string path;
+  std::string path = {};
   std::uint64_t entries = 0;
   std::uint64_t plans = 0;  ///< of the entries, those that are text
   std::uint64_t bytes = 0;  ///< of all entries, headers and keys included
   std::uint64_t cap = 0;    ///< bytes
+  std::uint64_t unfinished = 0;  ///< temporaries: being written now, or left by a process that died
+  std::string refused = {};      ///< why the directory is not used; empty: it is used, or not yet there
   bool operator==(const DiskCacheStatus&) const = default;
 };
 
 /// A directory of checksummed files shared by any number of processes and threads. An entry is written under a
 /// temporary name and renamed, so a reader sees all of it or nothing; two writers of one key leave one of their
 /// entries. The directory is made with mode 0700 at the first store, parents too; one that belongs to somebody else or
-/// that others may write to is refused, because its contents become machine code. Errors never reach the caller:
-/// what cannot be read is a miss, what cannot be written is not stored.
+/// that others may write to is refused, because its contents become machine code; so is such a file in it. Errors never
+/// reach the caller: what cannot be read is a miss, what cannot be written is not stored.
 class DiskCache {
  public:
-  /// Receives one line per defect or refusal, without newline. May be empty; called from any thread that uses the cache.
+  /// Receives one line per defect or refusal, without newline; what is wrong with the directory as a whole is said once.
+  /// May be empty; called from any thread that uses the cache.
   using Diagnose = std::function<void(std::string_view)>;
   static constexpr std::uint64_t default_cap = std::uint64_t{256} << 20;
+  /// Bytes of a file: a larger one is neither written nor read, so that whatever lies there costs no more than a few
+  /// milliseconds.
+  static constexpr std::uint64_t largest_entry = std::uint64_t{16} << 20;
 
   /// `cap` bytes is a soft limit: the least recently used entries beyond it are removed by one process at a time, at
   /// most once a minute or after this process has stored an eighth of it.
@@ -59,10 +66,13 @@ class DiskCache {
 
  private:
   void say(std::string_view what, std::string_view why) const;
+  void say_once(std::string_view what, std::string_view why) const;
   std::string directory_;
   std::uint64_t cap_;
   Diagnose diagnose_;
   mutable std::atomic<std::uint64_t> unswept_bytes_{0};  ///< stored by this process since its last sweep
+  mutable std::mutex said_mutex_;
+  mutable std::string said_;  ///< the last line about the whole directory
 };
 
 }  // namespace weft

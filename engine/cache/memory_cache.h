@@ -1,6 +1,7 @@
 // MemoryCache: one computation per key however many threads ask.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,18 +13,31 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "weft/error.h"
 
 namespace weft {
 
-/// Key to value, bounded; values are copied out, so Value should be a cheap handle. Thread safe. A hit takes a shared
-/// lock only. A failure is given to everybody who waited for it and is not remembered. Beyond `capacity` entries the
-/// least recently used finished one goes; entries being computed never do.
+/// What a MemoryCache may hold.
+struct MemoryCacheLimits {
+  std::size_t entries = 1024;
+  std::uint64_t weight = std::uint64_t{64} << 20;  ///< of all values together, in the unit of the function that weighs
+};
+
+/// Key to value, bounded; values are copied out, so Value should be a cheap handle, and whoever holds a copy keeps what
+/// it stands for after the cache has let it go. Thread safe. A hit takes a shared lock only. A failure is given to
+/// everybody who waited for it and is not remembered. Beyond a limit the least recently used eighth of the finished
+/// entries goes at once, and more where that is too heavy: a linear pass, but one per an eighth of the capacity. The
+/// newest entry, and those being computed, stay.
 template <class Value>
 class MemoryCache {
  public:
-  explicit MemoryCache(std::size_t capacity = 1024) : capacity_(capacity == 0 ? 1 : capacity) {}
+  using Weigh = std::function<std::uint64_t(const Value&)>;
+  /// Without `weigh` every value weighs nothing.
+  explicit MemoryCache(MemoryCacheLimits limits = {}, Weigh weigh = {}) : limits_(limits), weigh_(std::move(weigh)) {
+    if (limits_.entries == 0) limits_.entries = 1;
+  }
   MemoryCache(const MemoryCache&) = delete;
   MemoryCache& operator=(const MemoryCache&) = delete;
 
@@ -37,12 +51,11 @@ class MemoryCache {
     try {
       Expected<Value> value = std::forward<Compute>(compute)();
       // Forgotten before it is published: whoever asks after a failure was seen computes anew.
-      if (!value) forget(key, *mine);
-      mine->finished.store(true, std::memory_order_relaxed);
+      const Removed removed = value ? finish(*mine, *value) : forget(key, *mine);
       mine->promise.set_value(value);
       return value;
     } catch (...) {
-      forget(key, *mine);
+      const Removed removed = forget(key, *mine);
       mine->promise.set_exception(std::current_exception());
       throw;
     }
@@ -51,6 +64,11 @@ class MemoryCache {
   std::size_t size() const {
     const std::shared_lock lock(mutex_);
     return entries_.size();
+  }
+  /// Of all finished values.
+  std::uint64_t weight() const {
+    const std::shared_lock lock(mutex_);
+    return weight_;
   }
   /// Calls of get that found a value finished or being computed, and calls that computed.
   std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
@@ -61,8 +79,11 @@ class MemoryCache {
     std::promise<Expected<Value>> promise;
     std::shared_future<Expected<Value>> outcome = promise.get_future().share();
     std::atomic<std::uint64_t> last_used{0};
-    std::atomic<bool> finished{false};
+    std::uint64_t weight = 0;  // guarded by mutex_, like the flag
+    bool finished = false;
   };
+  /// Destroyed by the caller outside the lock: what a value stands for may take a while to end.
+  using Removed = std::vector<std::shared_ptr<Entry>>;
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -91,31 +112,54 @@ class MemoryCache {
       return place->second;
     }
     misses_.fetch_add(1, std::memory_order_relaxed);
-    if (entries_.size() > capacity_) evict();
     return nullptr;
   }
 
-  // Linear: it happens at most once per computation, which costs milliseconds.
-  void evict() {
-    auto oldest = entries_.end();
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (!entry->second->finished.load(std::memory_order_relaxed)) continue;
-      if (oldest == entries_.end() || entry->second->last_used.load(std::memory_order_relaxed) <
-                                          oldest->second->last_used.load(std::memory_order_relaxed))
-        oldest = entry;
-    }
-    if (oldest != entries_.end()) entries_.erase(oldest);
+  Removed finish(Entry& entry, const Value& value) {
+    const std::uint64_t weight = weigh_ ? weigh_(value) : 0;
+    const std::unique_lock lock(mutex_);
+    entry.finished = true;
+    entry.weight = weight;
+    weight_ += weight;
+    return entries_.size() > limits_.entries || weight_ > limits_.weight ? evicted(entry) : Removed{};
   }
 
-  void forget(std::string_view key, const Entry& entry) {
+  Removed evicted(const Entry& newest) {
+    std::vector<std::pair<std::uint64_t, typename Entries::iterator>> finished;
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+      if (entry->second->finished && entry->second.get() != &newest)
+        finished.emplace_back(entry->second->last_used.load(std::memory_order_relaxed), entry);
+    }
+    std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    Removed removed;
+    const std::size_t room = limits_.entries - limits_.entries / 8;
+    const std::uint64_t lightest = limits_.weight - limits_.weight / 8;
+    for (const auto& [used, place] : finished) {
+      if (entries_.size() <= room && weight_ <= lightest) break;
+      weight_ -= place->second->weight;
+      removed.push_back(std::move(place->second));
+      entries_.erase(place);
+    }
+    return removed;
+  }
+
+  Removed forget(std::string_view key, const Entry& entry) {
+    Removed removed;
     const std::unique_lock lock(mutex_);
     const auto known = entries_.find(key);
-    if (known != entries_.end() && known->second.get() == &entry) entries_.erase(known);
+    if (known == entries_.end() || known->second.get() != &entry) return removed;
+    weight_ -= entry.weight;
+    removed.push_back(std::move(known->second));
+    entries_.erase(known);
+    return removed;
   }
 
-  std::size_t capacity_;
+  using Entries = std::unordered_map<std::string, std::shared_ptr<Entry>, Hash, std::equal_to<>>;
+  MemoryCacheLimits limits_;
+  Weigh weigh_;
   mutable std::shared_mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<Entry>, Hash, std::equal_to<>> entries_;
+  Entries entries_;
+  std::uint64_t weight_ = 0;
   std::atomic<std::uint64_t> clock_{0};
   std::atomic<std::uint64_t> hits_{0};
   std::atomic<std::uint64_t> misses_{0};

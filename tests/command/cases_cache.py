@@ -2,8 +2,9 @@
 
 import os
 import stat
+import time
 
-from harness import require, require_equal, require_in
+from harness import Skip, require, require_equal, require_in
 
 ARGUMENTS = ["A(i) = M(i,j) * v(j)", "M=sparse(50x60,nnz=200)", "v=ones(60)", "--json"]
 
@@ -203,3 +204,64 @@ def case_two_processes_at_once(weft):
         require_equal(process.returncode, 0, f"exit status with {err!r}")
         require_in(b'"kernel"', out, "the report")
     require_equal(kernel(weft, env=own(weft)), "disk", "origin of the kernel afterwards")
+
+
+def lines_about_the_cache(run):
+    return [line for line in run.err.splitlines() if line.startswith("cache ")]
+
+
+def cases_unusable_directories(_):
+    def a_file(weft):
+        weft.write("own", "")
+
+    def writable_by_all(weft):
+        os.mkdir(weft.path("own"))
+        os.chmod(weft.path("own"), 0o777)
+
+    def of_somebody_else(weft):
+        if os.geteuid() != 0:
+            raise Skip("only root can give a directory away")
+        os.mkdir(weft.path("own"))
+        os.chown(weft.path("own"), 65534, 65534)
+
+    for what, make, reason in (("a file", a_file, "Not a directory"), ("writable by all", writable_by_all, "others may write"),
+                               ("of somebody else", of_somebody_else, "another user")):
+        def one(weft, make=make, reason=reason):
+            make(weft)
+            for _ in range(2):
+                run = weft("run", *ARGUMENTS, "--verbose", env=own(weft))
+                require_equal(run.json["cache"]["kernel"], "compiled", "origin of the kernel")
+                lines = lines_about_the_cache(run)
+                require_equal(len(lines), 1, f"lines about the cache: {lines}")
+                require_in(reason, lines[0], "the line")
+            require_in(reason, weft("cache", "status", env=own(weft)).out, "weft cache status")
+            require_in(reason, weft("cache", "status", "--json", env=own(weft)).json["refused"], "weft cache status --json")
+        yield what, one
+
+
+def case_no_directory_is_said(weft):
+    env = {"WEFT_CACHE_DIR": None, "XDG_CACHE_HOME": None, "HOME": None}
+    require_in("HOME", weft("run", *ARGUMENTS[:3], "--verbose", env=env).err, "what --verbose says")
+
+
+def case_paranoid(weft):
+    weft("run", *ARGUMENTS, env=own(weft))
+    report = weft("run", *ARGUMENTS, "--paranoid", env=own(weft)).json
+    require_equal(report["cache"], {"plan": "hit", "kernel": "disk"}, "what was found")
+    require(report["phases"]["emit"] > 0, "code is generated for comparison")
+
+
+def case_killed_at_any_time(weft):
+    """Whatever moment a process dies at, the next one gives the right result, and the cache works."""
+    env = own(weft)
+    weft("run", *ARGUMENTS[:3], "--out", "A=first.npy", "--no-cache")
+    for round_number in range(12):
+        if round_number % 4 == 0:
+            weft("cache", "clear", env=env)
+        process = weft.start("run", *ARGUMENTS, env=env)
+        time.sleep(0.004 * round_number)
+        process.kill()
+        process.communicate()
+        weft("run", *ARGUMENTS[:3], "--out", "A=second.npy", env=env)
+        require(weft.read("first.npy") == weft.read("second.npy"), "the same result")
+        require_equal(kernel(weft, env=env), "disk", "origin of the kernel")

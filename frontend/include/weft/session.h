@@ -24,6 +24,7 @@ struct SessionOptions {
   bool checked = false;        ///< kernels check every access; slow
   bool use_cache = true;
   std::optional<std::string> cache_directory;  ///< of plans and kernels on disk; none: memory only
+  bool paranoid = false;  ///< what the disk cache gives is made anew and compared; a difference is traced and replaced
   std::string calibration;       ///< text that weft calibrate writes; empty: the constants that weft ships with
   std::string calibration_name;  ///< where that text is from, named in errors
   std::function<void(std::string_view line)> trace;

@@ -95,12 +95,14 @@ TEST_CASE("disk cache: what was stored is loaded, by exactly its key") {
 TEST_CASE("disk cache: status and clear count entries and leave foreign files alone") {
   const TemporaryDirectory temporary;
   const DiskCache cache(temporary.path().string(), 1 << 20);
-  CHECK(cache.status() == weft::DiskCacheStatus{temporary.path().string(), 0, 0, 0, 1 << 20});
+  CHECK(cache.status() == weft::DiskCacheStatus{.path = temporary.path().string(), .cap = 1 << 20});
   cache.store("one", "1");
   cache.store("two", "22");
   overwrite(temporary.path() / "notes.txt", "mine");
-  CHECK(cache.status() == weft::DiskCacheStatus{temporary.path().string(), 2, 0,
-                                                weft::entry_size(3, 1) + weft::entry_size(3, 2), 1 << 20});
+  CHECK(cache.status() == weft::DiskCacheStatus{.path = temporary.path().string(),
+                                                .entries = 2,
+                                                .bytes = weft::entry_size(3, 1) + weft::entry_size(3, 2),
+                                                .cap = 1 << 20});
   CHECK(cache.clear() == 2);
   CHECK(cache.status().entries == 0);
   CHECK_FALSE(cache.load("one").has_value());

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <latch>
+#include <memory>
+#include <string>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -24,15 +26,15 @@ TEST_CASE("memory cache: computes once, then hits") {
   CHECK(cache.size() == 2);
 }
 
-TEST_CASE("memory cache: sixteen threads on one key compute once and share the value") {
+TEST_CASE("memory cache: 64 threads on one key compute once and share the value") {
   for (int round = 0; round < 20; ++round) {
     MemoryCache<int> cache;
     std::atomic<int> computed{0};
     std::atomic<int> wrong{0};
-    std::latch start(16);
+    std::latch start(64);
     {
       std::vector<std::jthread> threads;
-      for (int thread = 0; thread < 16; ++thread)
+      for (int thread = 0; thread < 64; ++thread)
         threads.emplace_back([&] {
           start.arrive_and_wait();
           const auto value = cache.get("key", [&]() -> Expected<int> {
@@ -46,7 +48,7 @@ TEST_CASE("memory cache: sixteen threads on one key compute once and share the v
     CHECK(computed == 1);
     CHECK(wrong == 0);
     CHECK(cache.misses() == 1);
-    CHECK(cache.hits() == 15);
+    CHECK(cache.hits() == 63);
   }
 }
 
@@ -103,7 +105,7 @@ TEST_CASE("memory cache: an exception passes through and leaves nothing behind")
 }
 
 TEST_CASE("memory cache: beyond the capacity the least recently used goes") {
-  MemoryCache<int> cache(3);
+  MemoryCache<int> cache({.entries = 3});
   int computed = 0;
   const auto compute = [&]() -> Expected<int> { return ++computed; };
   for (const char* key : {"a", "b", "c"}) CHECK(cache.get(key, compute).has_value());
@@ -117,11 +119,118 @@ TEST_CASE("memory cache: beyond the capacity the least recently used goes") {
 }
 
 TEST_CASE("memory cache: what is being computed is never evicted") {
-  MemoryCache<int> cache(1);
+  MemoryCache<int> cache({.entries = 1});
   const auto outer = cache.get("outer", [&]() -> Expected<int> {
     for (int n = 0; n < 5; ++n) CHECK(cache.get(std::to_string(n), [n]() -> Expected<int> { return n; }).value() == n);
     return 10;
   });
   CHECK(outer.value() == 10);
   CHECK(cache.get("outer", []() -> Expected<int> { return 11; }).value() == 10);
+}
+
+TEST_CASE("memory cache: different keys are computed in parallel") {
+  MemoryCache<int> cache;
+  std::latch all(8);  // nobody gets past it unless all eight computations run at once
+  std::vector<std::jthread> threads;
+  std::atomic<int> wrong{0};
+  for (int thread = 0; thread < 8; ++thread)
+    threads.emplace_back([&, thread] {
+      const auto value = cache.get(std::to_string(thread), [&]() -> Expected<int> {
+        all.arrive_and_wait();
+        return thread;
+      });
+      if (value != thread) ++wrong;
+    });
+  threads.clear();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("memory cache: hits of many threads are counted, none computes") {
+  MemoryCache<int> cache;
+  (void)cache.get("key", []() -> Expected<int> { return 1; });
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 8; ++thread)
+    threads.emplace_back([&] {
+      for (int n = 0; n < 5000; ++n)
+        if (cache.get("key", []() -> Expected<int> { return 2; }) != 1) ++wrong;
+    });
+  threads.clear();
+  CHECK(wrong == 0);
+  CHECK(cache.hits() == 40000);
+  CHECK(cache.misses() == 1);
+}
+
+TEST_CASE("memory cache: an eighth goes at once, the least recently used first") {
+  MemoryCache<int> cache({.entries = 64});
+  int computed = 0;
+  const auto compute = [&]() -> Expected<int> { return ++computed; };
+  for (int key = 0; key < 64; ++key) (void)cache.get(std::to_string(key), compute);
+  CHECK(cache.size() == 64);
+  (void)cache.get("0", compute);  // used again
+  (void)cache.get("64", compute);
+  CHECK(cache.size() == 56);
+  CHECK(computed == 65);
+  for (int key = 10; key <= 64; ++key) (void)cache.get(std::to_string(key), compute);
+  (void)cache.get("0", compute);
+  CHECK(computed == 65);  // all of these were kept
+  (void)cache.get("1", compute);
+  CHECK(computed == 66);  // and this one went
+}
+
+TEST_CASE("memory cache: beyond the weight values go, and what is held elsewhere lives on") {
+  struct Counted {
+    explicit Counted(std::atomic<int>& living) : alive(living) { ++alive; }
+    ~Counted() { --alive; }
+    std::atomic<int>& alive;
+  };
+  std::atomic<int> alive{0};
+  using Value = std::shared_ptr<Counted>;
+  MemoryCache<Value> cache({.entries = 1000, .weight = 100}, [](const Value&) { return 10; });
+  const auto compute = [&]() -> Expected<Value> { return std::make_shared<Counted>(alive); };
+  const Value held = *cache.get("held", compute);
+  for (int key = 0; key < 500; ++key) {
+    REQUIRE(cache.get(std::to_string(key), compute).has_value());
+    CHECK(cache.weight() == 10 * cache.size());
+    CHECK(cache.weight() <= 100);
+    CHECK(static_cast<std::size_t>(alive) <= cache.size() + 1);
+  }
+  CHECK(held.use_count() == 1);  // the cache let it go
+  CHECK(alive == static_cast<int>(cache.size()) + 1);
+  // A value heavier than everything allowed is still handed out, and kept until the next one.
+  MemoryCache<Value> tiny({.entries = 8, .weight = 1}, [](const Value&) { return 10; });
+  CHECK(tiny.get("a", compute).has_value());
+  CHECK(tiny.get("b", compute).has_value());
+  CHECK(tiny.size() == 1);
+}
+
+TEST_CASE("memory cache: hits, misses, failures and evictions of many threads") {
+  struct Weighed {
+    int key;
+    std::shared_ptr<int> shared;
+    bool operator==(const Weighed&) const = default;
+  };
+  MemoryCache<Weighed> cache({.entries = 16, .weight = 200}, [](const Weighed& value) { return 1U + value.key % 32; });
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 8; ++thread)
+      threads.emplace_back([&, thread] {
+        std::uint32_t state = 12345U + static_cast<std::uint32_t>(thread);
+        for (int n = 0; n < 3000; ++n) {
+          state = state * 1664525U + 1013904223U;
+          const int key = static_cast<int>(state >> 20) % 48;
+          const bool fails = (state >> 8) % 16 == 0;
+          const auto value = cache.get(std::to_string(key), [&]() -> Expected<Weighed> {
+            if (fails) return weft::internal_error("fails");
+            return Weighed{key, std::make_shared<int>(key)};
+          });
+          if (value && (value->key != key || *value->shared != key)) ++wrong;
+          if (!value && value.error().message != "fails") ++wrong;
+        }
+      });
+  }
+  CHECK(wrong == 0);
+  CHECK(cache.size() <= 16);
+  CHECK(cache.weight() <= 200);
 }
