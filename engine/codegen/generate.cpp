@@ -6,6 +6,7 @@
 #include "engine/codegen/presence.h"
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
+#include "engine/loop/presence.h"
 #include "runtime/abi.h"
 
 namespace weft {
@@ -102,7 +103,7 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
     inner.held[statement.workspace] = storage.levels.empty()
                                           ? std::vector{emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))}
                                           : row_of_zeros(storage, access->indices[0]);
-    if (needs_flag(program_, statement.workspace))
+    if (loop::may_be_absent(program_, statement.workspace))
       inner.flags[statement.workspace] = emit_->slot(emit_->ir().getFalse());
   } else if (storage.values || storage.table) {
     open_workspace(statement.workspace);

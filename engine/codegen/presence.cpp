@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/loop/overloaded.h"
+#include "engine/loop/presence.h"
 
 namespace weft {
 
@@ -25,30 +26,6 @@ bool has_crd(LevelKind kind) {
 
 const loop::Storage& storage_of(const Program& program, loop::AccessId access) {
   return program.storages[program.accesses[access].storage];
-}
-
-const With* with_of(const Block& block, StorageId workspace) {
-  for (const Statement& statement : block) {
-    const With* found = std::visit(
-        loop::Overloaded{[&](const For& each) { return with_of(each.body, workspace); },
-                         [&](const Bind& late) { return with_of(late.body, workspace); },
-                         [&](const With& live) {
-                           return live.workspace == workspace ? &live : with_of(live.body, workspace);
-                         },
-                         [](const Accumulate&) -> const With* { return nullptr; }},
-        statement.node);
-    if (found) return found;
-  }
-  return nullptr;
-}
-
-void collect_sums(const Block& block, std::vector<const Accumulate*>& found) {
-  for (const Statement& statement : block)
-    std::visit(loop::Overloaded{[&](const For& each) { collect_sums(each.body, found); },
-                                [&](const Bind& late) { collect_sums(late.body, found); },
-                                [&](const With& live) { collect_sums(live.body, found); },
-                                [&](const Accumulate& sum) { found.push_back(&sum); }},
-               statement.node);
 }
 
 /// Which levels the steps of one loop bind: of an access, those of the loop's index and the late ones before and after.
@@ -85,45 +62,6 @@ bool certainly_runs(const Program& program, const For& each) {
   return driver || known_extent(program, each.index).value_or(0) > 0;
 }
 
-/// Zero times the other factors is zero and adding it to a result that has the entry anyway, a dense one or one like an
-/// operand, changes nothing, here and wherever it is read.
-bool zero_is_harmless(const Program& program, const std::vector<const Accumulate*>& sums, const Accumulate& reader,
-                      StorageId absent);
-
-bool is_finite(const Program& program, const std::vector<const Accumulate*>& sums, StorageId storage) {
-  if (program.storages[storage].role == loop::Role::input)
-    return std::ranges::any_of(program.facts, [&](const loop::Fact& fact) {
-      const auto* finite = std::get_if<loop::FiniteFact>(&fact);
-      return finite && finite->storage == storage;
-    });
-  return std::ranges::all_of(sums, [&](const Accumulate* sum) {
-    return program.accesses[sum->target].storage != storage ||
-           std::ranges::all_of(sum->factors, [&](loop::AccessId factor) {
-             return is_finite(program, sums, program.accesses[factor].storage);
-           });
-  });
-}
-
-bool reads(const Program& program, const Accumulate& sum, StorageId storage) {
-  return std::ranges::any_of(sum.factors,
-                             [&](loop::AccessId factor) { return program.accesses[factor].storage == storage; });
-}
-
-bool zero_is_harmless(const Program& program, const std::vector<const Accumulate*>& sums, const Accumulate& reader,
-                      StorageId absent) {
-  for (const loop::AccessId factor : reader.factors)
-    if (program.accesses[factor].storage != absent && !is_finite(program, sums, program.accesses[factor].storage))
-      return false;
-  const StorageId target = program.accesses[reader.target].storage;
-  const loop::Storage& storage = program.storages[target];
-  const bool sparse = std::ranges::any_of(storage.levels, [](const Level& level) { return is_sparse(level.kind); });
-  if (sparse && !loop::pattern_of(program, target)) return false;
-  if (storage.role == loop::Role::output) return true;
-  return std::ranges::all_of(sums, [&](const Accumulate* next) {
-    return !reads(program, *next, target) || zero_is_harmless(program, sums, *next, target);
-  });
-}
-
 }  // namespace
 
 bool certainly_accumulates(const Program& program, const Block& block, StorageId storage) {
@@ -144,23 +82,11 @@ bool certainly_accumulates(const Program& program, const Block& block, StorageId
   });
 }
 
-bool needs_flag(const Program& program, StorageId workspace) {
-  const loop::Storage& storage = program.storages[workspace];
-  if (storage.role != loop::Role::workspace || !storage.levels.empty()) return false;
-  const With* live = with_of(program.body, workspace);
-  if (!live || certainly_accumulates(program, live->body, workspace)) return false;
-  std::vector<const Accumulate*> sums;
-  collect_sums(program.body, sums);
-  return !std::ranges::all_of(sums, [&](const Accumulate* sum) {
-    return !reads(program, *sum, workspace) || zero_is_harmless(program, sums, *sum, workspace);
-  });
-}
-
 std::vector<StorageId> flagged_factors(const Program& program, const Accumulate& sum) {
   std::vector<StorageId> found;
   for (const loop::AccessId factor : sum.factors) {
     const StorageId storage = program.accesses[factor].storage;
-    if (std::ranges::find(found, storage) == found.end() && needs_flag(program, storage)) found.push_back(storage);
+    if (std::ranges::find(found, storage) == found.end() && loop::may_be_absent(program, storage)) found.push_back(storage);
   }
   return found;
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/loop/presence.h"
+
 using namespace weft;
 
 namespace {
@@ -37,7 +39,7 @@ TEST_CASE("what always accumulates needs no flag") {
   const std::string fiber = "        for k: drive S\n          x += S\n";
   const std::string both = "        for k: drive T, drive S\n          x += T * S\n";
   const auto flag = [](const loop::Program& program) {
-    const bool needed = needs_flag(program, 4);
+    const bool needed = loop::may_be_absent(program, 4);
     CHECK(certainly_accumulates(program, leaf(program), 3) == !needed);
     return needed;
   };
@@ -51,14 +53,14 @@ TEST_CASE("what always accumulates needs no flag") {
 
 TEST_CASE("zero does as well as absent in a dense result") {
   const std::string fiber = "        for k: drive S\n          x += S\n";
-  CHECK_FALSE(needs_flag(summed(fiber, "", "dense"), 4));
+  CHECK_FALSE(loop::may_be_absent(summed(fiber, "", "dense"), 4));
   loop::Program scaled = summed(fiber, "", "dense");
   auto& outer = std::get<loop::For>(scaled.body[0].node);
   auto& inner = std::get<loop::For>(outer.body[0].node);
   auto& live = std::get<loop::With>(inner.body[0].node);
   std::get<loop::Accumulate>(live.body[1].node).factors.push_back(1);  // B may hold NaN
-  CHECK(needs_flag(scaled, 4));
+  CHECK(loop::may_be_absent(scaled, 4));
   CHECK(flagged_factors(scaled, std::get<loop::Accumulate>(live.body[1].node)) == std::vector<loop::StorageId>{4});
   scaled.facts.emplace_back(loop::FiniteFact{1});
-  CHECK_FALSE(needs_flag(scaled, 4));
+  CHECK_FALSE(loop::may_be_absent(scaled, 4));
 }
