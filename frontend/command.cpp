@@ -49,6 +49,30 @@ void add_resource_options(CLI::App& app, CommandOptions& options) {
       ->type_name("SIZE");
 }
 
+/// What concerns every evaluation of a session.
+void add_session_options(CLI::App& app, CommandOptions& options) {
+  app.add_option("--calls", options.calls, "how often this is expected to run; amortises layout conversions")
+      ->check(positive)
+      ->type_name("N");
+  app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
+  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
+      ->check(not_empty);
+  app.add_flag("--paranoid", options.paranoid, "plan and compile what the disk cache holds all the same, and compare");
+  app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
+  app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
+  app.add_flag("--checked", options.checked, "kernels check every access (slow)");
+}
+
+void add_prompt(CLI::App& app, CommandOptions& options) {
+  app.add_option("SCRIPT", options.arguments, "a file of statements; without it, or with -, standard input")->expected(0, 1)->type_name("");
+  app.add_option("--repeat", options.repeat, "runs of :time")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
+  add_session_options(app, options);
+  add_resource_options(app, options);
+  app.add_flag("--quiet", options.quiet, "print only what is asked for, no progress");
+  app.add_flag("--verbose", options.verbose, "one line per plan, compile, load and run");
+  app.footer("At the prompt :help tells what can be said. A script or pipe ends at its first error, with its exit status.");
+}
+
 void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("ARGUMENTS", options.arguments, "EXPR OPERAND...")->required()->type_name("");
   app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the positions of an operand")
@@ -64,9 +88,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace")
       ->check(not_empty)
       ->type_name("NAME");
-  app.add_option("--calls", options.calls, "how often this is expected to run; amortises layout conversions")
-      ->check(positive)
-      ->type_name("N");
+  add_session_options(app, options);
   app.add_option("--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")
       ->type_name("STAGE")
       ->expected(1)
@@ -75,14 +97,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->check(not_empty)
       ->type_name("FILE");
   app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
-  app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
-  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
-      ->check(not_empty);
-  app.add_flag("--paranoid", options.paranoid, "plan and compile what the disk cache holds all the same, and compare");
-  app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
-  app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
-  app.add_flag("--checked", options.checked, "kernels check every access (slow)");
   app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
   add_resource_options(app, options);
   add_output_options(app, options);
@@ -147,14 +162,13 @@ int report_error(const Error& error, const CommandOptions& options) {
 }
 
 Expected<void> dispatch(const CommandOptions& options) {
-  if (options.quiet && options.verbose) return input_error("--quiet and --verbose contradict each other");
   if (options.subcommand == "run") return run_or_plan(options, true);
   if (options.subcommand == "plan") return run_or_plan(options, false);
   if (options.subcommand == "info") return info(options);
   if (options.subcommand == "convert") return convert_file(options);
   if (options.subcommand == "cache") return cache(options);
   if (options.subcommand == "calibrate") return calibrate(options);
-  return unsupported("weft repl is not supported yet");
+  return internal_error(fmt::format("weft {} has no function", options.subcommand));
 }
 
 }  // namespace
@@ -175,7 +189,7 @@ int exit_status(ErrorKind kind) {
   return 4;
 }
 
-int command(int argc, const char* const* argv) {
+int command(int argc, const char* const* argv, ReplCommandLine repl) {
   CommandOptions options;
   options.json = requested_json(argc, argv);
   CLI::App app("weft evaluates sums of products of sparse and dense tensors by fused, compiled loops.", "weft");
@@ -186,8 +200,8 @@ int command(int argc, const char* const* argv) {
   add_evaluation(*run, options);
   CLI::App* plan = app.add_subcommand("plan", "the plan of an expression and what it will cost, without running it");
   add_evaluation(*plan, options);
-  CLI::App* repl = app.add_subcommand("repl", "interactive evaluation (not supported yet)");
-  repl->add_option("SCRIPT", options.arguments);
+  CLI::App* prompt = app.add_subcommand("repl", "evaluate at a prompt, or what a script or standard input says");
+  add_prompt(*prompt, options);
   CLI::App* describe = app.add_subcommand("info", "shape, nonzeros, density and fiber statistics of a tensor");
   describe->add_option("FILE", options.arguments, "a file, FILE:SHAPE, or a generated tensor")->required()->expected(1);
   add_resource_options(*describe, options);
@@ -217,6 +231,13 @@ int command(int argc, const char* const* argv) {
   options.subcommand = app.get_subcommands().front()->get_name();
   for (std::string& argument : options.arguments) {
     if (argument.starts_with(' ') && is_mistaken_for_option(std::string_view(argument).substr(1))) argument.erase(0, 1);
+  }
+  if (options.quiet && options.verbose) {
+    return report_error({ErrorKind::input, "--quiet and --verbose contradict each other"}, options);
+  }
+  if (options.subcommand == "repl") {
+    const auto status = repl(options);
+    return status ? *status : report_error(status.error(), options);
   }
   const auto done = dispatch(options);
   return done ? 0 : report_error(done.error(), options);

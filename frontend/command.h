@@ -11,6 +11,10 @@
 
 namespace weft {
 
+struct EvaluateOptions;
+struct SessionOptions;
+struct Tensor;
+
 /// Options of every subcommand; each uses its own.
 struct CommandOptions {
   std::string subcommand;
@@ -45,11 +49,24 @@ struct CommandOptions {
 /// 0; 2 input; 3 unsupported; 4 internal; 5 resource; 130 cancelled.
 int exit_status(ErrorKind kind);
 
+/// weft repl, which stands apart because it brings a line editor; returns the exit status.
+using ReplCommandLine = Expected<int> (*)(const CommandOptions& options);
+
 /// The whole command: parses, dispatches, prints, and returns the exit status.
-int command(int argc, const char* const* argv);
+int command(int argc, const char* const* argv, ReplCommandLine repl);
 
 /// Threads, memory limit, progress, and a cancellation that Ctrl-C sets.
 Expected<Resources> command_resources(const CommandOptions& options);
+
+/// What a session is made of, with the calibration read. Input error: a bad calibration.
+Expected<SessionOptions> session_options(const CommandOptions& options, const Resources& resources);
+
+/// Adds what --format says, "A:ds:1,0" or "R:like(T)". Input errors: malformed, or given twice for a name.
+Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate);
+
+/// What weft info and weft cache print.
+std::string info_text(const Tensor& tensor, const std::string& name, const Threads& threads);
+Expected<std::string> cache_text(const CommandOptions& options);
 
 // The subcommands. They print their own results; an error is printed by command().
 Expected<void> run_or_plan(const CommandOptions& options, bool run);

@@ -11,6 +11,20 @@
 
 namespace weft {
 
+std::string info_text(const Tensor& tensor, const std::string& name, const Threads& threads) {
+  const Statistics& known = statistics(tensor, threads);
+  std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", name, tensor.summary(), density(tensor),
+                                 known.finite() ? "all values finite" : "holds NaN or Inf");
+  for (std::size_t level = 0; level < tensor.order(); ++level) {
+    const std::uint32_t mode = tensor.format.mode_order[level];
+    const FiberLengths fibers = known.fibers(level);
+    text += fmt::format("  level {} ({}) mode {}: extent {}, {:.0f} distinct, fibers mean {:.3g}, longest {}, spread {:.3g}\n",
+                        level, letter(tensor.format.levels[level].kind), mode, tensor.extents[mode],
+                        known.distinct(ModeSet{1} << mode), fibers.mean, fibers.maximum, fibers.spread);
+  }
+  return text;
+}
+
 Expected<void> info(const CommandOptions& options) {
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
@@ -20,17 +34,7 @@ Expected<void> info(const CommandOptions& options) {
   if (!tensor) return std::unexpected(tensor.error());
   if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
   if (options.quiet) return {};
-  const Statistics& known = statistics(*tensor, resources->threads);
-  std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", file, tensor->summary(), density(*tensor),
-                                 known.finite() ? "all values finite" : "holds NaN or Inf");
-  for (std::size_t level = 0; level < tensor->order(); ++level) {
-    const std::uint32_t mode = tensor->format.mode_order[level];
-    const FiberLengths fibers = known.fibers(level);
-    text += fmt::format("  level {} ({}) mode {}: extent {}, {:.0f} distinct, fibers mean {:.3g}, longest {}, spread {:.3g}\n",
-                        level, letter(tensor->format.levels[level].kind), mode, tensor->extents[mode],
-                        known.distinct(ModeSet{1} << mode), fibers.mean, fibers.maximum, fibers.spread);
-  }
-  return write_text("", text);
+  return write_text("", info_text(*tensor, file, resources->threads));
 }
 
 Expected<void> convert_file(const CommandOptions& options) {
@@ -48,7 +52,7 @@ Expected<void> convert_file(const CommandOptions& options) {
   return write_text("", fmt::format("{}: {}\n", to, tensor->summary()));
 }
 
-Expected<void> cache(const CommandOptions& options) {
+Expected<std::string> cache_text(const CommandOptions& options) {
   const std::string& action = options.arguments.front();
   if (action != "status" && action != "clear" && action != "path") {
     return input_error(fmt::format("weft cache knows status, clear and path, not '{}'", action));
@@ -57,18 +61,25 @@ Expected<void> cache(const CommandOptions& options) {
       options.cache_directory.empty() ? DiskCache::default_directory() : std::optional(options.cache_directory);
   if (!directory) return input_error("no cache directory: set HOME, XDG_CACHE_HOME or WEFT_CACHE_DIR, or give --cache-dir");
   const DiskCache disk(*directory);
-  if (action == "path" && !options.json) return write_text("", *directory + "\n");
+  if (action == "path" && !options.json) return *directory + "\n";
   const std::uint64_t removed = action == "clear" ? disk.clear() : 0;
   const DiskCacheStatus status = disk.status();
-  if (options.json) return write_text(*options.json, cache_json(status));
-  if (options.quiet) return {};
-  if (action == "clear") return write_text("", fmt::format("{}: {} entries removed\n", status.path, removed));
-  if (!status.refused.empty()) return write_text("", fmt::format("{}\nnot used: {}\n", status.path, status.refused));
+  if (options.json) return cache_json(status);
+  if (action == "clear") return fmt::format("{}: {} entries removed\n", status.path, removed);
+  if (!status.refused.empty()) return fmt::format("{}\nnot used: {}\n", status.path, status.refused);
   std::string text = fmt::format("{}\n{} entries ({} plans, {} kernels), {}, at most {}\n", status.path, status.entries,
                                  status.plans, status.entries - status.plans, human_bytes(status.bytes), human_bytes(status.cap));
   if (status.unfinished > 0)
     text += fmt::format("{} unfinished: being written, or left by a process that died; such go after an hour\n", status.unfinished);
-  return write_text("", text);
+  return text;
+}
+
+Expected<void> cache(const CommandOptions& options) {
+  const auto text = cache_text(options);
+  if (!text) return std::unexpected(text.error());
+  if (options.json) return write_text(*options.json, *text);
+  if (options.quiet && options.arguments.front() != "path") return {};
+  return write_text("", *text);
 }
 
 }  // namespace weft

@@ -70,28 +70,6 @@ std::optional<std::string> pattern_of(std::string_view text) {
   return std::string(text.substr(5, text.size() - 6));
 }
 
-/// The formats and patterns of --format, put where an evaluation wants them.
-Expected<void> formats(const std::vector<std::string>& texts, EvaluateOptions& evaluate) {
-  for (const std::string& text : texts) {
-    const std::size_t colon = text.find(':');
-    if (colon == std::string::npos || colon == 0) {
-      return input_error(fmt::format("--format wants NAME:KINDS[:ORDER][:SCALAR] or NAME:like(OPERAND), not '{}'", text));
-    }
-    const std::string name = text.substr(0, colon);
-    if (evaluate.formats.contains(name) || evaluate.patterns.contains(name)) {
-      return input_error(fmt::format("--format is given twice for {}", name));
-    }
-    if (const auto pattern = pattern_of(std::string_view(text).substr(colon + 1))) {
-      evaluate.patterns[name] = *pattern;
-      continue;
-    }
-    auto format = parse_format(std::string_view(text).substr(colon + 1));
-    if (!format) return input_error(fmt::format("--format {}: {}", text, format.error().message));
-    evaluate.formats[name] = std::move(*format);
-  }
-  return {};
-}
-
 std::string summary(const Evaluation& evaluation, const std::map<std::string, double>& read_ms, double total_ms) {
   const Report& report = evaluation.report;
   std::string text = report.explanation;
@@ -128,7 +106,21 @@ std::string summary(const Evaluation& evaluation, const std::map<std::string, do
   return text;
 }
 
-SessionOptions session_options(const CommandOptions& options, const Resources& resources) {
+}  // namespace
+
+Expected<Resources> command_resources(const CommandOptions& options) {
+  std::uint64_t limit = Memory::unlimited;
+  if (!options.memory_limit.empty()) {
+    const auto size = parse_size(options.memory_limit);
+    if (!size) return std::unexpected(size.error());
+    limit = *size;
+  }
+  Resources resources{Memory(limit), Threads(options.threads), Cancellation(), terminal_progress(options.quiet)};
+  cancel_on_interrupt(resources.cancellation);
+  return resources;
+}
+
+Expected<SessionOptions> session_options(const CommandOptions& options, const Resources& resources) {
   SessionOptions session;
   session.resources = resources;
   session.deterministic = options.deterministic;
@@ -144,21 +136,30 @@ SessionOptions session_options(const CommandOptions& options, const Resources& r
       fmt::print(stderr, "cache not used: none of WEFT_CACHE_DIR, XDG_CACHE_HOME and HOME is set\n");
   }
   if (options.verbose) session.trace = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  auto calibration = calibration_text();
+  if (!calibration) return std::unexpected(calibration.error());
+  session.calibration = std::move(calibration->text);
+  session.calibration_name = std::move(calibration->name);
   return session;
 }
 
-}  // namespace
-
-Expected<Resources> command_resources(const CommandOptions& options) {
-  std::uint64_t limit = Memory::unlimited;
-  if (!options.memory_limit.empty()) {
-    const auto size = parse_size(options.memory_limit);
-    if (!size) return std::unexpected(size.error());
-    limit = *size;
+Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0) {
+    return input_error(fmt::format("--format wants NAME:KINDS[:ORDER][:SCALAR] or NAME:like(OPERAND), not '{}'", text));
   }
-  Resources resources{Memory(limit), Threads(options.threads), Cancellation(), terminal_progress(options.quiet)};
-  cancel_on_interrupt(resources.cancellation);
-  return resources;
+  const std::string name = text.substr(0, colon);
+  if (evaluate.formats.contains(name) || evaluate.patterns.contains(name)) {
+    return input_error(fmt::format("--format is given twice for {}", name));
+  }
+  if (const auto pattern = pattern_of(std::string_view(text).substr(colon + 1))) {
+    evaluate.patterns[name] = *pattern;
+    return {};
+  }
+  auto format = parse_format(std::string_view(text).substr(colon + 1));
+  if (!format) return input_error(fmt::format("--format {}: {}", text, format.error().message));
+  evaluate.formats[name] = std::move(*format);
+  return {};
 }
 
 Expected<void> run_or_plan(const CommandOptions& options, bool run) {
@@ -184,7 +185,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   const auto wanted = stages(options);
   if (!wanted) return std::unexpected(wanted.error());
   EvaluateOptions evaluate;
-  if (auto chosen = formats(options.formats, evaluate); !chosen) return chosen;
+  for (const std::string& text : options.formats) {
+    if (auto added = add_format(text, evaluate); !added) return added;
+  }
   for (const auto& [name, path] : *outputs) evaluate.results.push_back(name);
   evaluate.tree = options.tree;
   if (!options.schedule_file.empty()) {
@@ -217,12 +220,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
 
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
-  SessionOptions chosen = session_options(options, *resources);
-  auto calibration = calibration_text();
-  if (!calibration) return std::unexpected(calibration.error());
-  chosen.calibration = std::move(calibration->text);
-  chosen.calibration_name = std::move(calibration->name);
-  auto session = Session::create(std::move(chosen));
+  auto chosen = session_options(options, *resources);
+  if (!chosen) return std::unexpected(chosen.error());
+  auto session = Session::create(std::move(*chosen));
   if (!session) return std::unexpected(session.error());
   std::map<std::string, double> read_ms;
   for (std::size_t operand = 0; operand < operands.size(); ++operand) {

@@ -1,3 +1,4 @@
 #include "frontend/command.h"
+#include "frontend/repl/run.h"
 
-int main(int argc, char** argv) { return weft::command(argc, argv); }
+int main(int argc, char** argv) { return weft::command(argc, argv, weft::repl); }

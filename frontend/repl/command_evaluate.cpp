@@ -1,0 +1,99 @@
+// :plan, :time, :profile and the stages.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/repl/commands.h"
+#include "frontend/terminal.h"
+
+namespace weft {
+namespace {
+
+std::string count_text(double count) {
+  return count < 1e6 ? fmt::format("{:.0f}", count) : fmt::format("{:.3g}", count);
+}
+
+/// Counted over expected: 1 is what the planner thought.
+std::string ratio_text(double expected, double counted) {
+  if (expected == counted) return "1";
+  return expected > 0 ? fmt::format("{:.3g}", counted / expected) : "-";
+}
+
+std::string profile_line(const std::string& what, double expected, const std::optional<std::uint64_t>& counted) {
+  return fmt::format("  {:<44} {:>12} {:>12} {:>8}\n", what, count_text(expected), counted ? count_text(static_cast<double>(*counted)) : "-",
+                     counted ? ratio_text(expected, static_cast<double>(*counted)) : "-");
+}
+
+/// Quartile by linear interpolation, of sorted times.
+double quantile(const std::vector<double>& sorted, double fraction) {
+  const double place = fraction * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+Expected<void> command_plan(Repl& repl, const std::string& argument) {
+  EvaluateOptions options;
+  options.run = false;
+  options.compile = false;
+  options.why = true;
+  const auto evaluation = repl.evaluate(argument, options);
+  if (!evaluation) return std::unexpected(evaluation.error());
+  const Report& report = evaluation->report;
+  std::string text = report.explanation;
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  text += report.plan.loops;
+  text += fmt::format("peak memory {}{}\n", report.plan.peak_is_estimate ? "about " : "", human_bytes(report.plan.peak_bytes));
+  return repl.print(text);
+}
+
+Expected<void> command_stage(Repl& repl, const std::string& argument, const std::string& stage) {
+  EvaluateOptions options;
+  options.run = false;
+  options.compile = false;
+  options.stages = {stage};
+  const auto evaluation = repl.evaluate(argument, options);
+  if (!evaluation) return std::unexpected(evaluation.error());
+  return repl.print(evaluation->report.stages.at(stage));
+}
+
+Expected<void> command_time(Repl& repl, const std::string& argument) {
+  EvaluateOptions options;
+  options.repeat = repl.options().repeat == 0 ? 10 : repl.options().repeat;
+  const auto evaluation = repl.evaluate(argument, options);
+  if (!evaluation) return std::unexpected(evaluation.error());
+  const Report& report = evaluation->report;
+  std::vector<double> sorted = report.run_ms;
+  std::ranges::sort(sorted);
+  const double median = report.median_run_ms();
+  return repl.print(fmt::format(
+      "median {:.3f} ms of {} run{}, {:.3f} to {:.3f}, middle half {:.3f} to {:.3f}; {:.2f} GFLOP/s on {} thread{}\n", median,
+      sorted.size(), sorted.size() == 1 ? "" : "s", sorted.front(), sorted.back(), quantile(sorted, 0.25), quantile(sorted, 0.75),
+      median > 0 ? report.plan.flops / median * 1e-6 : 0.0, report.threads, report.threads == 1 ? "" : "s"));
+}
+
+Expected<void> command_profile(Repl& repl, const std::string& argument) {
+  EvaluateOptions options;
+  options.count = true;
+  const auto evaluation = repl.evaluate(argument, options);
+  if (!evaluation) return std::unexpected(evaluation.error());
+  const Explanation& explained = evaluation->report.explained;
+  std::string text = fmt::format("  {:<44} {:>12} {:>12} {:>8}\n", "iterations of", "expected", "counted", "ratio");
+  for (std::size_t statement = 0; statement < explained.statements.size(); ++statement) {
+    const ExplainedStatement& one = explained.statements[statement];
+    text += profile_line(one.text, one.iterations, one.counted);
+    for (const ExplainedLoop& loop : explained.loops) {
+      if (loop.statement != statement) continue;
+      text += profile_line(fmt::format("{:{}}{}{} ({})", "", 2 * (loop.depth + 1), loop.index, loop.parallel ? " parallel" : loop.vector ? " vector" : "", loop.how), loop.iterations,
+                           loop.counted);
+    }
+  }
+  double expected_ns = 0;
+  for (const ExplainedStatement& statement : explained.statements) expected_ns += statement.ns;
+  text += fmt::format("run {:.3f} ms, expected {:.3f} ms of one thread's work\n", evaluation->report.median_run_ms(), expected_ns * 1e-6);
+  return repl.print(text);
+}
+
+}  // namespace weft

@@ -1,0 +1,115 @@
+#include "frontend/repl/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "frontend/repl/nearest.h"
+
+namespace weft {
+namespace {
+
+template <const char* stage>
+Expected<void> show_stage(Repl& repl, const std::string& argument) {
+  return command_stage(repl, argument, stage);
+}
+constexpr char tree[] = "tree";
+constexpr char schedule[] = "schedule";
+constexpr char loops[] = "loops";
+constexpr char llvm[] = "llvm";
+constexpr char assembly[] = "asm";
+
+Expected<void> quit(Repl& repl, const std::string&) {
+  repl.finish();
+  return {};
+}
+
+constexpr std::string_view statements =
+    R"(Statements, several separated by ';' (one at the end of a line keeps the result from being printed):
+  T = flights.tns.zst              load a file (.tns .mtx .npy; text also .gz .zst); T = x.tns:100x200x300 with a shape
+  B = uniform(2000x32,seed=1)      generate: uniform(SHAPE) ones(SHAPE) sparse(SHAPE,nnz=N)
+  s = 2.5                          a scalar
+  A(i,r) = T(i,j) * B(j,r)         evaluate, keep and print the result; ';' between assignments lets weft fuse them
+  ij,jr->ir T B                    einsum with the names of its operands; the result is out, or X with X = ij,jr->ir T B
+  A                                print; A[3,5] an element, A[0,:] A[2:5,::2] A[-1] slices as in numpy
+  C = A      v = A[0,:]            another name; a slice as a tensor of its own
+A line goes on while brackets are open or after '=', '*', ',' or '\'. '#' begins a comment.
+)";
+
+constexpr std::array table{
+    ReplCommand{"help", "[COMMAND]", "this text, or what a command does", "", CommandArgument::command, command_help},
+    ReplCommand{"list", "", "the tensors: shape, format, stored entries, bytes", "", CommandArgument::none, command_list},
+    ReplCommand{"load", "NAME=SPEC", "load or generate a tensor", "The same as NAME = SPEC, for a SPEC that would be taken for an expression.",
+                CommandArgument::file, command_load},
+    ReplCommand{"write", "NAME=PATH", "write a tensor to a file; the extension says the format (.tns .mtx .npy)", "",
+                CommandArgument::file, command_write},
+    ReplCommand{"drop", "NAME...", "forget tensors; all of them with *", "", CommandArgument::tensor, command_drop},
+    ReplCommand{"info", "NAME", "density and fiber statistics of a tensor", "", CommandArgument::tensor, command_info},
+    ReplCommand{"format", "[NAME[:KINDS[:ORDER][:SCALAR]]]", "set or show formats of tensors and results",
+                "A tensor that is there is converted at once; a result gets its format when it is computed. KINDS has a letter per\n"
+                "level in storage order: d dense, s compressed, u compressed with repeated coordinates, q singleton, h hashed,\n"
+                "b bitmap; ORDER lists the mode each level holds; SCALAR is f64 or f32. NAME:like(T) stores a result at the\n"
+                "positions of T. NAME:auto leaves the choice to the planner again.",
+                CommandArgument::tensor, command_format},
+    ReplCommand{"plan", "[EXPR]", "the plan and what it is expected to cost, without running it", "", CommandArgument::expression, command_plan},
+    ReplCommand{"tree", "[EXPR]", "the contraction tree", "", CommandArgument::expression, show_stage<tree>},
+    ReplCommand{"schedule", "[EXPR]", "the schedule: loops, formats and workspaces", "", CommandArgument::expression, show_stage<schedule>},
+    ReplCommand{"loops", "[EXPR]", "the loop program", "", CommandArgument::expression, show_stage<loops>},
+    ReplCommand{"llvm", "[EXPR]", "the LLVM IR, after optimisation", "", CommandArgument::expression, show_stage<llvm>},
+    ReplCommand{"asm", "[EXPR]", "the machine code", "", CommandArgument::expression, show_stage<assembly>},
+    ReplCommand{"time", "[EXPR]", "run repeatedly (:set repeat N, 10 without it): median and spread", "The results are not kept.",
+                CommandArgument::expression, command_time},
+    ReplCommand{"profile", "[EXPR]", "iterations of every statement and loop, expected against counted",
+                "The counts are of a run of its own, so that counting costs the timed one nothing.",
+                CommandArgument::expression, command_profile},
+    ReplCommand{"threads", "[N]", "set or show the number of threads; 0: all cores", "", CommandArgument::none, command_threads},
+    ReplCommand{"set", "[OPTION [VALUE]]", "set an option of the command, or list them", "", CommandArgument::option, command_set},
+    ReplCommand{"cache", "[status|clear|path]", "the plans and kernels stored on disk", "", CommandArgument::cache, command_cache},
+    ReplCommand{"quit", "", "leave; so does Ctrl-D", "", CommandArgument::none, quit},
+};
+
+}  // namespace
+
+std::span<const ReplCommand> repl_commands() { return table; }
+
+const ReplCommand* find_command(std::string_view name) {
+  if (name == "q" || name == "exit") name = "quit";
+  if (name == "h" || name == "?") name = "help";
+  const auto found = std::ranges::find(table, name, &ReplCommand::name);
+  return found == table.end() ? nullptr : &*found;
+}
+
+Expected<void> run_command(Repl& repl, const std::string& name, const std::string& argument) {
+  const ReplCommand* const command = find_command(name);
+  if (command != nullptr) {
+    if (command->usage.empty() && !argument.empty()) {
+      return input_error(fmt::format(":{} takes nothing, not '{}'", command->name, argument));
+    }
+    return command->run(repl, argument);
+  }
+  std::vector<std::string> known;
+  for (const ReplCommand& one : table) known.emplace_back(one.name);
+  const auto like = nearest(name, known);
+  return input_error(fmt::format("no command is named :{}; {}", name, like ? fmt::format("did you mean :{}?", *like) : ":help lists them"));
+}
+
+Expected<void> command_help(Repl& repl, const std::string& argument) {
+  if (!argument.empty()) {
+    const std::string name = argument.starts_with(':') ? argument.substr(1) : argument;
+    const ReplCommand* const command = find_command(name);
+    if (command == nullptr) return run_command(repl, name, "");
+    std::string text = fmt::format(":{}{}{}\n{}\n", command->name, command->usage.empty() ? "" : " ", command->usage, command->summary);
+    if (!command->details.empty()) text += fmt::format("{}\n", command->details);
+    if (command->argument == CommandArgument::expression) text += "Without EXPR: the last expression.\n";
+    return repl.print(text);
+  }
+  std::string text(statements);
+  text += "Commands; without EXPR they refer to the last expression:\n";
+  for (const ReplCommand& command : table) {
+    text += fmt::format("  {:<32} {}\n", fmt::format(":{} {}", command.name, command.usage), command.summary);
+  }
+  return repl.print(text);
+}
+
+}  // namespace weft

@@ -1,0 +1,302 @@
+#include "frontend/repl/repl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/operand.h"
+#include "frontend/parse.h"
+#include "frontend/repl/array_text.h"
+#include "frontend/repl/commands.h"
+#include "frontend/repl/nearest.h"
+#include "frontend/repl/stored.h"
+#include "frontend/token.h"
+
+namespace weft {
+namespace {
+
+std::string expanded(const std::string& path) {
+  const char* const home = std::getenv("HOME");
+  return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
+}
+
+std::vector<std::string> names_of(const std::map<std::string, Tensor>& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
+
+/// einsum as index notation, for a tensor that is more than one of its operands.
+std::string index_notation(const ParsedExpression& einsum, const std::vector<std::string>& operands) {
+  const auto access = [](const std::string& name, const ParsedAccess& parsed) {
+    std::string indices;
+    for (const ParsedIndex& index : parsed.indices) indices += (indices.empty() ? "" : ",") + index.name;
+    return name + '(' + indices + ')';
+  };
+  const ParsedAssignment& assignment = einsum.assignments.front();
+  std::string text = access(assignment.result.name, assignment.result) + " = ";
+  const std::vector<ParsedAccess>& factors = assignment.terms.front().factors;
+  for (std::size_t factor = 0; factor < factors.size(); ++factor) {
+    text += (factor == 0 ? "" : " * ") + access(operands[factor], factors[factor]);
+  }
+  return text;
+}
+
+Expected<Resources> fresh_resources(const CommandOptions& options, const ReplPlace& place) {
+  std::uint64_t limit = Memory::unlimited;
+  if (!options.memory_limit.empty()) {
+    const auto size = parse_size(options.memory_limit);
+    if (!size) return std::unexpected(size.error());
+    limit = *size;
+  }
+  return Resources{Memory(limit), Threads(options.threads), place.cancellation(), options.quiet ? Progress() : place.progress};
+}
+
+Expected<Session> fresh_session(const CommandOptions& options, const Resources& resources) {
+  auto session = session_options(options, resources);
+  if (!session) return std::unexpected(session.error());
+  return Session::create(std::move(*session));
+}
+
+}  // namespace
+
+Repl::Repl(CommandOptions options, ReplPlace place, Resources resources, Session session)
+    : options_(std::move(options)), place_(std::move(place)), resources_(std::move(resources)), session_(std::move(session)) {}
+
+Expected<Repl> Repl::create(CommandOptions options, ReplPlace place) {
+  auto resources = fresh_resources(options, place);
+  if (!resources) return std::unexpected(resources.error());
+  auto session = fresh_session(options, *resources);
+  if (!session) return std::unexpected(session.error());
+  return Repl(std::move(options), std::move(place), std::move(*resources), std::move(*session));
+}
+
+Expected<void> Repl::set_options(CommandOptions options) {
+  auto resources = fresh_resources(options, place_);
+  if (!resources) return std::unexpected(resources.error());
+  std::map<std::string, Charge> carried;
+  if (options.memory_limit == options_.memory_limit) {
+    resources->memory = resources_.memory;
+    carried = std::move(carried_);
+  } else {
+    for (const auto& [name, tensor] : tensors()) {
+      auto charge = resources->memory.charge(tensor.bytes(), name);
+      if (!charge) return std::unexpected(charge.error());
+      carried[name] = std::move(*charge);
+    }
+  }
+  if (options.threads == options_.threads) resources->threads = resources_.threads;
+  auto session = fresh_session(options, *resources);
+  if (!session) return std::unexpected(session.error());
+  for (const auto& [name, tensor] : tensors()) session->set(name, tensor);
+  options_ = std::move(options);
+  resources_ = std::move(*resources);
+  session_ = std::move(*session);
+  carried_ = std::move(carried);
+  return {};
+}
+
+/// After an interrupt: the cancellation of a session stays set, so another session takes its tensors over.
+Expected<void> Repl::renew() {
+  if (!resources_.cancellation.cancelled()) return {};
+  return set_options(options_);
+}
+
+Expected<void> Repl::execute(std::string_view text) {
+  if (auto renewed = renew(); !renewed) return renewed;
+  auto input = parse_input(text);
+  if (!input) return std::unexpected(input.error());
+  for (const Statement& statement : input->statements) {
+    const bool last = &statement == &input->statements.back();
+    if (auto done = execute(statement, options_.quiet || (last && input->silent)); !done) return done;
+    if (finished_) break;
+  }
+  return {};
+}
+
+Expected<void> Repl::execute(const Statement& statement, bool silent) {
+  if (const auto* load_statement = std::get_if<LoadStatement>(&statement)) {
+    if (auto loaded = load(*load_statement); !loaded) return loaded;
+    if (silent) return {};
+    return print(fmt::format("{}: {}\n", load_statement->name, tensors().at(load_statement->name).summary()));
+  }
+  if (const auto* expression = std::get_if<ExpressionStatement>(&statement)) return evaluate_and_keep(*expression, silent);
+  if (const auto* shown = std::get_if<ShowStatement>(&statement)) return show(*shown, silent);
+  const auto& command = std::get<CommandStatement>(statement);
+  return run_command(*this, command.name, command.argument);
+}
+
+Expected<Tensor> Repl::tensor(const std::string& name) const {
+  const auto found = tensors().find(name);
+  if (found != tensors().end()) return found->second;
+  std::string message = fmt::format("no tensor is named {}", name);
+  if (const auto fused = fused_.find(name); fused != fused_.end()) {
+    message += fmt::format(": it was an intermediate of {}; an assignment on a line of its own is kept", fused->second);
+  } else if (const auto like = nearest(name, names_of(tensors()))) {
+    message += fmt::format("; did you mean {}?", *like);
+  } else {
+    message += fmt::format("; load one with {} = FILE, or see :list and :help", name);
+  }
+  return input_error(std::move(message));
+}
+
+Expected<void> Repl::load(const LoadStatement& statement) {
+  const auto wanted = formats_.formats.find(statement.name);
+  const auto format = wanted == formats_.formats.end() ? std::nullopt : std::optional<Format>(wanted->second);
+  auto tensor = load_operand(expanded(statement.spec), format, resources_, statement.name);
+  if (!tensor) return std::unexpected(tensor.error());
+  keep(statement.name, std::move(*tensor));
+  return {};
+}
+
+void Repl::keep(const std::string& name, Tensor tensor) {
+  session_.set(name, std::move(tensor));
+  carried_.erase(name);
+  fused_.erase(name);
+}
+
+void Repl::drop(const std::string& name) {
+  session_.drop(name);
+  carried_.erase(name);
+}
+
+Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
+  auto found = tensor(statement.name);
+  if (!found) {
+    const bool is_word = !statement.has_slice && statement.target.empty();
+    if (is_word && find_command(statement.name) && statement.name.size() > 1) return run_command(*this, statement.name, "");
+    return std::unexpected(found.error());
+  }
+  if (!statement.has_slice) {
+    if (statement.target.empty()) return print(tensor_text(*found, statement.name));
+    keep(statement.target, std::move(*found));
+    if (silent) return {};
+    return print(fmt::format("{}: {}\n", statement.target, tensors().at(statement.target).summary()));
+  }
+  const auto selected = select(statement.slice, found->extents, statement.name);
+  if (!selected) return std::unexpected(selected.error());
+  const bool is_element = std::ranges::all_of(*selected, &Selected::dropped);
+  if (found->format.all_dense()) {
+    const DenseView view = dense_view(*found, *selected);
+    if (statement.target.empty()) return print(array_text(view) + '\n');
+    auto copied = materialised(view, resources_, statement.target);
+    if (!copied) return std::unexpected(copied.error());
+    keep(statement.target, std::move(*copied));
+  } else if (is_element) {
+    double value = 0;  // of what is not stored
+    const auto visit = [&](std::span<const std::uint64_t>, double stored) {
+      value = stored;
+      return false;
+    };
+    if (auto visited = visit_entries(*found, *selected, resources_.cancellation, visit); !visited) return visited;
+    auto scalar = dense_zeros({}, dense_format(0, found->format.scalar), resources_, statement.name);
+    if (!scalar) return std::unexpected(scalar.error());
+    if (found->format.scalar == Scalar::f64) {
+      scalar->values.as<double>()[0] = value;
+    } else {
+      scalar->values.as<float>()[0] = static_cast<float>(value);
+    }
+    if (statement.target.empty()) return print(tensor_text(*scalar, statement.name));
+    keep(statement.target, std::move(*scalar));
+  } else {
+    auto part = sliced(*found, *selected, resources_, statement.target.empty() ? statement.name : statement.target);
+    if (!part) return std::unexpected(part.error());
+    if (statement.target.empty()) return print(tensor_text(*part, statement.name));
+    keep(statement.target, std::move(*part));
+  }
+  if (silent) return {};
+  return print(fmt::format("{}: {}\n", statement.target, tensors().at(statement.target).summary()));
+}
+
+Expected<Evaluation> Repl::evaluate(std::string_view text, EvaluateOptions options) {
+  if (text.empty()) {
+    if (!last_) return input_error("no expression was evaluated yet: give one");
+    return evaluate(*last_, std::move(options));
+  }
+  auto statement = parse_expression_statement(text);
+  if (!statement) return std::unexpected(statement.error());
+  return evaluate(*statement, std::move(options));
+}
+
+Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, EvaluateOptions options) {
+  last_ = statement;
+  const auto parsed = parse_expression(statement.text);
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<std::string> operands;
+  std::set<std::string> assigned;
+  if (parsed->notation == Notation::einsum && statement.operands.empty()) {
+    return input_error(fmt::format("einsum is followed by the names of its operands, as in {} A B", statement.text));
+  }
+  std::string expression = statement.text;
+  if (parsed->notation == Notation::einsum) {
+    for (const std::string& name : statement.operands) {
+      if (auto found = tensor(name); !found) return std::unexpected(found.error());
+      if (std::ranges::find(operands, name) == operands.end()) operands.push_back(name);
+    }
+    if (operands.size() < statement.operands.size()) expression = index_notation(*parsed, statement.operands);
+    assigned.insert("out");
+  } else {
+    for (const ParsedAssignment& assignment : parsed->assignments) {
+      for (const ParsedTerm& term : assignment.terms) {
+        for (const ParsedAccess& factor : term.factors) {
+          if (assigned.contains(factor.name) || std::ranges::find(operands, factor.name) != operands.end()) continue;
+          if (auto found = tensor(factor.name); !found) {
+            return error_at(ErrorKind::input, parsed->text, found.error().message, {factor.span});
+          }
+          operands.push_back(factor.name);
+        }
+      }
+      if (std::ranges::find(operands, assignment.result.name) != operands.end()) {
+        return error_at(ErrorKind::input, parsed->text,
+                        fmt::format("{0} is read and assigned by one expression: assign to another name, then {0} = NAME",
+                                    assignment.result.name),
+                        {assignment.result.span});
+      }
+      assigned.insert(assignment.result.name);
+    }
+  }
+  for (const auto& [name, format] : formats_.formats) {
+    if (name == statement.target) {
+      options.formats["out"] = format;
+    } else if (assigned.contains(name) || std::ranges::find(operands, name) != operands.end()) {
+      options.formats[name] = format;
+    }
+  }
+  for (const auto& [name, pattern] : formats_.patterns) {
+    if (name == statement.target) {
+      options.patterns["out"] = pattern;
+    } else if (assigned.contains(name)) {
+      options.patterns[name] = pattern;
+    }
+  }
+  options.calls = options_.calls.value_or(std::max(1U, options.repeat));
+  options.tree = options_.tree;
+  options.objective = options_.objective;
+  options.unfused = options_.unfused;
+  options.prove = options_.prove;
+  return session_.evaluate(expression, operands, options);
+}
+
+Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, bool silent) {
+  auto evaluation = evaluate(statement, {});
+  if (!evaluation) return std::unexpected(evaluation.error());
+  const auto parsed = parse_expression(statement.text);
+  for (const ParsedAssignment& assignment : parsed->assignments) {
+    if (evaluation->results.contains(assignment.result.name)) continue;
+    // What the name meant before is no longer what the text says.
+    drop(assignment.result.name);
+    fused_[assignment.result.name] = statement.text;
+  }
+  for (auto& [result, tensor] : evaluation->results) {
+    const std::string& name = statement.target.empty() ? result : statement.target;
+    keep(name, std::move(tensor));
+    if (silent) continue;
+    const Tensor& kept = tensors().at(name);
+    const std::string label = evaluation->results.size() > 1 && kept.format.all_dense() ? name + " =\n" : "";
+    if (auto printed = print(label + tensor_text(kept, name)); !printed) return printed;
+  }
+  return {};
+}
+
+}  // namespace weft

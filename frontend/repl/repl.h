@@ -1,0 +1,75 @@
+// Repl: the state of one session at the prompt, and what statements do with it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "frontend/command.h"
+#include "frontend/repl/statement.h"
+#include "weft/session.h"
+
+namespace weft {
+
+/// Where a session writes, and what it asks the terminal.
+struct ReplPlace {
+  std::function<Expected<void>(std::string_view text)> print;  ///< results; resource error where they cannot go
+  std::function<void(std::string_view line)> note;             ///< remarks that are no result, without newline
+  Progress progress;                                           ///< may be empty
+  /// A fresh cancellation, which from now on an interrupt sets; the one before may be set already.
+  std::function<Cancellation()> cancellation;
+  std::size_t columns = 80;                                    ///< of the terminal, for pictures
+};
+
+class Repl {
+ public:
+  /// `options` are those of the command line. Input errors: a memory limit that is no size, a bad calibration.
+  static Expected<Repl> create(CommandOptions options, ReplPlace place);
+
+  /// Executes the statements of one or more whole lines, up to the first error. What was assigned before it stays.
+  Expected<void> execute(std::string_view text);
+  /// :quit was executed.
+  bool finished() const { return finished_; }
+
+  // What commands work on.
+  const std::map<std::string, Tensor>& tensors() const { return session_.tensors(); }
+  Expected<Tensor> tensor(const std::string& name) const;  ///< input error suggesting the nearest name
+  Expected<void> load(const LoadStatement& statement);
+  void keep(const std::string& name, Tensor tensor);
+  void drop(const std::string& name);
+  /// Evaluates with the options and formats of the session. An empty text means the last expression.
+  Expected<Evaluation> evaluate(std::string_view text, EvaluateOptions options);
+  Expected<void> print(std::string_view text) const { return place_.print(text); }
+  void note(std::string_view line) const { place_.note(line); }
+  void finish() { finished_ = true; }
+  const CommandOptions& options() const { return options_; }
+  const Resources& resources() const { return resources_; }
+  const ReplPlace& place() const { return place_; }
+  /// Takes other options over; the tensors stay. Errors as of create(), and resource if they exceed the new limit;
+  /// then nothing changed.
+  Expected<void> set_options(CommandOptions options);
+  /// Formats asked for by :format, by name of an operand or result.
+  EvaluateOptions& formats() { return formats_; }
+
+ private:
+  Repl(CommandOptions options, ReplPlace place, Resources resources, Session session);
+  Expected<void> renew();
+  Expected<void> execute(const Statement& statement, bool silent);
+  Expected<void> evaluate_and_keep(const ExpressionStatement& statement, bool silent);
+  Expected<void> show(const ShowStatement& statement, bool silent);
+  Expected<Evaluation> evaluate(const ExpressionStatement& statement, EvaluateOptions options);
+
+  CommandOptions options_;
+  ReplPlace place_;
+  Resources resources_;
+  Session session_;
+  EvaluateOptions formats_;                   // only its formats and patterns
+  std::map<std::string, Charge> carried_;     // of tensors charged to an account that was replaced
+  std::optional<ExpressionStatement> last_;
+  std::map<std::string, std::string> fused_;  // intermediates that were not kept, and the expression
+  bool finished_ = false;
+};
+
+}  // namespace weft

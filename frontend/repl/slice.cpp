@@ -1,0 +1,161 @@
+#include "frontend/repl/slice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "frontend/token.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t magnitude(std::int64_t value) {
+  return value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+}
+
+class SliceParser {
+ public:
+  explicit SliceParser(std::string_view text) : text_(text) {}
+
+  Expected<Slice> parse() {
+    Slice slice;
+    while (true) {
+      auto part = parse_part();
+      if (!part) return std::unexpected(part.error());
+      if (std::holds_alternative<SliceEllipsis>(*part) && std::ranges::count(slice, *part) > 0) {
+        return wrong("'...' stands twice in a slice");
+      }
+      slice.push_back(*part);
+      skip_blanks();
+      if (at_ == text_.size()) return slice;
+      if (text_[at_] != ',') return wrong("expected ',' between the parts of a slice");
+      ++at_;
+    }
+  }
+
+ private:
+  std::unexpected<Error> wrong(std::string message) const {
+    return error_at(ErrorKind::input, text_, std::move(message), {{at_, std::min(at_ + 1, text_.size())}});
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+  }
+  bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
+
+  Expected<std::optional<std::int64_t>> parse_number() {
+    skip_blanks();
+    const std::size_t begin = at_;
+    if (at('+')) ++at_;
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (error == std::errc::result_out_of_range) return wrong("a number of a slice is outside the range of 64 bits");
+    if (error != std::errc()) {
+      at_ = begin;
+      return std::optional<std::int64_t>();
+    }
+    at_ = static_cast<std::size_t>(end - text_.data());
+    skip_blanks();
+    return std::optional(value);
+  }
+
+  Expected<SlicePart> parse_part() {
+    skip_blanks();
+    if (text_.substr(at_).starts_with("...")) {
+      at_ += 3;
+      return SliceEllipsis{};
+    }
+    const auto start = parse_number();
+    if (!start) return std::unexpected(start.error());
+    if (!at(':')) {
+      if (!*start) return wrong("a slice is made of numbers, start:stop:step and '...'");
+      return **start;
+    }
+    SliceRange range{*start, {}, {}};
+    ++at_;
+    const auto stop = parse_number();
+    if (!stop) return std::unexpected(stop.error());
+    range.stop = *stop;
+    if (!at(':')) return range;
+    ++at_;
+    const auto step = parse_number();
+    if (!step) return std::unexpected(step.error());
+    if (*step == 0) return wrong("the step of a slice is 0");
+    range.step = *step;
+    return range;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+/// numpy's rule for start and stop: from the end below 0, then cut to the extent. Coordinates are shifted by one, so
+/// that "before the first", where a range of negative step may stop, is 0.
+std::uint64_t bound(const std::optional<std::int64_t>& given, std::uint64_t absent, std::uint64_t extent, bool backward) {
+  if (!given) return absent;
+  const std::uint64_t distance = magnitude(*given);
+  if (*given < 0) return distance > extent ? (backward ? 0 : 1) : extent - distance + 1;
+  return std::min(distance + 1, backward ? extent : extent + 1);
+}
+
+Selected select_range(const SliceRange& range, std::uint64_t extent) {
+  const std::int64_t step = range.step.value_or(1);
+  const bool backward = step < 0;
+  const std::uint64_t start = bound(range.start, backward ? extent : 1, extent, backward);
+  const std::uint64_t stop = bound(range.stop, backward ? 0 : extent + 1, extent, backward);
+  const std::uint64_t length = backward ? (start > stop ? start - stop : 0) : (stop > start ? stop - start : 0);
+  const std::uint64_t count = length == 0 ? 0 : (length - 1) / magnitude(step) + 1;
+  return {count == 0 ? 0 : start - 1, step, count, false};
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> Selected::place(std::uint64_t coordinate) const {
+  if (count == 0 || coordinate < lowest() || coordinate > highest()) return std::nullopt;
+  const std::uint64_t distance = step < 0 ? start - coordinate : coordinate - start;
+  if (distance % magnitude(step) != 0) return std::nullopt;
+  return distance / magnitude(step);
+}
+
+std::uint64_t Selected::lowest() const { return step < 0 ? coordinate(count - 1) : start; }
+std::uint64_t Selected::highest() const { return step < 0 ? start : coordinate(count - 1); }
+
+Expected<Slice> parse_slice(std::string_view text) { return SliceParser(text).parse(); }
+
+Expected<std::vector<Selected>> select(const Slice& slice, const std::vector<std::uint64_t>& extents,
+                                       std::string_view name) {
+  const std::size_t ellipses = static_cast<std::size_t>(std::ranges::count(slice, SlicePart(SliceEllipsis{})));
+  const std::size_t given = slice.size() - ellipses;
+  if (given > extents.size()) {
+    return input_error(fmt::format("{} has {} mode{}, but the slice has {} parts", name, extents.size(),
+                                   extents.size() == 1 ? "" : "s", given));
+  }
+  std::vector<Selected> selected;
+  for (const SlicePart& part : slice) {
+    const std::size_t mode = selected.size();
+    if (std::holds_alternative<SliceEllipsis>(part)) {
+      for (std::size_t missing = given; missing < extents.size(); ++missing) {
+        selected.push_back({0, 1, extents[selected.size()], false});
+      }
+    } else if (const auto* range = std::get_if<SliceRange>(&part)) {
+      selected.push_back(select_range(*range, extents[mode]));
+    } else {
+      const std::int64_t number = std::get<std::int64_t>(part);
+      const std::uint64_t distance = magnitude(number);
+      if (number < 0 ? distance > extents[mode] : distance >= extents[mode]) {
+        return input_error(fmt::format("{} is out of range: mode {} of {} has extent {}", number, mode, name, extents[mode]));
+      }
+      selected.push_back({number < 0 ? extents[mode] - distance : distance, 1, 1, true});
+    }
+  }
+  while (selected.size() < extents.size()) selected.push_back({0, 1, extents[selected.size()], false});
+  return selected;
+}
+
+std::vector<Selected> select_all(const std::vector<std::uint64_t>& extents) {
+  std::vector<Selected> selected;
+  for (const std::uint64_t extent : extents) selected.push_back({0, 1, extent, false});
+  return selected;
+}
+
+}  // namespace weft

@@ -1,0 +1,230 @@
+#include "frontend/repl/statement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/network/names.h"
+#include "frontend/token.h"
+#include "weft/file.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n\v\f";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> found;
+  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
+    const std::size_t end = std::min(text.find_first_of(blanks), text.size());
+    found.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return found;
+}
+
+/// Brackets and quotes passed so far.
+struct Nesting {
+  std::size_t open = 0;
+  bool quoted = false;
+
+  void pass(char c) {
+    if (c == '"') quoted = !quoted;
+    if (quoted) return;
+    if (c == '(' || c == '[') ++open;
+    if ((c == ')' || c == ']') && open > 0) --open;
+  }
+  bool outside() const { return open == 0 && !quoted; }
+};
+
+bool is_number_like(std::string_view text) {
+  if (text == "inf" || text == "nan" || text == "-inf" || text == "+inf") return true;
+  return text.find_first_not_of("+-.0123456789eE") == std::string_view::npos &&
+         text.find_first_of("0123456789") != std::string_view::npos;
+}
+
+/// Names a file: a known extension, or a point or '/' where no expression has one.
+bool is_file_like(std::string_view spec) {
+  if (spec.starts_with('"')) return true;
+  const std::size_t colon = spec.rfind(':');
+  const std::string_view path = colon != std::string_view::npos &&
+                                        spec.find_first_not_of("0123456789x", colon + 1) == std::string_view::npos
+                                    ? spec.substr(0, colon)
+                                    : spec;
+  for (const std::string_view extension : {".tns", ".mtx", ".npy", ".gz", ".zst"}) {
+    if (path.ends_with(extension)) return true;
+  }
+  return path.find_first_of("()[]*, \t") == std::string_view::npos && path.find_first_of("./") != std::string_view::npos;
+}
+
+/// A path may stand in quotes, then ':' and a shape.
+Expected<std::string> unquoted(std::string_view spec) {
+  if (!spec.starts_with('"')) return std::string(spec);
+  const std::size_t end = spec.find('"', 1);
+  if (end == std::string_view::npos) return error_at(ErrorKind::input, spec, "the quote is not closed", {{0, 1}});
+  return std::string(spec.substr(1, end - 1)) + std::string(spec.substr(end + 1));
+}
+
+/// "A", "A[0,:]", "s()" with nothing else; letters within the brackets make it an expression.
+std::optional<Expected<ShowStatement>> parse_show(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && continues_name(text[end])) ++end;
+  ShowStatement show{std::string(text.substr(0, end)), false, {}, ""};
+  if (!is_name(show.name)) return std::nullopt;
+  const std::string_view rest = trimmed(text.substr(end));
+  if (rest.empty() || rest == "()") return show;
+  if (!rest.starts_with('[') || rest.find(']') != rest.size() - 1) return std::nullopt;
+  const std::string_view inside = rest.substr(1, rest.size() - 2);
+  if (std::ranges::any_of(inside, starts_name)) return std::nullopt;
+  auto slice = parse_slice(inside);
+  if (!slice) return std::unexpected(slice.error());
+  show.has_slice = true;
+  show.slice = std::move(*slice);
+  return show;
+}
+
+bool is_einsum(std::string_view text) {
+  return text.find('=') == std::string_view::npos && text.find_first_of("()[]*") == std::string_view::npos &&
+         (text.find("->") != std::string_view::npos || text.find(',') != std::string_view::npos || words(text).size() > 1);
+}
+
+Expected<ExpressionStatement> parse_einsum_statement(std::string_view text) {
+  const std::size_t operands = static_cast<std::size_t>(std::ranges::count(text, ',')) + 1;
+  const std::vector<std::string_view> parts = words(text);
+  std::vector<std::string> names;
+  if (parts.size() > operands) names.assign(parts.end() - static_cast<std::ptrdiff_t>(operands), parts.end());
+  if (names.empty() || !std::ranges::all_of(names, is_name)) {
+    return error_at(ErrorKind::input, text,
+                    fmt::format("einsum with {} operand{} is followed by the name{} of {} tensor{}, as in ij,jk->ik A B", operands,
+                                operands == 1 ? "" : "s", operands == 1 ? "" : "s", operands, operands == 1 ? "" : "s"),
+                    {{text.size(), text.size()}});
+  }
+  const std::size_t end = static_cast<std::size_t>(parts[parts.size() - operands].data() - text.data());
+  return ExpressionStatement{std::string(trimmed(text.substr(0, end))), std::move(names), ""};
+}
+
+Expected<Statement> parse_statement(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view target = equals == std::string_view::npos ? "" : trimmed(text.substr(0, equals));
+  const std::string_view right = equals == std::string_view::npos ? text : trimmed(text.substr(equals + 1));
+  if (equals == std::string_view::npos || is_name(target)) {
+    if (auto show = parse_show(right)) {
+      if (!*show) return std::unexpected(show->error());
+      (*show)->target = target;
+      return **show;
+    }
+  }
+  if (is_name(target)) {
+    if (right.empty() || is_number_like(right) || is_generator(right) || is_file_like(right)) {
+      auto spec = unquoted(right);
+      if (!spec) return std::unexpected(spec.error());
+      return LoadStatement{std::string(target), std::move(*spec)};
+    }
+    if (is_einsum(right)) {
+      auto einsum = parse_einsum_statement(right);
+      if (!einsum) return std::unexpected(einsum.error());
+      einsum->target = target;
+      return std::move(*einsum);
+    }
+  }
+  auto expression = parse_expression_statement(text);
+  if (!expression) return std::unexpected(expression.error());
+  return std::move(*expression);
+}
+
+/// Where a statement ends: ';' outside brackets and quotes, or a new line there that does not go on.
+std::size_t end_of_statement(std::string_view text, std::size_t begin) {
+  Nesting nesting;
+  for (std::size_t at = begin; at < text.size(); ++at) {
+    nesting.pass(text[at]);
+    if (text[at] == ';' && nesting.outside()) return at;
+    if (text[at] == '\n' && !goes_on(text.substr(begin, at - begin))) return at;
+  }
+  return text.size();
+}
+
+bool is_index_notation(const Statement& statement) {
+  const auto* expression = std::get_if<ExpressionStatement>(&statement);
+  return expression != nullptr && expression->operands.empty();
+}
+
+}  // namespace
+
+Expected<ExpressionStatement> parse_expression_statement(std::string_view text) {
+  text = trimmed(text);
+  if (is_einsum(text)) return parse_einsum_statement(text);
+  const std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos && is_name(trimmed(text.substr(0, equals)))) {
+    const std::string_view right = trimmed(text.substr(equals + 1));
+    if (is_einsum(right) && !is_number_like(right)) {
+      auto einsum = parse_einsum_statement(right);
+      if (einsum) einsum->target = trimmed(text.substr(0, equals));
+      return einsum;
+    }
+  }
+  return ExpressionStatement{std::string(text), {}, ""};
+}
+
+Expected<ParsedInput> parse_input(std::string_view text) {
+  ParsedInput input;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::string_view rest = trimmed(text.substr(begin));
+    if (rest.starts_with(':')) {
+      const std::string_view after = rest.substr(1);
+      const std::size_t end = std::min(after.find_first_of(blanks), after.size());
+      input.statements.push_back(CommandStatement{std::string(after.substr(0, end)), std::string(trimmed(after.substr(end)))});
+      input.silent = false;
+      return input;
+    }
+    const std::size_t end = end_of_statement(text, begin);
+    const std::string_view one = trimmed(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (one.empty()) continue;
+    input.silent = end < text.size() && text[end] == ';';
+    auto statement = parse_statement(one);
+    if (!statement) return std::unexpected(statement.error());
+    if (!input.statements.empty() && is_index_notation(*statement) && is_index_notation(input.statements.back())) {
+      std::get<ExpressionStatement>(input.statements.back()).text += "; " + std::string(one);
+    } else {
+      input.statements.push_back(std::move(*statement));
+    }
+  }
+  return input;
+}
+
+std::string_view without_comment(std::string_view line) {
+  bool quoted = false;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '"') quoted = !quoted;
+    if (line[at] == '#' && !quoted && (at == 0 || blanks.find(line[at - 1]) != std::string_view::npos)) return line.substr(0, at);
+  }
+  return line;
+}
+
+bool goes_on(std::string_view text) {
+  text = trimmed(text);
+  if (text.empty()) return false;
+  if (text.back() == '\\') return true;
+  Nesting nesting;
+  for (const char c : text) nesting.pass(c);
+  if (nesting.open > 0) return true;
+  return !text.starts_with(':') && (text.back() == '=' || text.back() == '*' || text.back() == ',');
+}
+
+std::string joined(std::string text, std::string_view line) {
+  if (text.empty()) return std::string(line);
+  const std::size_t last = text.find_last_not_of(blanks);
+  const bool dropped = last != std::string::npos && text[last] == '\\';
+  if (dropped) text[last] = ' ';
+  text += dropped ? ' ' : '\n';
+  return text += line;
+}
+
+}  // namespace weft

@@ -1,0 +1,188 @@
+#include "frontend/repl/stored.h"
+
+#include <algorithm>
+
+#include "runtime/gaps.h"
+
+namespace weft {
+namespace {
+
+std::uint64_t element(const Buffer& buffer, unsigned bits, std::uint64_t place) {
+  return bits == 64 ? buffer.as<const std::uint64_t>()[place] : buffer.as<const std::uint32_t>()[place];
+}
+
+double value_at(const Tensor& tensor, std::uint64_t position) {
+  return tensor.format.scalar == Scalar::f64 ? tensor.values.as<const double>()[position]
+                                             : static_cast<double>(tensor.values.as<const float>()[position]);
+}
+
+/// First place in [begin, end) whose element is not below `wanted`.
+template <class ElementAt>
+std::uint64_t lower_bound(std::uint64_t begin, std::uint64_t end, std::uint64_t wanted, const ElementAt& element_at) {
+  while (begin < end) {
+    const std::uint64_t middle = begin + (end - begin) / 2;
+    if (element_at(middle) < wanted) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+class Walk {
+ public:
+  Walk(const Tensor& tensor, const std::vector<Selected>& selected, const Cancellation& cancellation, const VisitEntry& visit)
+      : tensor_(tensor), selected_(selected), cancellation_(cancellation), visit_(visit), coordinates_(tensor.order()) {}
+
+  /// False: the visitor has enough, or it was cancelled.
+  bool descend(std::size_t level, std::uint64_t parent) {
+    if (level == tensor_.order()) return visit_(coordinates_, value_at(tensor_, parent));
+    const Selected& selected = selected_[tensor_.format.mode_order[level]];
+    if (selected.count == 0) return true;
+    const Level& kind = tensor_.format.levels[level];
+    const LevelArrays& arrays = tensor_.levels[level];
+    const auto crd = [&](std::uint64_t position) { return element(arrays.crd, kind.crd_bits, position); };
+    const std::uint64_t extent = tensor_.extent_of_level(level);
+    switch (kind.kind) {
+      case LevelKind::dense:
+        return ascending(selected, [&](std::uint64_t c) { return enter(level, c, parent * extent + c); });
+      case LevelKind::bitmap:
+        return ascending(selected, [&](std::uint64_t c) {
+          const std::uint64_t word = arrays.crd.as<const std::uint64_t>()[parent * bitmap_words(extent) + c / 64];
+          return (word >> (c % 64) & 1) == 0 || enter(level, c, parent * extent + c);
+        });
+      case LevelKind::singleton:
+        return enter(level, crd(parent), parent);
+      case LevelKind::hashed:
+        for (std::uint64_t slot = element(arrays.pos, kind.pos_bits, parent); slot < element(arrays.pos, kind.pos_bits, parent + 1); ++slot) {
+          if (crd(slot) != empty_slot(kind.crd_bits) && !enter(level, crd(slot), slot)) return false;
+        }
+        return true;
+      case LevelKind::compressed:
+      case LevelKind::compressed_nonunique: {
+        const std::uint64_t end = element(arrays.pos, kind.pos_bits, parent + 1);
+        std::uint64_t position = lower_bound(element(arrays.pos, kind.pos_bits, parent), end, selected.lowest(), crd);
+        for (; position < end && crd(position) <= selected.highest(); ++position) {
+          if (!enter(level, crd(position), position)) return false;
+        }
+        return true;
+      }
+      case LevelKind::accumulator:  // of workspaces, never of a tensor
+        break;
+    }
+    return true;
+  }
+
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  template <class Body>
+  bool ascending(const Selected& selected, const Body& body) {
+    for (std::uint64_t place = 0; place < selected.count; ++place) {
+      if (!body(selected.coordinate(selected.step < 0 ? selected.count - 1 - place : place))) return false;
+    }
+    return true;
+  }
+
+  bool enter(std::size_t level, std::uint64_t coordinate, std::uint64_t position) {
+    if (++steps_ % 4096 == 0 && cancellation_.cancelled()) {
+      cancelled_ = true;
+      return false;
+    }
+    const std::uint32_t mode = tensor_.format.mode_order[level];
+    if (!selected_[mode].place(coordinate)) return true;
+    coordinates_[mode] = coordinate;
+    return descend(level + 1, position);
+  }
+
+  const Tensor& tensor_;
+  const std::vector<Selected>& selected_;
+  const Cancellation& cancellation_;
+  const VisitEntry& visit_;
+  std::vector<std::uint64_t> coordinates_;
+  std::uint64_t steps_ = 0;
+  bool cancelled_ = false;
+};
+
+}  // namespace
+
+Expected<void> visit_entries(const Tensor& tensor, const std::vector<Selected>& selected, const Cancellation& cancellation,
+                             const VisitEntry& visit) {
+  Walk walk(tensor, selected, cancellation, visit);
+  walk.descend(0, 0);
+  if (walk.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
+  return {};
+}
+
+StoredEntry entry_at(const Tensor& tensor, std::uint64_t position) {
+  StoredEntry entry{std::vector<std::uint64_t>(tensor.order()), value_at(tensor, position)};
+  for (std::size_t level = tensor.order(); level-- > 0;) {
+    const Level& kind = tensor.format.levels[level];
+    std::uint64_t& coordinate = entry.coordinates[tensor.format.mode_order[level]];
+    if (kind.kind == LevelKind::dense) {
+      coordinate = position % tensor.extent_of_level(level);
+      position /= tensor.extent_of_level(level);
+      continue;
+    }
+    coordinate = element(tensor.levels[level].crd, kind.crd_bits, position);
+    if (kind.kind == LevelKind::singleton) continue;
+    // The parent is the last whose children begin at or before the position: those before it are empty or end sooner.
+    const std::uint64_t parents = tensor.levels[level].pos.size_bytes() / (kind.pos_bits / 8);
+    position = lower_bound(0, parents, position + 1, [&](std::uint64_t parent) {
+      return element(tensor.levels[level].pos, kind.pos_bits, parent);
+    }) - 1;
+  }
+  return entry;
+}
+
+Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selected, const Resources& resources,
+                        std::string_view name) {
+  Coordinates coordinates;
+  coordinates.scalar = tensor.format.scalar;
+  std::vector<std::size_t> modes;
+  for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
+    if (selected[mode].dropped) continue;
+    modes.push_back(mode);
+    coordinates.extents.push_back(selected[mode].count);
+  }
+  // Counted first, so that the memory is charged before it is taken.
+  const auto count = [&](std::span<const std::uint64_t>, double) {
+    ++coordinates.count;
+    return true;
+  };
+  if (auto counted = visit_entries(tensor, selected, resources.cancellation, count); !counted) return std::unexpected(counted.error());
+  std::vector<bool> wide;
+  for (const std::uint64_t extent : coordinates.extents) {
+    wide.push_back(extent > std::uint64_t{1} << 32);
+    auto crd = Buffer::allocate(coordinates.count * (wide.back() ? 8 : 4), resources.memory, name);
+    if (!crd) return std::unexpected(crd.error());
+    coordinates.crd.push_back(std::move(*crd));
+  }
+  auto values = Buffer::allocate(coordinates.count * (coordinates.scalar == Scalar::f64 ? 8 : 4), resources.memory, name);
+  if (!values) return std::unexpected(values.error());
+  coordinates.values = std::move(*values);
+  std::uint64_t entry = 0;
+  const auto fill = [&](std::span<const std::uint64_t> at, double value) {
+    for (std::size_t mode = 0; mode < modes.size(); ++mode) {
+      const std::uint64_t place = *selected[modes[mode]].place(at[modes[mode]]);
+      if (wide[mode]) {
+        coordinates.crd[mode].as<std::uint64_t>()[entry] = place;
+      } else {
+        coordinates.crd[mode].as<std::uint32_t>()[entry] = static_cast<std::uint32_t>(place);
+      }
+    }
+    if (coordinates.scalar == Scalar::f64) {
+      coordinates.values.as<double>()[entry] = value;
+    } else {
+      coordinates.values.as<float>()[entry] = static_cast<float>(value);
+    }
+    ++entry;
+    return true;
+  };
+  if (auto filled = visit_entries(tensor, selected, resources.cancellation, fill); !filled) return std::unexpected(filled.error());
+  const Format format = sparse_format(modes.size(), coordinates.scalar);
+  return build(std::move(coordinates), format, resources, name);
+}
+
+}  // namespace weft

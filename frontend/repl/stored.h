@@ -1,0 +1,36 @@
+// The stored entries of a tensor, one by one, where they stand.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "frontend/repl/slice.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// Coordinates by mode and the value. False ends the walk.
+using VisitEntry = std::function<bool(std::span<const std::uint64_t> coordinates, double value)>;
+
+/// Visits the stored entries that are selected, in the order of the storage, and skips what lies outside by binary
+/// search. `tensor` is not strided. Error: cancelled.
+Expected<void> visit_entries(const Tensor& tensor, const std::vector<Selected>& selected, const Cancellation& cancellation,
+                             const VisitEntry& visit);
+
+/// The entry at a position of the last level, counted as the storage does. Not with hashed or bitmap levels.
+struct StoredEntry {
+  std::vector<std::uint64_t> coordinates;
+  double value = 0;
+  bool operator==(const StoredEntry&) const = default;
+};
+StoredEntry entry_at(const Tensor& tensor, std::uint64_t position);
+
+/// The selected entries as a tensor of their own, all levels compressed, without the modes that the selection drops.
+/// Errors: resource naming `name`, cancelled.
+Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selected, const Resources& resources,
+                        std::string_view name);
+
+}  // namespace weft
