@@ -2,7 +2,7 @@
 
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h>
-#include <llvm/Object/ObjectFile.h>
+#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 
@@ -10,6 +10,10 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <optional>
+
+#include "engine/jit/debugger.h"
+#include "engine/jit/perf_map.h"
 
 namespace weft {
 
@@ -40,14 +44,64 @@ llvm::Error define_symbols(llvm::orc::LLJIT& jit) {
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
 }
 
+/// The functions in the section of `weft_kernel`, which lies at `entry`.
+std::vector<CodeSymbol> code_symbols(const llvm::object::ObjectFile& file, std::uint64_t entry, const std::string& kernel) {
+  struct Place {
+    std::string name;
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    llvm::object::SectionRef section;
+  };
+  std::vector<Place> places;
+  std::optional<Place> first;
+  for (const llvm::object::ELFSymbolRef symbol : llvm::object::ELFObjectFileBase::elf_symbol_iterator_range(
+           llvm::cast<llvm::object::ELFObjectFileBase>(file).symbols())) {
+    llvm::Expected<llvm::StringRef> name = symbol.getName();
+    llvm::Expected<std::uint64_t> offset = symbol.getValue();
+    llvm::Expected<llvm::object::section_iterator> section = symbol.getSection();
+    const bool readable = name && offset && section;
+    if (!name) llvm::consumeError(name.takeError());
+    if (!offset) llvm::consumeError(offset.takeError());
+    if (!section) llvm::consumeError(section.takeError());
+    if (!readable || symbol.getELFType() != llvm::ELF::STT_FUNC || *section == file.section_end()) continue;
+    places.push_back({name->str(), *offset, symbol.getSize(), **section});
+    if (places.back().name == "weft_kernel") first = places.back();
+  }
+  std::vector<CodeSymbol> symbols;
+  for (const Place& place : places) {
+    if (!first || place.section != first->section) continue;
+    symbols.push_back({symbol_name(kernel, place.name), entry - first->offset + place.offset, place.bytes});
+  }
+  return symbols;
+}
+
 }  // namespace
 
 struct Jit::State {
   std::unique_ptr<llvm::orc::LLJIT> lljit;
   std::atomic<std::uint64_t> kernels{0};  ///< loaded so far: makes the names of the dylibs unique
+  JitOptions options;
 };
 
-Expected<Jit> Jit::create() {
+/// Owns the dylib, and with it the code: keeps the JIT alive until the last handle dies.
+struct LoadedCode::State {
+  std::shared_ptr<Jit::State> jit;
+  llvm::orc::JITDylib* dylib = nullptr;
+  std::vector<CodeSymbol> symbols;
+  std::optional<DebuggerEntry> debugger;
+
+  State(std::shared_ptr<Jit::State> loaded_by, llvm::orc::JITDylib& own) : jit(std::move(loaded_by)), dylib(&own) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    debugger.reset();
+    llvm::consumeError(jit->lljit->getExecutionSession().removeJITDylib(*dylib));
+  }
+};
+
+std::vector<CodeSymbol> LoadedCode::symbols() const { return code_ ? code_->symbols : std::vector<CodeSymbol>(); }
+
+Expected<Jit> Jit::create(const JitOptions& options) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -69,11 +123,12 @@ Expected<Jit> Jit::create() {
   Jit jit;
   jit.state_ = std::make_shared<State>();
   jit.state_->lljit = std::move(*lljit);
+  jit.state_->options = options;
   return jit;
 }
 
 Expected<LoadedCode> Jit::load(const ObjectCode& object, const std::string& name) const {
-  std::unique_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBufferCopy(object.bytes, name);
+  std::unique_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBuffer(object.bytes, name, false);
   llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
       llvm::object::ObjectFile::createObjectFile(buffer->getMemBufferRef());
   if (!file) return internal_error("not an object file: " + reason(file.takeError()));
@@ -85,18 +140,18 @@ Expected<LoadedCode> Jit::load(const ObjectCode& object, const std::string& name
   const std::uint64_t number = state_->kernels.fetch_add(1, std::memory_order_relaxed);
   llvm::Expected<llvm::orc::JITDylib&> dylib = lljit.createJITDylib(name + "#" + std::to_string(number));
   if (!dylib) return internal_error("cannot load " + name + ": " + reason(dylib.takeError()));
-  // Owns the dylib, and with it the code: keeps the JIT alive until the last handle dies.
-  const auto remove = [state = state_, found = &*dylib](void*) {
-    llvm::consumeError(state->lljit->getExecutionSession().removeJITDylib(*found));
-  };
   LoadedCode code;
-  code.code_ = std::shared_ptr<void>(&*dylib, remove);
+  code.code_ = std::make_shared<LoadedCode::State>(state_, *dylib);
   dylib->addToLinkOrder(lljit.getMainJITDylib());
-  if (llvm::Error error = lljit.addObjectFile(*dylib, std::move(buffer)))
+  std::unique_ptr<llvm::MemoryBuffer> copy = llvm::MemoryBuffer::getMemBufferCopy(object.bytes, name);
+  if (llvm::Error error = lljit.addObjectFile(*dylib, std::move(copy)))
     return internal_error("cannot load " + name + ": " + reason(std::move(error)));
   llvm::Expected<llvm::orc::ExecutorAddr> address = lljit.lookup(*dylib, "weft_kernel");
   if (!address) return internal_error("cannot load " + name + ": " + reason(address.takeError()));
   code.function_ = address->toPtr<KernelFunction*>();
+  code.code_->symbols = code_symbols(**file, address->getValue(), name);
+  if (!code.code_->symbols.empty()) code.code_->debugger.emplace(code.code_->symbols);
+  if (state_->options.perf_map) append_to_perf_map(code.code_->symbols);
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/codegen/codegen.h"
+#include "engine/jit/symbols.h"
 #include "runtime/abi.h"
 
 namespace weft {
@@ -13,22 +14,30 @@ namespace weft {
 class LoadedCode {
  public:
   KernelFunction* function() const { return function_; }
+  /// Its functions, as debuggers and profilers see them. Empty without code.
+  std::vector<CodeSymbol> symbols() const;
 
  private:
   friend class Jit;
-  std::shared_ptr<void> code_;
+  struct State;
+  std::shared_ptr<State> code_;
   KernelFunction* function_ = nullptr;
+};
+
+struct JitOptions {
+  bool perf_map = false;  ///< tell perf the names of kernels, in /tmp/perf-PID.map
 };
 
 /// Cheap handle, thread safe. Symbols resolve only from a fixed table (memset, memcpy, …), never from the process.
 class Jit {
  public:
-  static Expected<Jit> create();
-  /// `name` is what perf and gdb show. Any defect in the bytes is an error, never a crash of the host where LLVM can
+  static Expected<Jit> create(const JitOptions& options = {});
+  /// `name` is what perf and gdb show; a debugger always knows of loaded code. Any defect in the bytes is an error, never a crash of the host where LLVM can
   /// tell.
   Expected<LoadedCode> load(const ObjectCode& object, const std::string& name) const;
 
  private:
+  friend class LoadedCode;
   struct State;
   std::shared_ptr<State> state_;
 };

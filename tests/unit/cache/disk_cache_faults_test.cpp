@@ -289,8 +289,9 @@ TEST_CASE("disk cache: many processes store, load and sweep at once, and the cap
     CHECK(status == 0);
   }
   const DiskCache cache(temporary.path().string(), cap);
-  // Each process sweeps after an eighth of the cap of its own.
-  CHECK(cache.status().bytes <= cap + 8 * cap / 8);
+  // Each process sweeps after an eighth of the cap of its own, unless another one is sweeping just then; without any
+  // sweep there would be millions.
+  CHECK(cache.status().bytes <= 2 * cap + 8 * cap / 8);
   CHECK(temporaries_in(temporary.path()) == 0);
   cache.sweep();
   CHECK(cache.status().bytes <= cap);
