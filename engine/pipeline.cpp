@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 
+#include "engine/cache/cache_directory.h"
 #include "engine/cache/disk_cache.h"
 #include "engine/cache/memory_cache.h"
 #include "engine/compiled_state.h"
 #include "engine/plan/check.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
+#include "engine/trace.h"
 
 namespace weft {
 namespace {
@@ -83,17 +86,27 @@ struct Pipeline::State {
     return std::make_shared<const Plan>(std::move(*planned));
   }
 
-  Expected<CachedCode> make(const std::string& key, const loop::Program& program, const CodeOptions& code,
-                            KernelOrigin& origin, CompilePhases& phases) {
-    const std::string name = fmt::format("weft_{:016x}", std::hash<std::string>{}(key));
+  /// What a nest that is not in memory is made from, and who is told.
+  struct Wanted {
+    const std::string& key;
+    const loop::Program& program;  ///< canonical
+    const loop::Program& named;    ///< as lowered
+    const CodeOptions& code;
+    const std::string& command;    ///< that does the like; empty if nobody listens
+  };
+
+  Expected<CachedCode> make(const Wanted& wanted, KernelOrigin& origin, CompilePhases& phases) {
+    const auto& [key, program, named, code, command] = wanted;
+    const std::string name = kernel_name(named, key);
+    if (options.dump_directory) dump_texts(wanted, name);
     if (disk) {
       if (const auto bytes = disk->load(key)) {
         if (options.paranoid) {
           const auto again = compiled_object(program, code, phases);
           if (!again) return std::unexpected(again.error());
           if (again->object.bytes != *bytes) {
-            trace(fmt::format("load {} refused, compiling again gives other code", name));
-            return fresh(key, name, *again, origin, phases);
+            trace(fmt::format("{} # load {} refused, compiling again gives other code", command, name));
+            return fresh(wanted, name, *again, origin, phases);
           }
         }
         const auto start = Clock::now();
@@ -102,15 +115,25 @@ struct Pipeline::State {
         if (loaded) {
           origin = KernelOrigin::disk;
           ++disk_hits;
-          trace(fmt::format("load {} disk {} bytes {:.3f} ms", name, bytes->size(), milliseconds_since(start)));
+          trace(fmt::format("{} # load {} disk {} bytes {:.3f} ms", command, name, bytes->size(), milliseconds_since(start)));
           return CachedCode{*loaded, bytes->size()};
         }
-        trace(fmt::format("load {} refused, compiling again: {}", name, loaded.error().message));
+        trace(fmt::format("{} # load {} refused, compiling again: {}", command, name, loaded.error().message));
       }
     }
     const auto object = compiled_object(program, code, phases);
     if (!object) return std::unexpected(object.error());
-    return fresh(key, name, *object, origin, phases);
+    return fresh(wanted, name, *object, origin, phases);
+  }
+
+  /// Generated for the dump alone. What goes wrong there is told and changes nothing.
+  void dump_texts(const Wanted& wanted, const std::string& name) const {
+    KernelTexts texts{loop::print(wanted.named), {}, {}};
+    auto llvm = llvm_text(wanted.program, target, wanted.code);
+    auto assembly = assembly_text(wanted.program, target, wanted.code);
+    texts.llvm = llvm ? std::move(*llvm) : llvm.error().message;
+    texts.assembly = assembly ? std::move(*assembly) : assembly.error().message;
+    if (const auto written = dump(*options.dump_directory, name, texts); !written) trace("not dumped: " + written.error().message);
   }
 
   struct Compiled {
@@ -127,23 +150,32 @@ struct Pipeline::State {
   }
 
   /// Loads what was just compiled, and stores it for others.
-  Expected<CachedCode> fresh(const std::string& key, const std::string& name, const Compiled& made,
-                             KernelOrigin& origin, CompilePhases& phases) {
+  Expected<CachedCode> fresh(const Wanted& wanted, const std::string& name, const Compiled& made, KernelOrigin& origin,
+                             CompilePhases& phases) {
     const auto start = Clock::now();
     auto loaded = jit.load(made.object, name);
     phases.load += milliseconds_since(start);
     if (!loaded) return std::unexpected(loaded.error());
     origin = KernelOrigin::compiled;
     ++compiled;
-    trace(fmt::format("compile {} generate {:.3f} ms emit {:.3f} ms load {:.3f} ms {} bytes", name, made.times.generate,
+    trace(fmt::format("{} # compile {} generate {:.3f} ms emit {:.3f} ms load {:.3f} ms {} bytes", wanted.command, name, made.times.generate,
                       made.times.emit, milliseconds_since(start), made.object.bytes.size()));
-    if (disk) disk->store(key, made.object.bytes);
+    if (disk) disk->store(wanted.key, made.object.bytes);
     return CachedCode{*loaded, made.object.bytes.size()};
   }
 };
 
 Expected<Pipeline> Pipeline::create(PipelineOptions options) {
-  auto jit = Jit::create();
+  const auto variable = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  if (!options.dump_directory && !variable("WEFT_DUMP").empty()) options.dump_directory = variable("WEFT_DUMP");
+  if (options.dump_directory) {
+    if (const auto made = make_directories(*options.dump_directory); !made)
+      return input_error(fmt::format("cannot make {} to dump kernels into: {}", *options.dump_directory, made.error().reason));
+  }
+  auto jit = Jit::create({.perf_map = options.perf_map || !variable("WEFT_PERF").empty()});
   if (!jit) return std::unexpected(jit.error());
   Pipeline engine;
   engine.state_ = std::make_shared<State>(std::move(options), std::move(*jit));
@@ -175,9 +207,11 @@ Expected<Plan> Pipeline::plan(const Network& network, const std::vector<OperandF
                             const PlanOptions& options) const {
   const auto start = Clock::now();
   Expected<Plan> found = remembered_or_made(network, operands, options);
-  if (found) {
+  if (found && state_->options.trace) {
     constexpr std::string_view origins[] = {"made", "memory", "disk"};
-    state_->trace(fmt::format("plan {} {} cost {:.0f} ns candidates {} {} {:.3f} ms", found->producer, print(network),
+    const std::string calls = options.calls == 1 ? "" : fmt::format(" --calls {}", options.calls);
+    state_->trace(fmt::format("{}{} # plan {} cost {:.0f} ns candidates {} {} {:.3f} ms",
+                              command_line(network, operands, found->schedule, state_->options), calls, found->producer,
                               found->cost.ns, found->candidates, origins[static_cast<std::size_t>(found->origin)],
                               milliseconds_since(start)));
   }
@@ -226,6 +260,8 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   auto nests = lower(network, plan, operands);
   if (!nests) return std::unexpected(nests.error());
   kernel->phases.lower = milliseconds_since(start);
+  const std::string command =
+      state_->options.trace ? command_line(network, operands, plan.schedule, state_->options) : std::string();
   for (LoweredNest& nest : *nests) {
     CompiledNest compiled;
     compiled.canonical = loop::canonical(nest.program);
@@ -234,7 +270,8 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
     const std::string key = kernel_key(compiled.canonical.program, state_->target, kernel->code);
     compiled.origin = KernelOrigin::memory;
     const auto make = [&] {
-      return state_->make(key, compiled.canonical.program, kernel->code, compiled.origin, kernel->phases);
+      return state_->make({key, compiled.canonical.program, compiled.nest.program, kernel->code, command}, compiled.origin,
+                          kernel->phases);
     };
     const auto code = state_->options.use_cache ? state_->memory.get(key, make) : make();
     if (!code) return std::unexpected(code.error());

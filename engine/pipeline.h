@@ -27,7 +27,13 @@ struct PipelineOptions {
   /// What the disk cache gives is made anew all the same and compared; where it differs, a trace line says so, the new
   /// one is used and replaces the stored one.
   bool paranoid = false;
-  std::function<void(std::string_view line)> trace;  ///< one line per plan, compile, load and run; may be empty
+  bool perf_map = false;  ///< names of kernels for perf, in /tmp/perf-PID.map; also if WEFT_PERF is set and not empty
+  /// Where the program, LLVM IR and assembly of every kernel that is compiled or loaded go; made if need be. None: WEFT_DUMP,
+  /// if that is set and not empty.
+  std::optional<std::string> dump_directory;
+  /// One line per plan, compile, load and run, as a command that does the like and, after " # ", what was done and how
+  /// long it took; and a line for each defect of the disk cache. May be empty; called from any thread.
+  std::function<void(std::string_view line)> trace;
 };
 
 struct CacheCounters {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -57,6 +58,9 @@ void add_session_options(CLI::App& app, CommandOptions& options) {
   app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
   app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
       ->check(not_empty);
+  app.add_option("--dump", options.dump_directory, "directory for the loops, LLVM IR and assembly of every kernel (default: WEFT_DUMP)")
+      ->check(not_empty)
+      ->type_name("DIR");
   app.add_flag("--paranoid", options.paranoid, "plan and compile what the disk cache holds all the same, and compare");
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
@@ -192,6 +196,7 @@ int exit_status(ErrorKind kind) {
 int command(int argc, const char* const* argv, ReplCommandLine repl) {
   CommandOptions options;
   options.json = requested_json(argc, argv);
+  options.given.assign(argv + std::min(argc, 1), argv + argc);
   CLI::App app("weft evaluates sums of products of sparse and dense tensors by fused, compiled loops.", "weft");
   app.set_version_flag("--version", fmt::format("weft {} ({})", WEFT_VERSION, code_generator_version()));
   app.set_help_flag("-h,--help", "this text, or the help of a command");

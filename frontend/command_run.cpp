@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/cache/disk_cache.h"
+#include "engine/trace.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
 #include "frontend/file_text.h"
@@ -135,7 +136,20 @@ Expected<SessionOptions> session_options(const CommandOptions& options, const Re
     if (!session.cache_directory && options.verbose && session.use_cache)
       fmt::print(stderr, "cache not used: none of WEFT_CACHE_DIR, XDG_CACHE_HOME and HOME is set\n");
   }
+  if (!options.dump_directory.empty()) session.dump_directory = options.dump_directory;
   if (options.verbose) session.trace = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  if (options.verbose && options.subcommand != "repl") {
+    // A session knows its tensors, but not where they are from: the line that does the same is the one that was given.
+    std::string same = "weft run";
+    for (std::size_t word = 1; word < options.given.size(); ++word) {
+      if (options.given[word] != "--verbose") same += fmt::format(" {}", shell_word(options.given[word]));
+    }
+    session.trace = [same](std::string_view line) {
+      const std::size_t told = line.find(" # ");
+      const bool is_command = line.starts_with("weft run ") && told != std::string_view::npos;
+      fmt::print(stderr, "{}{}\n", is_command ? same : "", is_command ? line.substr(told) : line);
+    };
+  }
   auto calibration = calibration_text();
   if (!calibration) return std::unexpected(calibration.error());
   session.calibration = std::move(calibration->text);

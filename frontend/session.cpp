@@ -11,6 +11,7 @@
 #include "engine/plan/count_joins.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/forest.h"
+#include "engine/trace.h"
 #include "frontend/parse.h"
 #include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
@@ -98,6 +99,8 @@ Expected<Session> Session::create(SessionOptions options) {
                                 .use_cache = options.use_cache,
                                 .cache_directory = options.cache_directory,
                                 .paranoid = options.paranoid,
+                                .perf_map = options.perf_map,
+                                .dump_directory = options.dump_directory,
                                 .trace = options.trace});
   if (!engine) return std::unexpected(engine.error());
   Session session;
@@ -400,8 +403,10 @@ class Evaluator {
       if (auto ran = binding->run(); !ran) return ran;
       report().run_ms.push_back(milliseconds_since(start));
       if (engine_.options().trace) {
-        engine_.options().trace(
-            fmt::format("run {} threads {} {:.3f} ms", report().expression, report().threads, report().run_ms.back()));
+        engine_.options().trace(fmt::format(
+            "{} # run threads {} {:.3f} ms",
+            command_line(kernel.network(), facts_, kernel.plan().schedule, engine_.options()), report().threads,
+            report().run_ms.back()));
       }
     }
     auto results = binding->results();

@@ -50,7 +50,7 @@ class Strings {
 std::string symbol_name(const std::string& kernel, const std::string& function) {
   if (function == "weft_kernel") return kernel;
   const std::string_view prefix = "weft_";
-  return kernel + "." + (function.starts_with(prefix) ? function.substr(prefix.size()) : function);
+  return kernel + "_" + (function.starts_with(prefix) ? function.substr(prefix.size()) : function);
 }
 
 // Header, four section headers behind the null one (code, of which only the place is told; strings; symbols), strings,

@@ -2,7 +2,8 @@
 
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h>
-#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Object/SymbolSize.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 
@@ -54,17 +55,18 @@ std::vector<CodeSymbol> code_symbols(const llvm::object::ObjectFile& file, std::
   };
   std::vector<Place> places;
   std::optional<Place> first;
-  for (const llvm::object::ELFSymbolRef symbol : llvm::object::ELFObjectFileBase::elf_symbol_iterator_range(
-           llvm::cast<llvm::object::ELFObjectFileBase>(file).symbols())) {
+  for (const auto& [symbol, bytes] : llvm::object::computeSymbolSizes(file)) {
     llvm::Expected<llvm::StringRef> name = symbol.getName();
     llvm::Expected<std::uint64_t> offset = symbol.getValue();
     llvm::Expected<llvm::object::section_iterator> section = symbol.getSection();
-    const bool readable = name && offset && section;
+    llvm::Expected<llvm::object::SymbolRef::Type> type = symbol.getType();
+    const bool readable = name && offset && section && type;
     if (!name) llvm::consumeError(name.takeError());
     if (!offset) llvm::consumeError(offset.takeError());
     if (!section) llvm::consumeError(section.takeError());
-    if (!readable || symbol.getELFType() != llvm::ELF::STT_FUNC || *section == file.section_end()) continue;
-    places.push_back({name->str(), *offset, symbol.getSize(), **section});
+    if (!type) llvm::consumeError(type.takeError());
+    if (!readable || *type != llvm::object::SymbolRef::ST_Function || *section == file.section_end()) continue;
+    places.push_back({name->str(), *offset, bytes, **section});
     if (places.back().name == "weft_kernel") first = places.back();
   }
   std::vector<CodeSymbol> symbols;

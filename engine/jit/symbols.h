@@ -14,7 +14,7 @@ struct CodeSymbol {
   bool operator==(const CodeSymbol&) const = default;
 };
 
-/// "weft_kernel" is `kernel` itself, every other function what its name says: "weft_loops" is "KERNEL.loops".
+/// "weft_kernel" is `kernel` itself, every other function what its name says: "weft_loops" is "KERNEL_loops".
 std::string symbol_name(const std::string& kernel, const std::string& function);
 
 }  // namespace weft

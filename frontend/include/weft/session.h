@@ -27,6 +27,10 @@ struct SessionOptions {
   bool paranoid = false;  ///< what the disk cache gives is made anew and compared; a difference is traced and replaced
   std::string calibration;       ///< text that weft calibrate writes; empty: the constants that weft ships with
   std::string calibration_name;  ///< where that text is from, named in errors
+  bool perf_map = false;  ///< names of kernels for perf, in /tmp/perf-PID.map; also if WEFT_PERF is set and not empty
+  std::optional<std::string> dump_directory;  ///< loops, LLVM IR and assembly of every kernel go there; none: WEFT_DUMP
+  /// One line per plan, compile, load and run: a command that does the like, " # ", and what was done in what time; and a
+  /// line for each defect of the disk cache.
   std::function<void(std::string_view line)> trace;
 };
 

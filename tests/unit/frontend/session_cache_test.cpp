@@ -1,6 +1,7 @@
 // Sessions that share a disk cache, and what they do when its entries are not what they should be.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -170,4 +171,34 @@ TEST_CASE("session and disk cache: a paranoid session finds code and plans that 
     CHECK(again.says("planning again gives another plan"));
     CHECK(contents_of(entry.path()) == text);
   }
+}
+
+TEST_CASE("session: every line of its trace begins with a command that does the like") {
+  std::vector<std::string> lines;
+  SessionOptions options;
+  options.resources.threads = Threads(1);
+  options.strict_fp = true;
+  options.trace = [&](std::string_view line) { lines.emplace_back(line); };
+  auto session = Session::create(options);
+  REQUIRE(session);
+  session->set("M", filled({7, 5}));
+  session->set("x", filled({5}));
+  session->set("s", filled({}));
+  auto sparse = convert(filled({4, 7}), Format{Scalar::f64, {1, 0}, {Level{}, Level{.kind = LevelKind::compressed}}}, Resources(), "S");
+  REQUIRE(sparse);
+  session->set("S", *sparse);
+  REQUIRE(session->evaluate("t(i) = 2 * s * M(i,j) * x(j); y(k) = S(k,i) * t(i)", {"M", "x", "s", "S"}));
+  CHECK(lines.size() >= 3);
+  for (const std::string& line : lines) {
+    CAPTURE(line);
+    CHECK(line.starts_with("weft run 't(i) = 2 * s() * M(i,j) * x(j); y(k) = S(k,i) * t(i)' "));
+    CHECK(line.find(" s=1 'M=uniform(7x5)' 'x=uniform(5)' 'S=sparse(4x7,nnz=28)' --format S:ds:1,0 --format y:d:0 "
+                    "--strict-fp --threads 1 # ") != std::string::npos);
+  }
+  const auto has = [&](std::string_view word) {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(word) != std::string::npos; });
+  };
+  CHECK(has(" # plan "));
+  CHECK(has(" # compile weft_"));
+  CHECK(has(" # run "));
 }

@@ -1,0 +1,81 @@
+"""What --verbose, --dump, perf and gdb show."""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+from harness import Skip, require, require_equal, require_in
+
+PRODUCT = ["A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", "T=sparse(20x10x5,nnz=300)", "B=uniform(10x7)", "C=uniform(5x7,seed=2)"]
+
+
+def case_lines_of_verbose_paste_back(weft):
+    env = {"WEFT_CACHE_DIR": weft.path("its own")}
+    first = weft("run", *PRODUCT, "--verbose", "--format", "A:dd", "--out", "A=first.npy", env=env)
+    second = weft("plan", *PRODUCT, "--verbose", "--json", env=env)
+    words = set()
+    for line in first.err.splitlines() + second.err.splitlines():
+        if not line.startswith("weft run "):
+            continue
+        command, told = line.split(" # ")
+        words.add(told.split()[0])
+        arguments = shlex.split(command)[1:]
+        report = weft(*(word.replace("first.npy", "again.npy") for word in arguments), env=env)
+        require_equal(report.status, 0, "exit status")
+    require_equal(words, {"plan", "compile", "load", "run"}, "what the lines tell")
+    require(weft.read("first.npy") == weft.read("again.npy"), "the same result")
+    require_in(" # load weft_A_ir_T_ijk_B_jr_C_kr_", weft("run", *PRODUCT, "--verbose", env=env).err, "a line of the second process")
+
+
+def cases_dump(_):
+    for what, arguments, env in (("option", ["--dump", "texts"], {}), ("WEFT_DUMP", [], {"WEFT_DUMP": "texts"})):
+        def one(weft, arguments=arguments, env=env):
+            for caching in ([], [], ["--no-cache"]):
+                weft("run", *PRODUCT, *arguments, *caching, env={"WEFT_CACHE_DIR": weft.path("own"), **env})
+                names = sorted(os.listdir(weft.path("texts")))
+                require_equal([name.rsplit(".", 1)[1] for name in names], ["ll", "loops", "s"], "kinds of texts")
+                require(all(name.startswith("weft_A_ir_T_ijk_B_jr_C_kr_") for name in names), f"names {names}")
+                require_in("define", weft.text("texts/" + names[0]), "LLVM IR")
+                require_in("program A", weft.text("texts/" + names[1]), "the loops")
+                require_in("weft_kernel:", weft.text("texts/" + names[2]), "assembly")
+                for name in names:
+                    os.remove(weft.path("texts/" + name))
+        yield what, one
+
+
+def case_dump_into_a_file(weft):
+    weft.write("file", "")
+    weft.error("run", *PRODUCT, "--dump", "file/texts", says="file/texts")
+
+
+def case_perf_finds_names(weft):
+    process = weft.start("run", *PRODUCT, env={"WEFT_PERF": "1"})
+    process.communicate()
+    path = f"/tmp/perf-{process.pid}.map"
+    with open(path) as file:
+        lines = file.read().splitlines()
+    os.remove(path)
+    require(lines, "lines in the map")
+    for line in lines:
+        address, size, name = line.split(" ", 2)
+        require(int(address, 16) > 4096 and int(size, 16) > 0, f"place in {line!r}")
+        require(name.startswith("weft_A_ir_T_ijk_B_jr_C_kr_"), f"name in {line!r}")
+    process = weft.start("run", *PRODUCT)
+    process.communicate()
+    require(not os.path.exists(f"/tmp/perf-{process.pid}.map"), "no map without being asked")
+
+
+def case_gdb_stops_in_a_kernel(weft):
+    if not shutil.which("gdb"):
+        raise Skip("no gdb")
+    told = [line for line in weft("run", *PRODUCT, "--verbose", "--no-cache").err.splitlines() if " # compile " in line][0]
+    name = told.split(" # compile ")[1].split()[0]
+    script = ["set breakpoint pending on", "set debuginfod enabled off", "break " + name, "run", "info symbol $pc"]
+    environment, _ = weft.environment({})
+    done = subprocess.run(["gdb", "-batch", "-nx", *(word for line in script for word in ("-ex", line)), "--args", weft.command, "run", *PRODUCT,
+                           "--threads", "1"], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    if "ptrace" in done.stderr or "Could not trace" in done.stderr:
+        raise Skip("tracing is not allowed here")
+    require_in("Breakpoint 1, 0x", done.stdout, "what gdb says")
+    require_in(name, done.stdout.splitlines()[-1], "the symbol at the program counter")
