@@ -1,6 +1,9 @@
 #include "frontend/interrupt.h"
 
+#include <atomic>
 #include <csignal>
+#include <ctime>
+#include <deque>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -8,13 +11,29 @@ namespace weft {
 namespace {
 
 // A signal handler can reach nothing but static storage.
-Cancellation* interrupted = nullptr;
+std::atomic<const Cancellation*> interrupted{nullptr};
+std::atomic<bool> goes_on{false};
+std::atomic<std::int64_t> interrupted_at{0};  // milliseconds
 
 void on_alarm(int) { _exit(130); }
 
-void on_interrupt(int) {
-  if (interrupted->cancelled()) _exit(130);
-  interrupted->cancel();
+std::int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
+}
+
+void on_interrupt(int signal) {
+  const Cancellation& cancellation = *interrupted.load();
+  const bool again = cancellation.cancelled();
+  if (goes_on.load() && signal == SIGINT) {
+    if (again && now() - interrupted_at.load() >= 1000) _exit(130);
+    if (!again) interrupted_at.store(now());
+    cancellation.cancel();
+    return;
+  }
+  if (again) _exit(130);
+  cancellation.cancel();
   const itimerval patience{{0, 0}, {0, 800'000}};
   setitimer(ITIMER_REAL, &patience, nullptr);
 }
@@ -26,14 +45,26 @@ void handle(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
-}  // namespace
-
-void cancel_on_interrupt(const Cancellation& cancellation) {
-  static Cancellation shared = cancellation;
-  interrupted = &shared;
+void listen(const Cancellation& cancellation) {
+  // Kept for ever, because a handler on another thread may just be reading the one before.
+  static std::deque<Cancellation> given;
+  given.push_back(cancellation);
+  interrupted.store(&given.back());
   handle(SIGALRM, on_alarm);
   handle(SIGINT, on_interrupt);
   handle(SIGTERM, on_interrupt);
+}
+
+}  // namespace
+
+void cancel_on_interrupt(const Cancellation& cancellation) {
+  goes_on.store(false);
+  listen(cancellation);
+}
+
+void cancel_on_interrupt_and_go_on(const Cancellation& cancellation) {
+  goes_on.store(true);
+  listen(cancellation);
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Ctrl-C: asks for cancellation, and ends the process if that is not heard within a second.
+// Ctrl-C: asks for cancellation, and ends the process if that is not heard.
 #pragma once
 
 #include "weft/memory.h"
@@ -9,5 +9,9 @@ namespace weft {
 /// (files are written under temporary names, so nothing partial keeps its final name). Once per process; only the
 /// command calls it, never the library.
 void cancel_on_interrupt(const Cancellation& cancellation);
+
+/// The same for a process that goes on afterwards: SIGINT sets the cancellation that was given last, and only another
+/// one, a second or more later and the first not heard yet, exits. SIGTERM ends as above. From one thread.
+void cancel_on_interrupt_and_go_on(const Cancellation& cancellation);
 
 }  // namespace weft

@@ -11,7 +11,17 @@
 namespace weft {
 
 /// What may be completed after a command.
-enum class CommandArgument { none, expression, tensor, file, command, option, cache };
+enum class CommandArgument {
+  none,
+  expression,
+  tensor,
+  spec,     ///< NAME=SPEC
+  path,     ///< NAME=PATH
+  picture,  ///< NAME PATH
+  command,
+  option,
+  cache,
+};
 
 struct ReplCommand {
   std::string_view name;

@@ -16,11 +16,9 @@ namespace weft {
 /// Where a session writes, and what it asks the terminal.
 struct ReplPlace {
   std::function<Expected<void>(std::string_view text)> print;  ///< results; resource error where they cannot go
-  std::function<void(std::string_view line)> note;             ///< remarks that are no result, without newline
   Progress progress;                                           ///< may be empty
   /// A fresh cancellation, which from now on an interrupt sets; the one before may be set already.
   std::function<Cancellation()> cancellation;
-  std::size_t columns = 80;                                    ///< of the terminal, for pictures
 };
 
 class Repl {
@@ -42,7 +40,6 @@ class Repl {
   /// Evaluates with the options and formats of the session. An empty text means the last expression.
   Expected<Evaluation> evaluate(std::string_view text, EvaluateOptions options);
   Expected<void> print(std::string_view text) const { return place_.print(text); }
-  void note(std::string_view line) const { place_.note(line); }
   void finish() { finished_ = true; }
   const CommandOptions& options() const { return options_; }
   const Resources& resources() const { return resources_; }

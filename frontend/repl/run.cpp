@@ -4,12 +4,17 @@
 
 #include <unistd.h>
 
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 
 #include "frontend/file_text.h"
 #include "frontend/interrupt.h"
+#include "frontend/repl/activity.h"
+#include "frontend/repl/completion.h"
+#include "frontend/repl/history.h"
+#include "frontend/repl/line_editor.h"
 #include "frontend/repl/repl.h"
 #include "frontend/terminal.h"
 
@@ -41,23 +46,32 @@ std::optional<std::string> standard_input_line() {
   return line;
 }
 
-ReplPlace script_place(const CommandOptions& options) {
+/// `listen` lets an interrupt set a cancellation.
+ReplPlace place_with(Activity& activity, void (*listen)(const Cancellation&)) {
   ReplPlace place;
-  place.print = [](std::string_view text) { return write_text("", text); };
-  place.note = [quiet = options.quiet](std::string_view line) {
-    if (!quiet) fmt::print(stderr, "{}\n", line);
+  place.print = [&activity](std::string_view text) {
+    activity.clear();
+    return write_text("", text);
   };
-  place.progress = terminal_progress(options.quiet);
-  place.cancellation = [] {
+  place.progress = activity.progress();
+  place.cancellation = [listen] {
     Cancellation cancellation;
-    cancel_on_interrupt(cancellation);
+    listen(cancellation);
     return cancellation;
   };
   return place;
 }
 
+Expected<void> execute(Repl& session, Activity& activity, const std::string& text) {
+  activity.begin();
+  auto done = session.execute(text);
+  activity.end();
+  return done;
+}
+
 Expected<int> run_script(const CommandOptions& options, const std::string& name, const NextLine& next_line) {
-  auto session = Repl::create(options, script_place(options));
+  Activity activity(!options.quiet);
+  auto session = Repl::create(options, place_with(activity, cancel_on_interrupt));
   if (!session) return std::unexpected(session.error());
   std::size_t number = 0;
   while (!session->finished()) {
@@ -72,12 +86,68 @@ Expected<int> run_script(const CommandOptions& options, const std::string& name,
       if (line->find_first_not_of(" \t\r") == std::string::npos) break;
       text = joined(std::move(text), more);
     }
-    const auto done = session->execute(text);
-    if (session->resources().progress) clear_progress();
+    const auto done = execute(*session, activity, text);
     if (done) continue;
     fmt::print(stderr, "{}:{}: error: {}\n", name, first, done.error().message);
     return exit_status(done.error().kind);
   }
+  return 0;
+}
+
+/// What a line that goes on needs to be whole, or nothing: the session ends, or Ctrl-C threw it away.
+std::optional<std::string> edited_statement(LineEditor& editor, History& history, bool& finished) {
+  EditedLine line = editor.read("weft> ");
+  std::string text(without_comment(line.text));
+  std::string typed = line.text;
+  while (line.end == LineEnd::entered && goes_on(text)) {
+    line = editor.read("  ... ");
+    // An empty line ends what was never closed; the error shows where.
+    if (line.text.find_first_not_of(" \t\r") == std::string::npos) break;
+    text = joined(std::move(text), without_comment(line.text));
+    typed = joined(std::move(typed), line.text);
+  }
+  finished = line.end == LineEnd::finished;
+  if (line.end != LineEnd::entered) return std::nullopt;
+  const std::size_t before = history.entries().size();
+  history.add(std::move(typed));
+  if (history.entries().size() > before) editor.remember(history.entries().back());
+  return text;
+}
+
+void report(const Error& error) {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const bool colored = isatty(STDERR_FILENO) != 0 && (no_color == nullptr || no_color[0] == '\0');
+  if (error.kind == ErrorKind::cancelled) {
+    fmt::print(stderr, "{}\n", error.message);
+  } else {
+    fmt::print(stderr, "{}error:{} {}\n", colored ? "\033[1;31m" : "", colored ? "\033[0m" : "", error.message);
+  }
+}
+
+Expected<int> run_interactive(const CommandOptions& options) {
+  std::setlocale(LC_CTYPE, "");  // for editing text that is not ASCII
+  Activity activity(!options.quiet);
+  auto session = Repl::create(options, place_with(activity, cancel_on_interrupt_and_go_on));
+  if (!session) return std::unexpected(session.error());
+  History history(history_path());
+  LineEditor editor([&](std::string_view before) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : session->tensors()) names.push_back(name);
+    return complete(before, names);
+  });
+  for (const std::string& entry : history.entries()) editor.remember(entry);
+  if (!options.quiet) {
+    const unsigned threads = session->resources().threads.count();
+    fmt::print("weft {} on {} thread{}; :help tells what can be said, Ctrl-D leaves\n", WEFT_VERSION, threads, threads == 1 ? "" : "s");
+  }
+  bool finished = false;
+  while (!finished && !session->finished()) {
+    const auto text = edited_statement(editor, history, finished);
+    if (!text) continue;
+    if (const auto done = execute(*session, activity, *text); !done) report(done.error());
+    if (!options.quiet && activity.seconds() >= 1) fmt::print(stderr, "({:.1f} s)\n", activity.seconds());
+  }
+  if (finished && !options.quiet) fmt::print("\n");
   return 0;
 }
 
@@ -90,6 +160,8 @@ Expected<int> repl(const CommandOptions& options) {
     if (!text) return std::unexpected(text.error());
     return run_script(options, script, lines_of(std::move(*text)));
   }
+  const bool piped = !options.arguments.empty() || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0;
+  if (!piped) return run_interactive(options);
   return run_script(options, "<stdin>", standard_input_line);
 }
 

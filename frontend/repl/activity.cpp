@@ -1,0 +1,88 @@
+#include "frontend/repl/activity.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace weft {
+
+using Clock = std::chrono::steady_clock;
+
+struct Activity::State {
+  bool shown = false;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool active = false;
+  bool standing = false;  // there is a line to take away
+  std::string what;
+  double fraction = 0;
+  Clock::time_point start;
+  std::thread clock;
+
+  void clear_line() {
+    if (standing) std::fputs("\r\033[K", stderr);
+    standing = false;
+  }
+
+  void tick() {
+    std::unique_lock lock(mutex);
+    const auto stopped = [&] { return !active; };
+    if (ended.wait_for(lock, std::chrono::seconds(1), stopped)) return;
+    do {
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", what, 100 * fraction);
+      fmt::print(stderr, "\r\033[K{}, {:.0f} s, Ctrl-C stops it", done, seconds);
+      std::fflush(stderr);
+      standing = true;
+    } while (!ended.wait_for(lock, std::chrono::milliseconds(200), stopped));
+  }
+};
+
+Activity::Activity(bool shown) : state_(std::make_shared<State>()) { state_->shown = shown && isatty(STDERR_FILENO) != 0; }
+Activity::~Activity() { end(); }
+
+void Activity::begin() {
+  state_->start = Clock::now();
+  if (!state_->shown) return;
+  state_->active = true;
+  state_->what.clear();
+  state_->clock = std::thread([state = state_.get()] { state->tick(); });
+}
+
+void Activity::end() {
+  if (!state_->clock.joinable()) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->active = false;
+  }
+  state_->ended.notify_all();
+  state_->clock.join();
+  clear();
+}
+
+void Activity::clear() {
+  const std::lock_guard lock(state_->mutex);
+  state_->clear_line();
+  // What was done before the text is not what comes after it.
+  state_->what.clear();
+}
+
+Progress Activity::progress() const {
+  if (!state_->shown) return {};
+  return [state = state_](std::string_view what, double fraction) {
+    const std::lock_guard lock(state->mutex);
+    state->what = fraction < 1 ? what : "";
+    state->fraction = fraction;
+  };
+}
+
+double Activity::seconds() const { return std::chrono::duration<double>(Clock::now() - state_->start).count(); }
+
+}  // namespace weft

@@ -1,0 +1,158 @@
+#include "frontend/repl/completion.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "engine/network/names.h"
+#include "frontend/repl/commands.h"
+#include "frontend/repl/options.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> starting_with(std::string_view start, std::vector<std::string> words) {
+  std::erase_if(words, [&](const std::string& word) { return !word.starts_with(start); });
+  std::ranges::sort(words);
+  words.erase(std::ranges::unique(words).begin(), words.end());
+  return words;
+}
+
+/// Where the name that ends the text begins.
+std::size_t begin_of_name(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && continues_name(text[begin - 1])) --begin;
+  return begin;
+}
+
+bool is_tensor_file(std::string_view name) {
+  for (const std::string_view compression : {".gz", ".zst"}) {
+    if (name.ends_with(compression)) name.remove_suffix(compression.size());
+  }
+  return name.ends_with(".tns") || name.ends_with(".mtx") || name.ends_with(".npy");
+}
+
+/// Directories, and files of tensors, whose path begins with `start`. Hidden ones only if asked for.
+std::vector<std::string> paths(const std::string& start) {
+  const std::size_t slash = start.rfind('/');
+  const std::string typed = slash == std::string::npos ? "" : start.substr(0, slash + 1);
+  const std::string last = start.substr(typed.size());
+  std::string directory = typed.empty() ? "." : typed;
+  const char* const home = std::getenv("HOME");
+  if (directory.starts_with("~/") && home != nullptr) directory = home + directory.substr(1);
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(last) || (name.starts_with('.') && last.empty())) continue;
+    std::error_code unknown;
+    if (entry->is_directory(unknown)) {
+      found.push_back(typed + name + '/');
+    } else if (is_tensor_file(name)) {
+      found.push_back(typed + name);
+    }
+  }
+  return found;
+}
+
+/// After "NAME =": another tensor, a generator, a file.
+Completion complete_spec(std::string_view before, std::size_t begin, const std::vector<std::string>& tensors) {
+  const std::string start(before.substr(begin));
+  std::vector<std::string> words = tensors;
+  for (const char* generator : {"uniform(", "ones(", "sparse("}) words.emplace_back(generator);
+  for (std::string& path : paths(start)) words.push_back(std::move(path));
+  return {begin, starting_with(start, std::move(words))};
+}
+
+Completion complete_path(std::string_view before, std::size_t begin) {
+  const std::string start(before.substr(begin));
+  return {begin, starting_with(start, paths(start))};
+}
+
+Completion complete_name(std::string_view before, const std::vector<std::string>& tensors, std::string_view suffix = "") {
+  const std::size_t begin = begin_of_name(before);
+  std::vector<std::string> words;
+  for (const std::string& tensor : tensors) words.push_back(tensor + std::string(suffix));
+  return {begin, starting_with(before.substr(begin), std::move(words))};
+}
+
+Completion complete_statement(std::string_view before, std::size_t begin, const std::vector<std::string>& tensors) {
+  const std::string_view statement = before.substr(begin);
+  const std::size_t equals = statement.find('=');
+  if (equals != std::string_view::npos) {
+    const std::string_view left = statement.substr(0, equals);
+    const std::size_t right = statement.find_first_not_of(" \t", equals + 1);
+    const bool one_word = right == std::string_view::npos || statement.find_first_of(" \t([*,", right) == std::string_view::npos;
+    if (left.find_first_of("([") == std::string_view::npos && one_word) {
+      return complete_spec(before, right == std::string_view::npos ? before.size() : begin + right, tensors);
+    }
+  }
+  return complete_name(before, tensors);
+}
+
+Completion complete_command(std::string_view before, std::size_t colon, const std::vector<std::string>& tensors) {
+  const std::size_t blank = before.find_first_of(" \t", colon);
+  if (blank == std::string_view::npos) {
+    std::vector<std::string> words;
+    for (const ReplCommand& command : repl_commands()) words.emplace_back(command.name);
+    return {colon + 1, starting_with(before.substr(colon + 1), std::move(words))};
+  }
+  const ReplCommand* const command = find_command(before.substr(colon + 1, blank - colon - 1));
+  if (command == nullptr) return {before.size(), {}};
+  const std::size_t argument = std::min(before.find_first_not_of(" \t", blank), before.size());
+  std::vector<std::string> words;
+  switch (command->argument) {
+    case CommandArgument::none:
+      return {before.size(), {}};
+    case CommandArgument::expression:
+      return complete_statement(before, argument, tensors);
+    case CommandArgument::tensor:
+      return complete_name(before, tensors);
+    case CommandArgument::path: {
+      const std::size_t equals = before.find('=', argument);
+      if (equals == std::string_view::npos) return complete_name(before, tensors, "=");
+      return complete_path(before, std::min(before.find_first_not_of(" \t", equals + 1), before.size()));
+    }
+    case CommandArgument::spec:
+      return complete_statement(before, argument, tensors);
+    case CommandArgument::picture: {
+      const std::size_t end = before.find_first_of(" \t", argument);
+      if (end == std::string_view::npos) return complete_name(before, tensors);
+      return complete_path(before, std::min(before.find_first_not_of(" \t", end), before.size()));
+    }
+    case CommandArgument::command:
+      for (const ReplCommand& one : repl_commands()) words.emplace_back(one.name);
+      break;
+    case CommandArgument::option:
+      for (const ReplOption& one : repl_options()) words.emplace_back(one.name);
+      break;
+    case CommandArgument::cache:
+      words = {"status", "clear", "path"};
+      break;
+  }
+  return {argument, starting_with(before.substr(argument), std::move(words))};
+}
+
+}  // namespace
+
+Completion complete(std::string_view before, const std::vector<std::string>& tensors) {
+  // The last statement of the line.
+  const std::size_t separator = before.rfind(';');
+  const std::size_t begin = std::min(before.find_first_not_of(" \t", separator == std::string_view::npos ? 0 : separator + 1), before.size());
+  const std::size_t first = std::min(before.find_first_not_of(" \t"), before.size());
+  if (before.substr(first).starts_with(':') && separator == std::string_view::npos) return complete_command(before, first, tensors);
+  if (before.substr(begin).starts_with(':')) return complete_command(before, begin, tensors);
+  return complete_statement(before, begin, tensors);
+}
+
+std::string common_start(const std::vector<std::string>& candidates) {
+  if (candidates.empty()) return "";
+  std::string start = candidates.front();
+  for (const std::string& candidate : candidates) {
+    const auto [end, other] = std::ranges::mismatch(start, candidate);
+    start.erase(end, start.end());
+  }
+  return start;
+}
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+#include "frontend/repl/line_editor.h"
+
+#include <histedit.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+namespace weft {
+
+struct LineEditor::State {
+  Complete complete;
+  EditLine* edit = nullptr;
+  ::History* history = nullptr;
+  std::string prompt;
+  bool interrupted = false;
+};
+
+namespace {
+
+std::size_t terminal_columns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/// Below the line, in columns filled from top to bottom.
+void list(const std::vector<std::string>& candidates) {
+  std::size_t width = 0;
+  for (const std::string& candidate : candidates) width = std::max(width, candidate.size() + 2);
+  const std::size_t columns = std::max<std::size_t>(1, terminal_columns() / width);
+  const std::size_t rows = (candidates.size() + columns - 1) / columns;
+  std::string text = "\n";
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t place = row; place < candidates.size(); place += rows) {
+      text += candidates[place];
+      if (place + rows < candidates.size()) text.append(width - candidates[place].size(), ' ');
+    }
+    text += '\n';
+  }
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+template <class State>
+State& state_of(EditLine* edit) {
+  State* state = nullptr;
+  el_get(edit, EL_CLIENTDATA, &state);
+  return *state;
+}
+
+bool ends_word(const std::string& candidate) { return candidate.find_last_of("/(=:") != candidate.size() - 1; }
+
+}  // namespace
+
+LineEditor::LineEditor(Complete complete) : state_(std::make_unique<State>()) {
+  state_->complete = std::move(complete);
+  EditLine* const edit = el_init("weft", stdin, stdout, stderr);
+  state_->edit = edit;
+  state_->history = history_init();
+  HistEvent event{};
+  history(state_->history, &event, H_SETSIZE, 2000);
+  el_set(edit, EL_CLIENTDATA, state_.get());
+  // libedit calls back through plain functions.
+  el_set(edit, EL_PROMPT, +[](EditLine* of) { return state_of<State>(of).prompt.data(); });
+  el_set(edit, EL_HIST, history, state_->history);
+  el_set(edit, EL_EDITOR, "emacs");
+  el_set(edit, EL_ADDFN, "weft-complete", "complete the word", +[](EditLine* of, int) -> unsigned char {
+    const LineInfo* const line = el_line(of);
+    const std::string_view before(line->buffer, static_cast<std::size_t>(line->cursor - line->buffer));
+    const Completion completion = state_of<State>(of).complete(before);
+    if (completion.candidates.empty()) return CC_REFRESH_BEEP;
+    const std::string start = common_start(completion.candidates);
+    std::string more = start.substr(std::min(start.size(), before.size() - completion.begin));
+    if (completion.candidates.size() == 1 && ends_word(start)) more += ' ';
+    if (more.empty() && completion.candidates.size() > 1) {
+      list(completion.candidates);
+      return CC_REDISPLAY;
+    }
+    if (el_insertstr(of, more.c_str()) == -1) return CC_REFRESH_BEEP;
+    return CC_REFRESH;
+  });
+  el_set(edit, EL_BIND, "\t", "weft-complete", nullptr);
+  // While a line is edited Ctrl-C and Ctrl-Z are keys and no signals; while a kernel runs the terminal is as it was.
+  el_set(edit, EL_SETTY, "-d", "-isig", nullptr);
+  el_set(edit, EL_ADDFN, "weft-interrupt", "throw the line away", +[](EditLine* of, int) -> unsigned char {
+    state_of<State>(of).interrupted = true;
+    std::fputs("^C", stdout);
+    return CC_NEWLINE;
+  });
+  el_set(edit, EL_BIND, "^C", "weft-interrupt", nullptr);
+  el_set(edit, EL_ADDFN, "weft-suspend", "stop until the shell goes on", +[](EditLine* of, int) -> unsigned char {
+    el_set(of, EL_PREP_TERM, 0);
+    raise(SIGTSTP);
+    el_set(of, EL_PREP_TERM, 1);
+    return CC_REDISPLAY;
+  });
+  el_set(edit, EL_BIND, "^Z", "weft-suspend", nullptr);
+  el_set(edit, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  el_source(edit, nullptr);
+}
+
+LineEditor::~LineEditor() {
+  el_end(state_->edit);
+  history_end(state_->history);
+}
+
+EditedLine LineEditor::read(const std::string& prompt) {
+  state_->prompt = prompt;
+  state_->interrupted = false;
+  int length = 0;
+  const char* const text = el_gets(state_->edit, &length);
+  if (state_->interrupted) return {LineEnd::interrupted, ""};
+  if (text == nullptr || length <= 0) return {LineEnd::finished, ""};
+  std::string line(text, static_cast<std::size_t>(length));
+  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
+  return {LineEnd::entered, std::move(line)};
+}
+
+void LineEditor::remember(const std::string& entry) {
+  HistEvent event{};
+  history(state_->history, &event, H_ENTER, entry.c_str());
+}
+
+}  // namespace weft
