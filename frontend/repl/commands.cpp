@@ -52,6 +52,10 @@ constexpr std::array table{
                 "b bitmap; ORDER lists the mode each level holds; SCALAR is f64 or f32. NAME:like(T) stores a result at the\n"
                 "positions of T. NAME:auto leaves the choice to the planner again.",
                 CommandArgument::tensor, command_format},
+    ReplCommand{"spy", "NAME [MODE MODE] [FILE]", "the pattern as a picture, here or in FILE.png or FILE.svg",
+                "Rows and columns are the first two modes, or those given; entries of other modes are summed. Where a dot stands for\n"
+                "many coordinates the number of entries decides, on a logarithmic scale, how dark it is.",
+                CommandArgument::picture, command_spy},
     ReplCommand{"plan", "[EXPR]", "the plan and what it is expected to cost, without running it", "", CommandArgument::expression, command_plan},
     ReplCommand{"tree", "[EXPR]", "the contraction tree", "", CommandArgument::expression, show_stage<tree>},
     ReplCommand{"schedule", "[EXPR]", "the schedule: loops, formats and workspaces", "", CommandArgument::expression, show_stage<schedule>},

@@ -53,6 +53,7 @@ Expected<void> command_profile(Repl& repl, const std::string& argument);
 Expected<void> command_stage(Repl& repl, const std::string& argument, const std::string& stage);
 Expected<void> command_set(Repl& repl, const std::string& argument);
 Expected<void> command_threads(Repl& repl, const std::string& argument);
+Expected<void> command_spy(Repl& repl, const std::string& argument);
 Expected<void> command_cache(Repl& repl, const std::string& argument);
 
 }  // namespace weft
