@@ -330,8 +330,10 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
                          std::span<const loop::Step> rest, const Scope& scope) {
   const StorageCode& storage = storage_of(driver.access);
   const std::uint32_t driven = scope.cursors[driver.access].bound;
-  // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else.
-  llvm::Value* all = storage.levels[driven].positions;
+  // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else. Of a
+  // workspace nothing follows: behind the touched coordinates stands what was there before.
+  const bool is_stored = storage.storage->role == loop::Role::input;
+  llvm::Value* all = is_stored ? storage.levels[driven].positions : nullptr;
   llvm::Value* last = emit_->sub(all ? all : driver.range.end, emit_->constant(1));
   const auto coordinate_ahead = [&](std::uint64_t distance) {
     llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(distance)), last);

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "frontend/resolve.h"
 #include "oracle/interpreted.h"
+#include "oracle/sparse_result.h"
 
 namespace weft::test {
 namespace {
@@ -30,7 +30,7 @@ void fill(CoordinateMap& entries, const std::vector<std::uint64_t>& extents) {
 
 class Drawing {
  public:
-  Drawing(std::uint64_t seed, bool with_nan) : engine_(seed), with_nan_(with_nan) { random_.seed = seed; }
+  Drawing(std::uint64_t seed, bool with_nan) : dice_(seed), with_nan_(with_nan) { random_.seed = seed; }
 
   RandomForest draw() {
     is_f32_ = percent(15);
@@ -39,6 +39,7 @@ class Drawing {
     for (const RandomForest::Assigned& assigned : random_.assignments) {
       if (percent(30)) random_.wanted.insert(assigned.name);
     }
+    draw_formats();
     std::vector<std::string> texts;
     for (const RandomForest::Assigned& assigned : random_.assignments) texts.push_back(text_of(assigned));
     random_.expression = fmt::format("{}", fmt::join(texts, percent(50) ? "; " : "\n"));
@@ -46,13 +47,22 @@ class Drawing {
   }
 
  private:
-  std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
-  bool percent(std::uint64_t share) { return below(100) < share; }
+  std::uint64_t below(std::uint64_t bound) { return dice_.below(bound); }
+  bool percent(std::uint64_t share) { return dice_.percent(share); }
+
+  void draw_formats() {
+    if (!with_nan_ && percent(50)) return;
+    const Scalar scalar = is_f32_ ? Scalar::f32 : Scalar::f64;
+    for (const RandomForest::Assigned& assigned : random_.assignments)
+      if (random_.wanted.contains(assigned.name) || &assigned == &random_.assignments.back())
+        random_.formats[assigned.name] = with_nan_ ? dense_format(assigned.indices.size(), scalar)
+                                                   : random_result_format(assigned.indices.size(), scalar, dice_);
+  }
 
   void draw_assignment(std::size_t number, bool last) {
     extents_.clear();
     letters_ = {"i", "j", "k", "l", "m"};
-    shuffle(letters_);
+    dice_.shuffle(letters_);
     RandomForest::Assigned assigned;
     assigned.name = fmt::format("S{}", number);
     const std::size_t factors = 1 + below(3);
@@ -70,7 +80,7 @@ class Drawing {
     }
     std::vector<std::string> used;
     for (const auto& [name, extent] : extents_) used.push_back(name);
-    shuffle(used);
+    dice_.shuffle(used);
     used.resize(std::min<std::size_t>(below(used.size() + 1), 3));
     assigned.indices = used;
     static const std::vector<double> coefficients = {1, 1, 1, 1, -1, 2, 0.5};
@@ -78,11 +88,6 @@ class Drawing {
     for (const std::string& index : used) assigned.extents.push_back(extents_.at(index));
     results_[assigned.name] = assigned.extents;
     random_.assignments.push_back(std::move(assigned));
-  }
-
-  template <class T>
-  void shuffle(std::vector<T>& values) {
-    for (std::size_t n = values.size(); n > 1; --n) std::swap(values[n - 1], values[below(n)]);
   }
 
   // Indices of these extents: of the assignment so far, or new ones.
@@ -132,7 +137,8 @@ class Drawing {
       // Entries of a dense level count as stored: with NaN those of a mixed format would have to be counted in.
       if (!with_nan_ && percent(15)) level.kind = LevelKind::dense;
     }
-    if (percent(40)) shuffle(operand.format.mode_order);
+    if (percent(40)) dice_.shuffle(operand.format.mode_order);
+    widen(operand.format, dice_);
     operand.pinned = percent(30);
     draw_entries(operand);
     random_.operands.push_back(std::move(operand));
@@ -175,7 +181,7 @@ class Drawing {
     return fmt::format("{}({}) = {}{}", assigned.name, fmt::join(assigned.indices, ","), number, fmt::join(parts, " * "));
   }
 
-  std::mt19937_64 engine_;
+  Dice dice_;
   RandomForest random_;
   bool with_nan_;
   bool is_f32_ = false;
@@ -197,9 +203,12 @@ RandomForest random_forest(std::uint64_t seed, bool with_nan) { return Drawing(s
 std::string reproduction(const RandomForest& random) {
   std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);
   for (const std::string& name : random.wanted) text += fmt::format(" --out {}={}.tns", name, name);
+  for (const auto& [result, format] : random.formats)
+    text += fmt::format(" --format {}:{}:{}{}", result, format.text(), name(format.scalar), wide_levels(format));
   for (const RandomOperand& operand : random.operands) {
-    text += fmt::format("\n  {} {} {} {}{}, entries from 0:", operand.name, fmt::join(operand.extents, "x"),
-                        operand.format.text(), name(operand.format.scalar), operand.pinned ? " pinned" : "");
+    text += fmt::format("\n  {} {} {} {}{}{}, entries from 0:", operand.name, fmt::join(operand.extents, "x"),
+                        operand.format.text(), name(operand.format.scalar), operand.pinned ? " pinned" : "",
+                        wide_levels(operand.format));
     for (const auto& [coordinates, value] : operand.entries) {
       text += fmt::format(" ({}) {};", fmt::join(coordinates, ","), value);
     }
@@ -209,13 +218,18 @@ std::string reproduction(const RandomForest& random) {
 
 std::map<std::string, CoordinateMap> expected_results(const RandomForest& random) {
   std::map<std::string, CoordinateMap> known;
-  for (const RandomOperand& operand : random.operands) known[operand.name] = summed(operand);
+  for (const RandomOperand& operand : random.operands)
+    known[operand.name] = stored(summed(operand), operand.format, operand.extents);
   std::map<std::string, CoordinateMap> results;
   for (const RandomForest::Assigned& assigned : random.assignments) {
     std::vector<OracleFactor> factors;
     for (const RandomForest::Factor& factor : assigned.factors) factors.push_back({factor.indices, &known.at(factor.tensor)});
     CoordinateMap result = einsum(assigned.indices, factors, assigned.coefficient);
-    if (random.wanted.contains(assigned.name)) fill(result, assigned.extents);
+    const auto format = random.formats.find(assigned.name);
+    if (format != random.formats.end())
+      result = stored(result, format->second, assigned.extents);
+    else if (random.wanted.contains(assigned.name))
+      fill(result, assigned.extents);
     results[assigned.name] = known[assigned.name] = std::move(result);
   }
   return results;

@@ -28,17 +28,21 @@ struct RandomForest {
   std::vector<RandomOperand> operands;
   std::vector<Assigned> assignments;
   std::set<std::string> wanted;  ///< beside the last
+  /// Of all results, those wanted and the last, or empty: weft chooses, and a wanted result counts as dense.
+  std::map<std::string, Format> formats;
 };
 
 /// Two to four assignments of one to three factors: operands and results read once, often or never, in any order of
-/// their modes and on diagonals; indices of one name with different extents; extents 0 and 1; results nobody wants. With
-/// `with_nan` some entries are NaN (not Inf, whose products depend on the tree).
+/// their modes and on diagonals; indices of one name with different extents; extents 0 and 1; results nobody wants, and
+/// results in formats with levels of every kind. With `with_nan` some entries are NaN (not Inf, whose products depend on
+/// the tree), and results are dense: what absent entries annihilate depends on which are stored.
 RandomForest random_forest(std::uint64_t seed, bool with_nan = false);
 
 /// What `weft run` would be told, and the entries of every operand.
 std::string reproduction(const RandomForest& random);
 
-/// Every result by name, assignment after assignment. A wanted result is dense: later assignments find every entry.
+/// Every result by name, assignment after assignment. Later assignments find what a wanted result stores: every entry of a
+/// dense one.
 std::map<std::string, CoordinateMap> expected_results(const RandomForest& random);
 
 /// Parsed, resolved and built; `entries` by tensor.

@@ -113,6 +113,7 @@ class Drawing {
       }
     }
     if (dice_.percent(50)) dice_.shuffle(format.mode_order);
+    widen(format, dice_);
     return format;
   }
 
@@ -218,6 +219,24 @@ std::string shape(const RandomOperand& operand) { return fmt::format("{}", fmt::
 
 RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits) { return Drawing(seed, limits).draw(); }
 
+void widen(Format& format, Dice& dice) {
+  if (!dice.percent(25)) return;
+  for (Level& level : format.levels) {
+    if (dice.percent(50)) level.pos_bits = 64;
+    if (dice.percent(50)) level.crd_bits = 64;
+  }
+}
+
+std::string wide_levels(const Format& format) {
+  std::vector<std::size_t> pos, crd;
+  for (std::size_t level = 0; level < format.levels.size(); ++level) {
+    if (format.levels[level].pos_bits == 64) pos.push_back(level);
+    if (format.levels[level].crd_bits == 64) crd.push_back(level);
+  }
+  if (pos.empty() && crd.empty()) return "";
+  return fmt::format(" 64 bits: pos {}, crd {}", fmt::join(pos, " "), fmt::join(crd, " "));
+}
+
 std::string reproduction(const RandomNetwork& random) {
   std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);
   for (const RandomOperand& operand : random.operands) {
@@ -228,7 +247,8 @@ std::string reproduction(const RandomNetwork& random) {
     text += fmt::format(" --format {}:{}:{}", operand.name, operand.format.text(), name(operand.format.scalar));
   }
   for (const RandomOperand& operand : random.operands) {
-    text += fmt::format("\n  {}{}, entries from 0:", operand.name, operand.pinned ? " pinned" : "");
+    text += fmt::format("\n  {}{}{}, entries from 0:", operand.name, operand.pinned ? " pinned" : "",
+                        wide_levels(operand.format));
     std::size_t listed = 0;
     for (const auto& [coordinates, value] : operand.entries) {
       if (++listed > 40) break;

@@ -8,6 +8,7 @@
 
 #include "engine/network/network.h"
 #include "engine/plan/plan.h"
+#include "oracle/dice.h"
 #include "oracle/einsum.h"
 #include "weft/tensor.h"
 
@@ -50,6 +51,11 @@ RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits = {}
 
 /// What `weft run` would be told, and below it the entries of every operand.
 std::string reproduction(const RandomNetwork& random);
+
+/// One format in four has some positions or coordinates of 64 bits, whatever its tensors need.
+void widen(Format& format, Dice& dice);
+/// " 64 bits: pos 0 2, crd 1", the levels of widen; nothing where all have 32.
+std::string wide_levels(const Format& format);
 
 /// Duplicates summed, in mode order: what the oracle takes.
 CoordinateMap summed(const RandomOperand& operand);

@@ -49,6 +49,7 @@ Format random_result_format(std::size_t order, Scalar scalar, Dice& dice) {
     }
   }
   if (dice.percent(50)) dice.shuffle(format.mode_order);
+  widen(format, dice);
   return format;
 }
 
@@ -82,7 +83,8 @@ RequestedNetwork random_requested(std::uint64_t seed, const RandomLimits& limits
 std::string reproduction(const RequestedNetwork& requested) {
   std::string text = reproduction(requested.random);
   if (requested.format)
-    text += fmt::format("\n  --format R:{}:{}", requested.format->text(), name(requested.format->scalar));
+    text += fmt::format("\n  --format R:{}:{}{}", requested.format->text(), name(requested.format->scalar),
+                        wide_levels(*requested.format));
   if (requested.pattern) text += fmt::format("\n  --format 'R:like({})'", *requested.pattern);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiled_runs.h"
+#include "oracle/sparse_result.h"
 #include "oracle/random_forest.h"
 #include "runs.h"
 
@@ -18,6 +19,7 @@ using Results = std::map<std::string, CoordinateMap>;
 PlanOptions options_of(const RandomForest& random) {
   PlanOptions options;
   options.results = random.wanted;
+  options.result_formats = random.formats;
   return options;
 }
 
@@ -29,13 +31,16 @@ CoordinateMap without_nan(CoordinateMap values) {
   return values;
 }
 
-/// Empty if exactly the wanted results are there and have the expected values.
-std::string difference(const Results& found, const RandomForest& random, const Results& expected) {
+/// Empty if exactly the wanted results are there and have the expected values, and exactly the expected entries where the
+/// layout is asked for (`is_stored`: entries are what the tensors store; else what the programs mean).
+std::string difference(const Results& found, const RandomForest& random, const Results& expected, bool is_stored) {
   std::set<std::string> wanted = random.wanted;
   wanted.insert(random.assignments.back().name);
   for (const auto& [name, values] : found) {
     if (wanted.erase(name) == 0) return name + " is a result though nobody asked for it";
-    const std::string problem = differences(without_nan(values), without_nan(expected.at(name)));
+    const std::string problem = is_stored && random.formats.contains(name)
+                                    ? structural_differences(without_nan(values), without_nan(expected.at(name)))
+                                    : differences(without_nan(values), without_nan(expected.at(name)));
     if (!problem.empty()) return name + ": " + problem;
   }
   return wanted.empty() ? "" : *wanted.begin() + " is no result";
@@ -43,7 +48,7 @@ std::string difference(const Results& found, const RandomForest& random, const R
 
 std::string defect(const Schedule& schedule, const BuiltNetwork& built, const RandomForest& random, const Results& expected) {
   const auto result = interpreted_results(schedule, built);
-  const std::string problem = result ? difference(*result, random, expected) : result.error().message;
+  const std::string problem = result ? difference(*result, random, expected, false) : result.error().message;
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
 }
 
@@ -73,11 +78,15 @@ std::string defect_of_runs(const Pipeline& engine, const Plan& plan, const Built
       const auto results = binding->results();
       if (!results) return results.error().message;
       for (const auto& [name, tensor] : *results) {
+        if (const auto good = verify(tensor, resources, name); !good) return good.error().message;
+        const auto asked = random.formats.find(name);
+        if (asked != random.formats.end() && tensor.format.text() != asked->second.text())
+          return name + " comes as " + tensor.format.text();
         auto listed = entries_of(tensor, resources);
         if (!listed) return listed.error().message;
         found[name] = std::move(*listed);
       }
-      const std::string problem = difference(found, random, expected);
+      const std::string problem = difference(found, random, expected, true);
       if (!problem.empty()) return problem + "\nin\n" + print(plan.schedule, built.network);
     }
   }
