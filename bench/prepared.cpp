@@ -15,7 +15,7 @@ Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, T
   for (const auto& [name, tensor] : operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
   const auto network = resolve(*parsed, shapes);
   if (!network) return std::unexpected(network.error());
-  PipelineOptions engine_options;
+  EngineOptions engine_options;
   engine_options.resources = resources;
   engine_options.use_cache = false;
   const auto engine = Pipeline::create(std::move(engine_options));

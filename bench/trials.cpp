@@ -41,7 +41,7 @@ Trials::Trials(Pipeline engine, Network network, std::map<std::string, Tensor> o
 
 Expected<Trials> Trials::create(Network network, std::map<std::string, Tensor> operands, PlanOptions options,
                                 const Resources& resources) {
-  PipelineOptions engine_options;
+  EngineOptions engine_options;
   engine_options.resources = resources;
   auto engine = Pipeline::create(std::move(engine_options));
   if (!engine) return std::unexpected(engine.error());

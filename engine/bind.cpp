@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "engine/compiled_state.h"
+#include "runtime/dense.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -52,10 +53,39 @@ Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, s
   return tensor;
 }
 
+Expected<void> check_output(const std::string& name, const Tensor& memory, const Schedule& schedule, const Network& network) {
+  for (const ScheduledTensor& scheduled : schedule.tensors) {
+    if (scheduled.role != TensorRole::result || scheduled.name != name) continue;
+    const std::vector<std::uint64_t> extents = extents_of(scheduled, network);
+    if (!memory.format.all_dense()) return input_error(fmt::format("the memory for {} has to be dense", name));
+    if (memory.extents == extents) return {};
+    return input_error(fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents, "x"),
+                                   fmt::join(extents, "x")));
+  }
+  return input_error(fmt::format("memory is given for {}, which is no result of the kernel", name));
+}
+
+/// A result computed where the host wants it.
+Tensor in_place(const Tensor& memory, const Format& format) {
+  Tensor result;
+  result.format = format;
+  result.extents = memory.extents;
+  result.levels.resize(memory.order());
+  std::uint64_t bytes = scalar_bytes(format.scalar);
+  const std::uint64_t first = memory.offset * bytes;
+  for (const std::uint64_t extent : memory.extents) bytes *= extent;
+  result.values = Buffer::borrow(memory.values.as<const std::byte>().data() + first, bytes);
+  return result;
+}
+
 /// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
 Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
-                       const Resources& resources) {
+                       const Resources& resources, const HostMemory& host) {
   std::vector<std::uint64_t> extents = extents_of(scheduled, network);
+  const auto memory = host.outputs.find(scheduled.name);
+  if (memory != host.outputs.end() && scheduled.role == TensorRole::result && is_packed(memory->second, scheduled.format)) {
+    return in_place(memory->second, scheduled.format);
+  }
   if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
   if (scheduled.format.all_dense()) return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
   Tensor tensor;
@@ -258,8 +288,29 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   return {};
 }
 
+Expected<void> BoundNetwork::State::refresh() {
+  if (changing.empty()) return {};
+  const Schedule& schedule = kernel->plan.schedule;
+  bool moved = false;
+  for (const ChangingOperand& operand : changing) {
+    const ScheduledTensor& scheduled = schedule.tensors[operand.tensor];
+    Tensor given = operand.given;
+    given.known_statistics = nullptr;
+    auto converted = convert(given, scheduled.format, resources, scheduled.name);
+    if (!converted) return std::unexpected(converted.error());
+    moved = moved || given.format != scheduled.format;
+    tensors[operand.tensor] = std::move(*converted);
+  }
+  for (std::size_t number = 0; number < nests.size(); ++number) {
+    const LoweredNest& nest = kernel->nests[number].nest;
+    if (auto facts = recheck(nest, kernel->network, schedule, tensors, resources.threads); !facts) return facts;
+    for (std::size_t slot = 0; moved && slot < nests[number].frames.size(); ++slot) nests[number].frames[slot] = frame(number, slot);
+  }
+  return {};
+}
+
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
-                               bool deterministic) const {
+                                          bool deterministic, const HostMemory& host) const {
   auto state = std::make_unique<BoundNetwork::State>();
   state->kernel = state_;
   state->resources = resources;
@@ -267,20 +318,33 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   const Schedule& schedule = state_->plan.schedule;
   const auto start = std::chrono::steady_clock::now();
   state->tensors.resize(schedule.tensors.size());
+  for (const auto& [name, memory] : host.outputs) {
+    if (auto right = check_output(name, memory, schedule, state_->network); !right) return std::unexpected(right.error());
+  }
   for (const bool operand : {true, false}) {  // results may have the pattern of an operand
     for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
       const ScheduledTensor& scheduled = schedule.tensors[number];
       if ((scheduled.role == TensorRole::operand) != operand) continue;
       if (!operand && !used_by_nests(state_->nests, number)) continue;
       auto tensor = operand ? bound_operand(scheduled, state_->network, operands, resources)
-                            : fresh(scheduled, state_->network, state->tensors, resources);
+                            : fresh(scheduled, state_->network, state->tensors, resources, host);
       if (!tensor) return std::unexpected(tensor.error());
       state->tensors[number] = std::move(*tensor);
+      if (operand && host.changing.contains(scheduled.name))
+        state->changing.push_back({number, operands.at(scheduled.name)});
+    }
+  }
+  for (const auto& [name, memory] : host.outputs) {
+    for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+      const ScheduledTensor& scheduled = schedule.tensors[number];
+      if (scheduled.role != TensorRole::result || scheduled.name != name) continue;
+      if (scheduled.delivered || !is_packed(memory, scheduled.format)) state->written_to[number] = memory;
     }
   }
   state->convert_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::uint64_t scratch_bytes = 0;
-  for (std::size_t number = 0; number < state_->nests.size(); ++number) {
+  const std::vector<CompiledNest>& nests = state_->nests;
+  for (std::size_t number = 0; number < nests.size(); ++number) {
     const CompiledNest& nest = state_->nests[number];
     if (auto facts = recheck(nest.nest, state_->network, schedule, state->tensors, resources.threads); !facts) {
       return std::unexpected(facts.error());

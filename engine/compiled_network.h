@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ struct CompilePhases {
 
 class BoundNetwork;
 
+/// What the host keeps a hand on while a network is bound.
+struct HostMemory {
+  std::map<std::string, Tensor> outputs;  ///< dense memory that results are written to, by name
+  std::set<std::string> changing;         ///< operands whose values change between runs
+};
+
 /// Immutable, shareable between threads; outlives its engine.
 class CompiledNetwork {
  public:
@@ -48,9 +55,10 @@ class CompiledNetwork {
   Expected<std::string> explain(const std::string& stage) const;
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
-  /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive.
+  /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive. A result is
+  /// computed in the host's memory if that is laid out like it, else copied there by results().
   Expected<BoundNetwork> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
-                         bool deterministic) const;
+                              bool deterministic, const HostMemory& host = {}) const;
 
  private:
   friend class Pipeline;
@@ -66,7 +74,7 @@ class BoundNetwork {
   BoundNetwork& operator=(BoundNetwork&&) noexcept;
   ~BoundNetwork();
 
-  /// Clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined; what
+  /// Converts and checks anew what changes, clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined; what
   /// was appended until then is freed.
   Expected<void> run();
   /// Results of the last run by name, sharing memory with the binding: valid until the next run(). Those that are asked
@@ -75,6 +83,9 @@ class BoundNetwork {
   /// Of a counting kernel: how often the body of every loop ran since the binding was made, by nest and loop
   /// (LoweredNest::loops); else zeros.
   const std::vector<std::vector<std::uint64_t>>& counts() const;
+  /// Of the next runs; until then the one of the resources.
+  void cancel_with(const Cancellation& cancellation);
+  std::uint64_t bytes() const;  ///< that only this binding needs: converted operands, what it writes, workspaces
   double convert_ms() const;  ///< spent converting: operands while binding, results while handing them over
   unsigned threads() const;
 

@@ -49,6 +49,12 @@ struct BoundNest {
   std::uint64_t scratch_bytes = 0;     ///< per worker
 };
 
+/// An operand whose values the host changes, as the host has it.
+struct ChangingOperand {
+  std::uint32_t tensor = 0;  ///< position in Schedule::tensors
+  Tensor given;
+};
+
 struct BoundNetwork::State {
   std::shared_ptr<const CompiledNetwork::State> kernel;
   Resources resources;
@@ -57,8 +63,13 @@ struct BoundNetwork::State {
   std::vector<Buffer> scratch;  ///< one per worker
   std::vector<std::vector<std::uint64_t>> counts;  ///< by nest and loop
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
+  std::map<std::uint32_t, Tensor> written_to;  ///< memory of the host that results are copied to
+  std::vector<ChangingOperand> changing;
   bool deterministic = false;
   double convert_ms = 0;
+
+  /// What is derived from operands that change, made anew.
+  Expected<void> refresh();
 
   /// Chunks, private copies and frames of a nest whose tensors are all there.
   Expected<void> bind_chunks(std::size_t number);

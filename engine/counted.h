@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/compiled_network.h"
-#include "weft/explanation.h"
+#include "engine/plan/explained.h"
 
 namespace weft {
 

@@ -40,7 +40,7 @@ std::string kernel_key(const loop::Program& program, const Target& target, const
 }  // namespace
 
 struct Pipeline::State {
-  PipelineOptions options;
+  EngineOptions options;
   Target target;
   Jit jit;
   TargetMachines machines;
@@ -51,7 +51,7 @@ struct Pipeline::State {
   std::atomic<std::uint64_t> disk_hits{0};
   std::atomic<std::uint64_t> compiled{0};
 
-  State(PipelineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
+  State(EngineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
 
   void trace(const std::string& line) const {
     if (options.trace) options.trace(line);
@@ -165,7 +165,7 @@ struct Pipeline::State {
   }
 };
 
-Expected<Pipeline> Pipeline::create(PipelineOptions options) {
+Expected<Pipeline> Pipeline::create(EngineOptions options) {
   const auto variable = [](const char* name) {
     const char* text = std::getenv(name);
     return std::string(text == nullptr ? "" : text);
@@ -185,20 +185,28 @@ Expected<Pipeline> Pipeline::create(PipelineOptions options) {
   return engine;
 }
 
-const PipelineOptions& Pipeline::options() const { return state_->options; }
+const EngineOptions& Pipeline::options() const { return state_->options; }
 
 CacheCounters Pipeline::counters() const { return {state_->memory_hits, state_->disk_hits, state_->compiled}; }
 
 std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, Tensor>& operands,
-                                        const std::map<std::string, bool>& pinned) const {
+                                          const std::map<std::string, bool>& pinned) const {
+  std::map<std::string, OperandFigures> figures;
+  for (const auto& [name, tensor] : operands)
+    figures.emplace(name, OperandFigures{statistics(tensor, state_->options.resources.threads), tensor.bytes()});
+  return facts(network, figures, pinned);
+}
+
+std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, OperandFigures>& operands,
+                                          const std::map<std::string, bool>& pinned) const {
   std::vector<OperandFacts> facts;
   for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
     const TensorDeclaration& declared = network.tensors[tensor];
     const auto found = operands.find(declared.name);
     if (declared.is_result || found == operands.end()) continue;
+    const auto& [known, bytes] = found->second;
     const auto pin = pinned.find(declared.name);
-    facts.push_back(quantised({tensor, found->second.format, statistics(found->second, state_->options.resources.threads),
-                               found->second.bytes(), pin != pinned.end() && pin->second}));
+    facts.push_back(quantised({tensor, known.format(), known, bytes, pin != pinned.end() && pin->second}));
   }
   return facts;
 }

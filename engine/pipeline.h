@@ -13,28 +13,10 @@
 
 #include "engine/compiled_network.h"
 #include "engine/plan/plan.h"
+#include "weft/options.h"
 #include "weft/tensor.h"
 
 namespace weft {
-
-struct PipelineOptions {
-  Resources resources;                     ///< memory limit, threads, cancellation, progress
-  bool deterministic = false;              ///< bit-identical results for every thread count
-  bool strict_fp = false;
-  bool checked = false;                    ///< kernels check every access
-  bool use_cache = true;                   ///< false: plans and kernels are made anew and not kept
-  std::optional<std::string> cache_directory;  ///< none: no disk cache
-  /// What the disk cache gives is made anew all the same and compared; where it differs, a trace line says so, the new
-  /// one is used and replaces the stored one.
-  bool paranoid = false;
-  bool perf_map = false;  ///< names of kernels for perf, in /tmp/perf-PID.map; also if WEFT_PERF is set and not empty
-  /// Where the program, LLVM IR and assembly of every kernel that is compiled or loaded go; made if need be. None: WEFT_DUMP,
-  /// if that is set and not empty.
-  std::optional<std::string> dump_directory;
-  /// One line per plan, compile, load and run, as a command that does the like and, after " # ", what was done and how
-  /// long it took; and a line for each defect of the disk cache. May be empty; called from any thread.
-  std::function<void(std::string_view line)> trace;
-};
 
 struct CacheCounters {
   std::uint64_t memory = 0;    ///< kernels found in memory
@@ -42,14 +24,22 @@ struct CacheCounters {
   std::uint64_t compiled = 0;  ///< compiled
 };
 
+/// What is known of an operand that may not be there yet.
+struct OperandFigures {
+  Statistics statistics;
+  std::uint64_t bytes = 0;
+};
+
 class Pipeline {
  public:
-  static Expected<Pipeline> create(PipelineOptions options);
-  const PipelineOptions& options() const;
+  static Expected<Pipeline> create(EngineOptions options);
+  const EngineOptions& options() const;
 
   /// Facts of operands as the planner wants them, quantised, one per operand of the network, in the order of
   /// Network::tensors.
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, Tensor>& operands,
+                                  const std::map<std::string, bool>& pinned) const;
+  std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, OperandFigures>& operands,
                                   const std::map<std::string, bool>& pinned) const;
   /// The plan of the caches, else made. Plan::origin says which.
   Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands,

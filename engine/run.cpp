@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/compiled_state.h"
+#include "runtime/dense.h"
 #include "runtime/hashed_memory.h"
 
 namespace weft {
@@ -221,6 +222,7 @@ BoundNetwork::~BoundNetwork() = default;
 
 Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
+  if (auto current = state_->refresh(); !current) return current;
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
@@ -252,13 +254,36 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
       if (!converted) return std::unexpected(converted.error());
       state_->delivered[number] = std::move(*converted);
     }
-    results[scheduled.name] = scheduled.delivered ? state_->delivered[number] : computed;
+    const Tensor& result = scheduled.delivered ? state_->delivered[number] : computed;
+    if (const auto memory = state_->written_to.find(number); memory != state_->written_to.end()) {
+      if (auto written = write_dense(result, memory->second, state_->resources, scheduled.name); !written)
+        return std::unexpected(written.error());
+    }
+    results[scheduled.name] = result;
   }
   state_->convert_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return results;
 }
 
 const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
+void BoundNetwork::cancel_with(const Cancellation& cancellation) { state_->resources.cancellation = cancellation; }
+
+std::uint64_t BoundNetwork::bytes() const {
+  const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;
+  std::uint64_t bytes = 0;
+  for (std::size_t number = 0; number < scheduled.size(); ++number) {
+    if (scheduled[number].role != TensorRole::operand || scheduled[number].converted) bytes += state_->tensors[number].bytes();
+  }
+  for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
+  for (const BoundNest& nest : state_->nests) {
+    for (const PrivateCopies& copies : nest.copies) {
+      for (const Buffer& copy : copies.buffers) bytes += copy.size_bytes();
+    }
+  }
+  for (const Buffer& buffer : state_->scratch) bytes += buffer.size_bytes();
+  return bytes;
+}
+
 double BoundNetwork::convert_ms() const { return state_->convert_ms; }
 unsigned BoundNetwork::threads() const { return state_->resources.threads.count(); }
 

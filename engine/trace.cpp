@@ -66,7 +66,7 @@ std::string shell_word(const std::string& text) {
 }
 
 std::string command_line(const Network& network, const std::vector<OperandFacts>& operands, const Schedule& schedule,
-                         const PipelineOptions& options) {
+                         const EngineOptions& options) {
   std::string expression;
   for (const char letter : print(network)) {
     if (letter == '\n')

@@ -8,13 +8,13 @@
 
 namespace weft {
 
-struct PipelineOptions;
+struct EngineOptions;
 
 /// "weft run 'A(i) = M(i,j) * v(j)' 'M=sparse(50x60,nnz=200)' 'v=uniform(60)'": pasted into a shell it evaluates the same
 /// network over operands of the same extents, formats and numbers of entries, with these options. Every line of a trace
 /// begins so; what it has to tell follows after " # ".
 std::string command_line(const Network& network, const std::vector<OperandFacts>& operands, const Schedule& schedule,
-                         const PipelineOptions& options);
+                         const EngineOptions& options);
 /// The text as one word of a POSIX shell.
 std::string shell_word(const std::string& text);
 

@@ -199,7 +199,7 @@ Expected<void> calibrate(const CommandOptions& options) {
   auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
   resources->threads = Threads(1);
-  PipelineOptions engine_options;
+  EngineOptions engine_options;
   engine_options.resources = *resources;
   engine_options.use_cache = false;
   const auto engine = Pipeline::create(std::move(engine_options));

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "engine/plan/explained.h"
 #include "weft/session.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "weft/memory.h"
+#include "runtime/charge.h"
 
 namespace weft {
 

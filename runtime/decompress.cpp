@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/byte_source.h"
+#include "runtime/charge.h"
 
 namespace weft {
 

@@ -38,41 +38,64 @@ Expected<Tensor> dense_zeros(std::vector<std::uint64_t> extents, Format format, 
 
 namespace {
 
+/// Elements between neighbours of each mode.
+std::vector<std::uint64_t> strides_by_mode(const Tensor& tensor) {
+  std::vector<std::uint64_t> strides(tensor.order());
+  std::uint64_t stride = 1;
+  for (std::size_t l = tensor.order(); l-- > 0;) {
+    strides[tensor.format.mode_order[l]] = tensor.format.levels[l].strided ? tensor.levels[l].stride : stride;
+    stride *= tensor.extent_of_level(l);
+  }
+  return strides;
+}
+
+// The elements in the order of the levels of `result`, so that what is written is written in order.
 template <class From, class To>
-void copy_permuted(const Tensor& tensor, Tensor& result, const Resources& resources) {
+void copy_elements(const Tensor& tensor, Tensor& result, const Resources& resources) {
   auto given = tensor.values.as<From>();
   auto stored = result.values.as<To>();
   const std::size_t order = tensor.order();
-  // Elements between neighbours of each mode in the source.
-  std::vector<std::uint64_t> by_mode(order);
-  std::uint64_t stride = 1;
-  for (std::size_t l = order; l-- > 0;) {
-    by_mode[tensor.format.mode_order[l]] = tensor.format.levels[l].strided ? tensor.levels[l].stride : stride;
-    stride *= tensor.extent_of_level(l);
+  const std::vector<std::uint64_t> from_by_mode = strides_by_mode(tensor), to_by_mode = strides_by_mode(result);
+  std::vector<std::uint64_t> from_strides(order), to_strides(order);
+  std::uint64_t elements = 1;
+  for (std::size_t l = 0; l < order; ++l) {
+    from_strides[l] = from_by_mode[result.format.mode_order[l]];
+    to_strides[l] = to_by_mode[result.format.mode_order[l]];
+    elements *= result.extent_of_level(l);
   }
-  std::vector<std::uint64_t> strides(order);
-  for (std::size_t l = 0; l < order; ++l) strides[l] = by_mode[result.format.mode_order[l]];
-
-  for_blocks(resources.threads, Blocks(stored.size(), resources.threads),
+  for_blocks(resources.threads, Blocks(elements, resources.threads),
              [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
                std::vector<std::uint64_t> at(order);
-               std::uint64_t element = tensor.offset;
+               std::uint64_t from = tensor.offset;
+               std::uint64_t to = result.offset;
                std::uint64_t rest = begin;
                for (std::size_t l = order; l-- > 0;) {
                  at[l] = rest % result.extent_of_level(l);
                  rest /= result.extent_of_level(l);
-                 element += at[l] * strides[l];
+                 from += at[l] * from_strides[l];
+                 to += at[l] * to_strides[l];
                }
                for (std::uint64_t n = begin; n < end; ++n) {
-                 stored[n] = static_cast<To>(given[element]);
+                 stored[to] = static_cast<To>(given[from]);
                  for (std::size_t l = order; l-- > 0;) {
-                   element += strides[l];
+                   from += from_strides[l];
+                   to += to_strides[l];
                    if (++at[l] < result.extent_of_level(l)) break;
-                   element -= strides[l] * at[l];
+                   from -= from_strides[l] * at[l];
+                   to -= to_strides[l] * at[l];
                    at[l] = 0;
                  }
                }
              });
+}
+
+void copy_dense(const Tensor& tensor, Tensor& result, const Resources& resources) {
+  const bool from_double = tensor.format.scalar == Scalar::f64;
+  const bool to_double = result.format.scalar == Scalar::f64;
+  if (from_double && to_double) copy_elements<double, double>(tensor, result, resources);
+  if (from_double && !to_double) copy_elements<double, float>(tensor, result, resources);
+  if (!from_double && to_double) copy_elements<float, double>(tensor, result, resources);
+  if (!from_double && !to_double) copy_elements<float, float>(tensor, result, resources);
 }
 
 }  // namespace
@@ -81,13 +104,28 @@ Expected<Tensor> permuted_dense(const Tensor& tensor, const Format& format, cons
                                 std::string_view name) {
   auto result = dense_zeros(tensor.extents, format, resources, name);
   if (!result) return result;
-  const bool from_double = tensor.format.scalar == Scalar::f64;
-  const bool to_double = format.scalar == Scalar::f64;
-  if (from_double && to_double) copy_permuted<double, double>(tensor, *result, resources);
-  if (from_double && !to_double) copy_permuted<double, float>(tensor, *result, resources);
-  if (!from_double && to_double) copy_permuted<float, double>(tensor, *result, resources);
-  if (!from_double && !to_double) copy_permuted<float, float>(tensor, *result, resources);
+  copy_dense(tensor, *result, resources);
   return result;
+}
+
+Expected<void> write_dense(const Tensor& tensor, Tensor memory, const Resources& resources, std::string_view name) {
+  Expected<Tensor> dense = tensor;
+  if (!tensor.format.all_dense()) dense = convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
+  if (!dense) return std::unexpected(dense.error());
+  copy_dense(*dense, memory, resources);
+  return {};
+}
+
+bool is_packed(const Tensor& tensor, const Format& format) {
+  if (!tensor.format.all_dense() || !format.all_dense() || tensor.format.scalar != format.scalar) return false;
+  const std::vector<std::uint64_t> strides = strides_by_mode(tensor);
+  std::uint64_t packed = 1;
+  for (std::size_t l = format.order(); l-- > 0;) {
+    const std::uint32_t mode = format.mode_order[l];
+    if (tensor.extents[mode] != 1 && strides[mode] != packed) return false;
+    packed *= tensor.extents[mode];
+  }
+  return true;
 }
 
 }  // namespace weft

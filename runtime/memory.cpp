@@ -131,4 +131,10 @@ Buffer Buffer::borrow(const void* data, std::uint64_t bytes) {
   return buffer;
 }
 
+Buffer Buffer::owned_by(std::shared_ptr<void> owner) const {
+  Buffer buffer = *this;
+  buffer.owner_ = std::move(owner);
+  return buffer;
+}
+
 }  // namespace weft

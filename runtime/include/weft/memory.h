@@ -19,8 +19,9 @@ class Charge;
 class Memory {
  public:
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
-  explicit Memory(std::uint64_t limit_bytes = unlimited);
-  /// Reserves bytes until the Charge dies. Resource error naming `what`, the bytes asked, used and the limit.
+  Memory() : Memory(unlimited) {}
+  explicit Memory(std::uint64_t limit_bytes);
+  /// Reserves bytes until the Charge (runtime/charge.h) dies. Resource error naming `what`, the bytes asked, used and the limit.
   Expected<Charge> charge(std::uint64_t bytes, std::string_view what) const;
   std::uint64_t used() const;
   std::uint64_t peak() const;
@@ -30,25 +31,6 @@ class Memory {
   friend class Charge;
   struct Account;
   std::shared_ptr<Account> account_;
-};
-
-/// Bytes reserved in a Memory, released on destruction. Move only.
-class Charge {
- public:
-  Charge() = default;
-  Charge(Charge&&) noexcept;
-  Charge& operator=(Charge&&) noexcept;
-  ~Charge();
-  std::uint64_t bytes() const { return bytes_; }
-  /// Takes over what another charge of the same account reserves; into an empty charge, of any account.
-  void join(Charge other);
-  /// Takes `bytes`, or what there is, out of this charge: for memory that replaces other memory.
-  Charge split(std::uint64_t bytes);
-
- private:
-  friend class Memory;
-  std::shared_ptr<Memory::Account> account_;
-  std::uint64_t bytes_ = 0;
 };
 
 /// Bytes with shared ownership, 64-byte aligned (or borrowed from the host). Copies share the bytes; who builds a
@@ -63,6 +45,9 @@ class Buffer {
   static Expected<Buffer> allocate(std::uint64_t bytes, Charge charge, std::string_view what);
   /// Host memory, not owned and not charged; it must outlive every copy of the Buffer.
   static Buffer borrow(const void* data, std::uint64_t bytes);
+
+  /// The same bytes, kept alive by `owner` alone.
+  Buffer owned_by(std::shared_ptr<void> owner) const;
 
   std::uint64_t size_bytes() const { return bytes_; }
   void* data() { return data_; }
@@ -102,8 +87,9 @@ using Progress = std::function<void(std::string_view what, double fraction)>;
 /// Only the workers of arenas weft owns are pinned to CPUs (within the affinity mask of the process), never the caller.
 class Threads {
  public:
-  /// `count` 0: all CPUs the process may use.
-  explicit Threads(unsigned count = 0);
+  /// `count` 0, and none: all CPUs the process may use.
+  Threads() : Threads(0) {}
+  explicit Threads(unsigned count);
   unsigned count() const;
   /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
   /// exclusive to one thread at a time. Blocks until all are done. `body` must not throw.

@@ -43,7 +43,7 @@ class Chain {
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     auto network = resolve(*parsed, shapes);
     REQUIRE_MESSAGE(network, network.error().message);
-    const PipelineOptions engine_options;
+    const EngineOptions engine_options;
     auto engine = Pipeline::create(engine_options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     const auto facts = engine->facts(*network, tensors, {});

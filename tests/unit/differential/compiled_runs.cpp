@@ -26,7 +26,7 @@ const Threads& threads_of(unsigned count) {
 }
 
 Pipeline engine_with(bool checked, bool strict_fp) {
-  PipelineOptions options;
+  EngineOptions options;
   options.resources.threads = threads_of(1);
   options.checked = checked;
   options.strict_fp = strict_fp;

@@ -131,7 +131,7 @@ TEST_CASE("schedules of several assignments mean what the assignments mean, and 
 }
 
 TEST_CASE("several assignments, compiled and run") {
-  PipelineOptions engine_options;
+  EngineOptions engine_options;
   engine_options.resources.threads = Threads(1);
   const auto engine = Pipeline::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);
@@ -145,7 +145,7 @@ TEST_CASE("several assignments, compiled and run") {
 }
 
 TEST_CASE("several assignments with NaN: what is absent annihilates, what a wanted result stores does not") {
-  PipelineOptions engine_options;
+  EngineOptions engine_options;
   engine_options.resources.threads = Threads(1);
   const auto engine = Pipeline::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);

@@ -77,7 +77,7 @@ TEST_CASE("plans of several assignments come back from their texts") {
 }
 
 TEST_CASE("counting changes no result, and counts do not depend on threads") {
-  PipelineOptions engine_options;
+  EngineOptions engine_options;
   engine_options.resources.threads = Threads(1);
   const auto engine = Pipeline::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);

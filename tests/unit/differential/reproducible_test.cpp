@@ -29,7 +29,7 @@ class Problem {
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     auto network = resolve(*parsed, shapes);
     REQUIRE_MESSAGE(network, network.error().message);
-    const PipelineOptions options;
+    const EngineOptions options;
     auto engine = Pipeline::create(options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     const auto facts = engine->facts(*network, tensors_, {});

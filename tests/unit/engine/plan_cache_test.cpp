@@ -56,7 +56,7 @@ struct Traced {
   std::shared_ptr<std::vector<std::string>> lines = std::make_shared<std::vector<std::string>>();
 
   explicit Traced(const fs::path& directory, bool use_cache = true) {
-    PipelineOptions options;
+    EngineOptions options;
     options.resources.threads = Threads(1);
     options.cache_directory = directory.string();
     options.use_cache = use_cache;

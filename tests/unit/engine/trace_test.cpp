@@ -72,7 +72,7 @@ TEST_CASE("trace: texts of a kernel go into three files, which are replaced") {
 }
 
 TEST_CASE("trace: a directory to dump into that cannot be made is an error at once") {
-  PipelineOptions options;
+  EngineOptions options;
   options.dump_directory = "/proc/nowhere";
   const auto pipeline = Pipeline::create(options);
   REQUIRE_FALSE(pipeline);

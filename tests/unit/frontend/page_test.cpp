@@ -6,8 +6,9 @@ using namespace weft;
 
 namespace {
 
-Report report_of(std::size_t products) {
+Report report_of(std::size_t products, std::optional<std::uint64_t> counted = {}) {
   Report report;
+  Explanation explained;
   report.expression = "A(i) = \"<&>'\"";
   report.plan.cost_ns = 1000;
   for (std::size_t number = 0; number < products; ++number) {
@@ -19,14 +20,16 @@ Report report_of(std::size_t products) {
     statement.loops = {"i", "j"};
     statement.fused = number % 2;
     statement.ns = 10;
-    report.explained.statements.push_back(statement);
+    explained.statements.push_back(statement);
     ExplainedLoop loop;
     loop.index = "i";
     loop.statement = static_cast<std::uint32_t>(number);
     loop.ns = 10;
     loop.iterations = 4;
-    report.explained.loops.push_back(loop);
+    loop.counted = counted;
+    explained.loops.push_back(loop);
   }
+  report.explained = std::make_shared<const Explanation>(std::move(explained));
   return report;
 }
 
@@ -59,7 +62,7 @@ TEST_CASE("the page loads nothing and runs nothing") {
 TEST_CASE("the tree has a box per product and operand, all inside the picture") {
   for (const std::size_t products : {1, 2, 9}) {
     const Report report = report_of(products);
-    const std::string picture = tree_picture(report.explained);
+    const std::string picture = tree_picture(*report.explained);
     CAPTURE(products);
     CHECK(count(picture, "<rect") == 2 * products + 1);
     CHECK(count(picture, "<path") == 2 * products);
@@ -78,12 +81,9 @@ TEST_CASE("the tree has a box per product and operand, all inside the picture") 
 }
 
 TEST_CASE("counted iterations stand beside the predicted ones, far off ones are marked") {
-  Report report = report_of(1);
-  CHECK(page(report, {}, true).find("<th class=\"n\">counted</th>") == std::string::npos);
-  report.explained.loops[0].counted = 4;
-  CHECK(page(report, {}, true).find("<td class=\"n\">4</td><td class=\"n\"><span>×1</span>") != std::string::npos);
-  report.explained.loops[0].counted = 1234567;
-  const std::string text = page(report, {}, true);
+  CHECK(page(report_of(1), {}, true).find("<th class=\"n\">counted</th>") == std::string::npos);
+  CHECK(page(report_of(1, 4), {}, true).find("<td class=\"n\">4</td><td class=\"n\"><span>×1</span>") != std::string::npos);
+  const std::string text = page(report_of(1, 1234567), {}, true);
   CHECK(text.find("1&#8239;234&#8239;567") != std::string::npos);
   CHECK(text.find("<span class=\"far\">") != std::string::npos);
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/charge.h"
+
 using namespace weft;
 
 TEST_CASE("charges count and end") {

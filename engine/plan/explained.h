@@ -1,4 +1,4 @@
-// Explanation: why a plan is as it is, and what it is expected to cost, as plain figures and texts.
+// Why a plan is as it is, and what it is expected to cost, as plain figures and texts.
 #pragma once
 
 #include <cstdint>

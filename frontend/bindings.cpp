@@ -1,0 +1,91 @@
+// Bindings: tensors of the host, verified once, and the memory of the runs over them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "frontend/engine_state.h"
+
+namespace weft {
+namespace {
+
+bool overlap(const Buffer& a, const Buffer& b) {
+  const auto begin = [](const Buffer& buffer) { return static_cast<const std::byte*>(buffer.data()); };
+  if (a.size_bytes() == 0 || b.size_bytes() == 0) return false;
+  const std::less<const std::byte*> before;
+  return before(begin(a), begin(b) + b.size_bytes()) && before(begin(b), begin(a) + a.size_bytes());
+}
+
+bool overlap(const Tensor& tensor, const Buffer& memory) {
+  return overlap(tensor.values, memory) || std::ranges::any_of(tensor.levels, [&](const LevelArrays& level) {
+           return overlap(level.pos, memory) || overlap(level.crd, memory);
+         });
+}
+
+}  // namespace
+
+Bindings::Bindings() : state_(std::make_shared<State>()) {}
+
+// Whoever changes bindings gets tables of its own: copies, and runs under way, keep theirs.
+void Bindings::separate() {
+  auto own = std::make_shared<State>();
+  {
+    const std::shared_lock lock(state_->mutex);
+    own->operands = state_->operands;
+    own->outputs = state_->outputs;
+  }
+  state_ = std::move(own);
+}
+
+void Bindings::set(const std::string& name, Tensor tensor, OperandUse use) {
+  separate();
+  state_->operands[name] = {std::move(tensor), use};
+}
+
+void Bindings::output(const std::string& name, Tensor memory) {
+  separate();
+  state_->outputs[name] = std::move(memory);
+}
+
+Expected<void> Bindings::State::verify(const Resources& resources) {
+  for (auto& [name, operand] : operands) {
+    if (operand.use.trusted || operand.verified) continue;
+    if (auto right = weft::verify(operand.tensor, resources, name); !right) return right;
+    operand.verified = true;
+  }
+  for (const auto& [name, memory] : outputs) {
+    if (auto right = weft::verify(memory, resources, name); !right) return right;
+    for (const auto& [operand, stored] : operands) {
+      if (overlap(stored.tensor, memory.values))
+        return input_error(fmt::format("the memory for {} overlaps the operand {}", name, operand));
+    }
+    for (const auto& [other, second] : outputs) {
+      if (other != name && overlap(second.values, memory.values))
+        return input_error(fmt::format("the memory for {} overlaps that for {}", name, other));
+    }
+  }
+  return {};
+}
+
+Expected<std::shared_ptr<RunPool>> Bindings::State::pool(const std::shared_ptr<const Kernel::State>& kernel) {
+  const auto known = [&] { return std::ranges::find(runs, kernel, &Run::kernel); };
+  {
+    const std::shared_lock lock(mutex);
+    if (const auto found = known(); found != runs.end()) return found->pool;
+  }
+  const std::unique_lock lock(mutex);
+  if (const auto found = known(); found != runs.end()) return found->pool;
+  if (auto right = verify(kernel->options.resources); !right) return std::unexpected(right.error());
+  Tensors tensors;
+  HostMemory host{outputs, {}};
+  for (const auto& [name, operand] : operands) {
+    tensors[name] = operand.tensor;
+    if (operand.use.changes) host.changing.insert(name);
+  }
+  auto pool = std::make_shared<RunPool>(kernel->code, std::move(tensors), std::move(host), kernel->options);
+  if (runs.size() == most_runs) runs.pop_back();
+  runs.insert(runs.begin(), {kernel, pool});
+  return pool;
+}
+
+}  // namespace weft

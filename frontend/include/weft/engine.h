@@ -1,0 +1,106 @@
+// Engine: from text to machine code. Kernel: that code. Bindings: the tensors that it runs over.
+//
+// All three are cheap handles: copies share what they stand for, and every function that is const may be called from
+// several threads at once. Nothing here throws, prints or ends the process.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/options.h"
+#include "weft/report.h"
+#include "weft/statistics.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+using Tensors = std::map<std::string, Tensor>;
+
+struct CompileOptions {
+  std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
+  /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
+  /// where nothing contributed. Both have the same indices.
+  std::map<std::string, std::string> patterns;
+  /// Of several assignments those whose results are wanted, beside the last and those with a format; the others may be
+  /// fused away, and are not computed if nothing reads them.
+  std::vector<std::string> results;
+  std::string tree;           ///< replaces the planner's choice, e.g. "((T * C) * B)"; several: separated by ;
+  std::string schedule;       ///< text of a schedule; replaces the planner
+  std::string schedule_name;  ///< where that text is from, named in errors
+  /// "time" or "" (the cheapest plan), or "workspace-order": the fewest dimensions of the largest workspace, of one
+  /// contraction tree (CoNST); not with `schedule` or `unfused`.
+  std::string objective;
+  bool unfused = false;  ///< the best plan that stores every intermediate
+  bool prove = false;    ///< plan until nothing cheaper can exist; the report's `optimal` says of what
+  double calls = 1;      ///< expected runs; amortises layout conversions
+  bool operator==(const CompileOptions&) const = default;
+};
+
+struct OperandUse {
+  bool trusted = false;  ///< its arrays are not verified: a defect in them then is undefined behaviour
+  bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
+};
+
+/// Operands by name, and host memory for results. A value; only const use is thread safe. Runs keep their memory here, for
+/// each kernel: a repetition allocates nothing, n at once need n times the memory of one.
+class Bindings {
+ public:
+  Bindings();
+  /// Replaces what the name stood for. The arrays are verified once, by the first run, unless trusted.
+  void set(const std::string& name, Tensor tensor, OperandUse use = {});
+  /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so: row-major, of
+  /// the same scalar type. Runs then take turns. It must not overlap an operand.
+  void output(const std::string& name, Tensor memory);
+
+ private:
+  friend class Kernel;
+  struct State;
+  void separate();
+  std::shared_ptr<State> state_;
+};
+
+/// Compiled code and the plan it follows. Immutable; outlives its engine.
+class Kernel {
+ public:
+  /// Runs over the operands, which have the formats and extents that the kernel was compiled for, else are converted or
+  /// refused. The results share the memory of the run, which goes back to the bindings when the last copy dies. Errors:
+  /// input (an operand is missing or wrong), resource, cancelled (by `cancellation` or, without it, the engine's), internal.
+  Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
+  /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
+  Expected<std::string> explain(const std::string& stage) const;
+  /// What planning and compiling told; nothing of runs. Valid as long as the kernel.
+  const Report& report() const;
+
+ private:
+  friend class Engine;
+  friend class Bindings;
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+class Engine {
+ public:
+  /// Input error for a defect in the calibration; internal if this processor cannot run generated code.
+  static Expected<Engine> create(EngineOptions options = {});
+  const EngineOptions& options() const;
+
+  /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all are
+  /// finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Errors: input with a picture
+  /// of the text, unsupported, resource, internal with a reproducing text, cancelled.
+  Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {}) const;
+  /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
+  Expected<Kernel> compile(std::string_view text, const std::map<std::string, Statistics>& operands,
+                           const CompileOptions& options = {}) const;
+
+ private:
+  friend class Session;
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace weft

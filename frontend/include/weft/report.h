@@ -1,0 +1,61 @@
+// Report: what planning, compiling and running an expression told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct Explanation;
+
+struct OperandReport {
+  std::vector<std::uint64_t> extents;
+  std::uint64_t nnz = 0;
+  std::string format;
+  std::string scalar;
+  std::uint64_t bytes = 0;
+};
+
+struct ResultReport {
+  std::vector<std::uint64_t> extents;
+  std::string format;
+  std::optional<std::uint64_t> nnz;    ///< stored entries; of a sparse result only a run can tell
+  std::optional<std::uint64_t> bytes;  ///< likewise
+  double sum = 0;
+  double norm = 0;
+};
+
+/// What a run tells. Times in milliseconds, sizes in bytes.
+struct Report {
+  std::string expression;
+  std::string tree;
+  struct {
+    std::string producer, optimal, schedule, loops;
+    double cost_ns = 0;
+    std::uint64_t peak_bytes = 0;
+    bool peak_is_estimate = false;
+    double flops = 0;
+    std::uint64_t candidates = 0;
+  } plan;
+  struct {
+    double parse = 0, statistics = 0, plan = 0, lower = 0, generate = 0, emit = 0, load = 0, convert = 0;
+  } phases;
+  std::string plan_cache = "miss";
+  std::string kernel_cache;  ///< memory, disk or compiled; empty if nothing was compiled
+  std::uint64_t object_bytes = 0;
+  unsigned threads = 0;
+  std::vector<double> run_ms;
+  double median_run_ms() const;               ///< 0 where nothing ran
+  std::map<std::string, OperandReport> operands;
+  std::map<std::string, ResultReport> results;
+  std::vector<std::string> not_computed;      ///< assigned, but neither wanted nor read
+  std::string explanation;                    ///< several lines for people
+  std::shared_ptr<const Explanation> explained;  ///< the same as figures
+  std::map<std::string, std::string> stages;  ///< by name, those asked for
+};
+
+}  // namespace weft

@@ -1,0 +1,392 @@
+#include "frontend/preparation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "engine/plan/count_joins.h"
+#include "engine/plan/explanation.h"
+#include "engine/plan/forest.h"
+#include "frontend/parse.h"
+#include "frontend/pinned_trees.h"
+#include "frontend/resolve.h"
+#include "frontend/result_report.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::string kernel_origin(const CompiledNetwork& kernel) {
+  bool disk = false;
+  for (const CompiledNest& nest : kernel.nests()) {
+    if (nest.origin == KernelOrigin::compiled) return "compiled";
+    disk = disk || nest.origin == KernelOrigin::disk;
+  }
+  return disk ? "disk" : "memory";
+}
+
+/// A requested scalar is that of what reads it too: a result is f32 if it has factors and all are, or if a format says so.
+void spread_scalars(Network& network, const PlanOptions& options) {
+  for (const Assignment& assignment : network.assignments) {
+    TensorDeclaration& result = network.tensors[assignment.result.tensor];
+    if (options.result_formats.contains(result.name)) continue;
+    bool any = false;
+    bool all_f32 = true;
+    for (const Term& term : assignment.terms) {
+      for (const TensorAccess& factor : term.factors) {
+        any = true;
+        all_f32 = all_f32 && network.tensors[factor.tensor].scalar == Scalar::f32;
+      }
+    }
+    result.scalar = any && all_f32 ? Scalar::f32 : Scalar::f64;
+  }
+}
+
+std::uint64_t stored_bytes(const Statistics& statistics) {
+  const Format& format = statistics.format();
+  double positions = 1, bytes = 0;
+  ModeSet bound = 0;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const Level& stored = format.levels[level];
+    const std::uint32_t mode = format.mode_order[level];
+    bound |= ModeSet{1} << mode;
+    if (stored.kind == LevelKind::dense) {
+      positions *= static_cast<double>(statistics.extents()[mode]);
+      continue;
+    }
+    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
+    const bool every_entry = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
+    positions = every_entry ? statistics.nnz() : statistics.distinct(bound);
+    bytes += positions * stored.crd_bits / 8;
+  }
+  return static_cast<std::uint64_t>(bytes + positions * scalar_bytes(format.scalar));
+}
+
+/// The steps of one preparation; each fills its part of the report.
+class Preparation {
+ public:
+  Preparation(const Pipeline& pipeline, const Machine& machine, const OperandInputs& operands,
+              const EvaluateOptions& options, const Cancellation& cancellation)
+      : pipeline_(pipeline), machine_(machine), options_(options), operands_(operands), cancellation_(cancellation) {}
+
+  Expected<Prepared> prepare(std::string_view text, const std::vector<std::string>& names) {
+    report().expression = text;
+    report().threads = resources().threads.count();
+    auto network = resolved(text, names);
+    if (!network) return std::unexpected(network.error());
+    prepared_.network = std::move(*network);
+    if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
+    auto plan = planned(prepared_.network);
+    if (!plan) return std::unexpected(plan.error());
+    prepared_.plan = std::move(*plan);
+    tell_plan();
+    tell_results();
+    if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
+    const bool compiled_stage = std::ranges::any_of(options_.stages, [](const std::string& stage) {
+      return stage == "signature" || stage == "llvm" || stage == "asm" || stage == "object";
+    });
+    const bool compiled = options_.run || options_.compile || compiled_stage;
+    auto told = compiled ? compile() : lower();
+    if (!told) return std::unexpected(told.error());
+    return std::move(prepared_);
+  }
+
+ private:
+  Report& report() { return prepared_.report; }
+  const Resources& resources() const { return pipeline_.options().resources; }
+
+  Expected<void> not_cancelled() const {
+    if (cancellation_.cancelled() || resources().cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
+    return {};
+  }
+
+  Expected<Network> resolved(std::string_view text, const std::vector<std::string>& names) {
+    const auto start = Clock::now();
+    const auto parsed = parse_expression(text);
+    if (!parsed) return std::unexpected(parsed.error());
+    std::vector<OperandShape> shapes;
+    for (const std::string& name : names) {
+      const auto tensor = operands_.find(name);
+      if (tensor == operands_.end()) return input_error(fmt::format("no tensor is named {}", name));
+      const auto& [statistics, bytes, stored] = tensor->second;
+      const Format& format = statistics.format();
+      const auto nnz = stored != nullptr ? stored->nnz() : static_cast<std::uint64_t>(statistics.nnz());
+      shapes.push_back({name, statistics.extents(), format.scalar});
+      report().operands[name] = {statistics.extents(), nnz, format.text(), std::string(weft::name(format.scalar)), bytes};
+    }
+    auto network = resolve(*parsed, shapes);
+    report().phases.parse = milliseconds_since(start);
+    return network;
+  }
+
+  /// A defect of a given schedule is found in its text, so its origin is named.
+  Error named(Error error) const {
+    if (!options_.schedule_name.empty()) error.message = options_.schedule_name + ": " + error.message;
+    return error;
+  }
+
+  Expected<Objective> objective() const {
+    if (options_.objective.empty() || options_.objective == "time") return Objective::time;
+    if (options_.objective != "workspace-order") {
+      return input_error(fmt::format("--objective {}: the objectives are time and workspace-order", options_.objective));
+    }
+    if (!options_.schedule.empty() || options_.unfused) {
+      return input_error(fmt::format("--objective and {} contradict each other: nothing is left to choose",
+                                     options_.unfused ? "--unfused" : "--schedule"));
+    }
+    return Objective::workspace_order;
+  }
+
+  Expected<void> patterned(const Network& network, const std::string& name, const std::string& pattern) const {
+    const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+    const auto operand = std::ranges::find(network.tensors, pattern, &TensorDeclaration::name);
+    if (declared == network.tensors.end() || !declared->is_result) {
+      return input_error(fmt::format("--format {}:like({}): {} is no result; an operand has a format of its own", name,
+                                     pattern, name));
+    }
+    if (operand == network.tensors.end() || operand->is_result) {
+      return input_error(fmt::format("--format {}:like({}): {} is no operand", name, pattern, pattern));
+    }
+    return {};
+  }
+
+  Expected<Plan> planned(Network& network) {
+    std::map<std::string, bool> pinned;
+    const auto chosen = objective();
+    if (!chosen) return std::unexpected(chosen.error());
+    PlanOptions plan_options;
+    plan_options.objective = *chosen;
+    plan_options.calls = options_.calls;
+    plan_options.machine = machine_;
+    plan_options.memory_limit = resources().memory.limit();
+    plan_options.strict_fp = pipeline_.options().strict_fp;
+    plan_options.prove = options_.prove;
+    for (const auto& [name, format] : options_.formats) {
+      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+      if (declared == network.tensors.end()) {
+        return input_error(fmt::format("--format names {}, which is neither an operand nor a result", name));
+      }
+      if (declared->extents.size() != format.order()) {
+        return input_error(fmt::format("the format of {} has {} levels, but {} has {} modes", name, format.order(), name,
+                                       declared->extents.size()));
+      }
+      if (!declared->is_result) {
+        pinned[name] = true;
+        continue;
+      }
+      declared->scalar = format.scalar;
+      plan_options.result_formats[name] = format;
+    }
+    for (const auto& [name, pattern] : options_.patterns) {
+      if (auto known = patterned(network, name, pattern); !known) return std::unexpected(known.error());
+      plan_options.result_patterns[name] = pattern;
+      plan_options.results.insert(name);
+    }
+    for (const std::string& name : options_.results) {
+      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+      if (declared == network.tensors.end() || !declared->is_result) {
+        return input_error(fmt::format("{} is wanted as a result, but the expression does not assign it", name));
+      }
+      plan_options.results.insert(name);
+    }
+    spread_scalars(network, plan_options);
+    given_ = network;
+    for (const TensorId tensor : unneeded(network, plan_options)) report().not_computed.push_back(network.tensors[tensor].name);
+    if (!options_.tree.empty()) {
+      auto pinned_network = with_pinned_trees(network, options_.tree, plan_options);
+      if (!pinned_network) return std::unexpected(pinned_network.error());
+      network = std::move(*pinned_network);
+    }
+    const auto start = Clock::now();
+    std::map<std::string, OperandFigures> figures;
+    std::map<TensorId, const Tensor*> tensors;
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      const auto operand = operands_.find(network.tensors[tensor].name);
+      if (network.tensors[tensor].is_result || operand == operands_.end()) continue;
+      figures.emplace(operand->first, OperandFigures{operand->second.statistics, operand->second.bytes});
+      if (operand->second.tensor != nullptr) tensors[tensor] = operand->second.tensor;
+    }
+    prepared_.facts = pipeline_.facts(network, figures, pinned);
+    const std::vector<OperandFacts>& facts = prepared_.facts;
+    const bool sampled = tensors.size() == facts.size();
+    JoinCounter counter(network, facts, tensors, {}, resources());
+    report().phases.plan = 0;
+    const auto timed = [&](const auto& planner) {
+      const auto planning = Clock::now();
+      Expected<Plan> one = planner();
+      report().phases.plan += milliseconds_since(planning);
+      return one;
+    };
+    Expected<Plan> plan = Plan{};
+    if (!options_.schedule.empty()) {
+      const auto schedule = parse_schedule(options_.schedule, network);
+      if (!schedule) return std::unexpected(named(schedule.error()));
+      if (auto legal = check(*schedule, network, facts, plan_options); !legal) return std::unexpected(named(legal.error()));
+      if (sampled) {
+        if (auto counted = count_joins_of(*schedule, network, facts, plan_options, counter); !counted)
+          return std::unexpected(counted.error());
+      }
+      plan = timed([&] { return plan_given(*schedule, network, facts, plan_options); });
+      if (!plan) return std::unexpected(named(plan.error()));
+    } else {
+      const auto planner = [&](const PlanOptions& with) {
+        return timed([&] { return options_.unfused ? plan_unfused(network, facts, with) : pipeline_.plan(network, facts, with); });
+      };
+      plan = sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
+    }
+    // Sampling the operands is counted with their statistics.
+    report().phases.statistics = milliseconds_since(start) - report().phases.plan;
+    if (plan) {
+      report().tree = print_trees(plan->schedule, network);
+      Explanation explained = explanation(*plan, network, facts, plan_options);
+      report().explanation = explain(*plan, explained, network, plan_options);
+      if (options_.why) {
+        explained.constraints = binding_constraints(*plan, network, facts, plan_options);
+        for (const ExplainedConstraint& constraint : explained.constraints) {
+          report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
+                                                 constraint.effect);
+        }
+      }
+      report().explained = std::make_shared<const Explanation>(std::move(explained));
+    }
+    return plan;
+  }
+
+  void tell_plan() {
+    const Plan& plan = prepared_.plan;
+    report().plan_cache = plan.origin == PlanOrigin::planned ? "miss" : "hit";
+    report().plan.producer = plan.producer;
+    report().plan.optimal = plan.optimal;
+    report().plan.schedule = print(plan.schedule, prepared_.network);
+    report().plan.cost_ns = plan.cost.ns;
+    report().plan.peak_bytes = plan.cost.peak_bytes;
+    report().plan.flops = plan.cost.flops;
+    report().plan.candidates = plan.candidates;
+  }
+
+  /// What is known of the results before a run.
+  void tell_results() {
+    for (const ScheduledTensor& scheduled : prepared_.plan.schedule.tensors) {
+      if (scheduled.role != TensorRole::operand && !scheduled.format.all_dense() && !scheduled.like) {
+        report().plan.peak_is_estimate = true;
+      }
+      if (scheduled.role != TensorRole::result) continue;
+      ResultReport& result = report().results[scheduled.name];
+      result.extents = prepared_.network.tensors[scheduled.tensor].extents;
+      const Format& handed_over = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+      result.format = result_format(handed_over);
+      if (!handed_over.all_dense()) continue;
+      std::uint64_t entries = 1;
+      for (const std::uint64_t extent : result.extents) entries *= extent;
+      result.nnz = entries;
+      result.bytes = entries * scalar_bytes(scheduled.format.scalar);
+    }
+  }
+
+  /// The loops, and the stages that need no machine code.
+  Expected<void> lower() {
+    const auto start = Clock::now();
+    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts);
+    if (!nests) return std::unexpected(nests.error());
+    report().phases.lower = milliseconds_since(start);
+    for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
+    for (const std::string& stage : options_.stages) {
+      if (stage == "network") {
+        report().stages[stage] = print(given_);
+      } else if (stage == "tree") {
+        report().stages[stage] = report().tree + "\n";
+      } else if (stage == "schedule") {
+        report().stages[stage] = report().plan.schedule;
+      } else if (stage == "loops") {
+        report().stages[stage] = report().plan.loops;
+      } else {
+        return input_error(fmt::format("no stage is named '{}'", stage));
+      }
+    }
+    return {};
+  }
+
+  Expected<void> compile() {
+    auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts);
+    if (!code) return std::unexpected(code.error());
+    const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
+    report().phases.lower = kernel.phases().lower;
+    report().phases.generate = kernel.phases().generate;
+    report().phases.emit = kernel.phases().emit;
+    report().phases.load = kernel.phases().load;
+    report().kernel_cache = kernel_origin(kernel);
+    for (const CompiledNest& nest : kernel.nests()) {
+      report().object_bytes += nest.object_bytes;
+      report().plan.loops += loop::print(nest.nest.program);
+    }
+    for (const std::string& stage : options_.stages) {
+      auto text = stage == "network" ? print(given_) : kernel.explain(stage);
+      if (!text) return std::unexpected(text.error());
+      report().stages[stage] = std::move(*text);
+    }
+    return {};
+  }
+
+  const Pipeline& pipeline_;
+  const Machine& machine_;
+  const EvaluateOptions& options_;
+  const OperandInputs& operands_;
+  const Cancellation& cancellation_;
+  Network given_;  // without the trees that --tree pins
+  Prepared prepared_;
+};
+
+}  // namespace
+
+double Report::median_run_ms() const {
+  std::vector<double> sorted = run_ms;
+  std::ranges::sort(sorted);
+  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+}
+
+OperandInputs operand_inputs(const Tensors& tensors, const Threads& threads) {
+  OperandInputs inputs;
+  for (const auto& [name, tensor] : tensors) inputs.emplace(name, OperandInput{statistics(tensor, threads), tensor.bytes(), &tensor});
+  return inputs;
+}
+
+OperandInputs operand_inputs(const std::map<std::string, Statistics>& statistics) {
+  OperandInputs inputs;
+  for (const auto& [name, known] : statistics) inputs.emplace(name, OperandInput{known, stored_bytes(known), nullptr});
+  return inputs;
+}
+
+Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
+                           const std::vector<std::string>& names, const OperandInputs& operands,
+                           const EvaluateOptions& options, const Cancellation& cancellation) {
+  return Preparation(pipeline, machine, operands, options, cancellation).prepare(text, names);
+}
+
+Expected<std::vector<std::string>> operands_of(std::string_view text) {
+  const auto parsed = parse_expression(text);
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<std::string> names;
+  std::set<std::string> assigned;
+  for (const ParsedAssignment& assignment : parsed->assignments) {
+    for (const ParsedTerm& term : assignment.terms) {
+      for (const ParsedAccess& factor : term.factors) {
+        if (parsed->notation == Notation::einsum) {
+          names.push_back(fmt::format("T{}", names.size()));
+        } else if (!assigned.contains(factor.name) && std::ranges::find(names, factor.name) == names.end()) {
+          names.push_back(factor.name);
+        }
+      }
+    }
+    assigned.insert(assignment.result.name);
+  }
+  return names;
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+#include "frontend/run_pool.h"
+
+#include <utility>
+
+namespace weft {
+
+/// Keeps what the tensors of a result point into, and gives it back with the last of them.
+class RunPool::Lease {
+ public:
+  Lease(std::shared_ptr<RunPool> pool, std::unique_ptr<BoundNetwork> bound)
+      : pool_(std::move(pool)), bound_(std::move(bound)) {}
+  ~Lease() { pool_->give_back(std::move(bound_)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+ private:
+  std::shared_ptr<RunPool> pool_;
+  std::unique_ptr<BoundNetwork> bound_;
+};
+
+RunPool::RunPool(CompiledNetwork code, Tensors operands, HostMemory host, const EngineOptions& options)
+    : code_(std::move(code)),
+      operands_(std::move(operands)),
+      host_(std::move(host)),
+      resources_(options.resources),
+      deterministic_(options.deterministic) {}
+
+RunPool::~RunPool() {
+  for (std::atomic<BoundNetwork*>& place : idle_) delete place.load();
+}
+
+Expected<std::unique_ptr<BoundNetwork>> RunPool::take() {
+  for (std::atomic<BoundNetwork*>& place : idle_) {
+    if (place.load(std::memory_order_relaxed) == nullptr) continue;
+    if (BoundNetwork* bound = place.exchange(nullptr, std::memory_order_acq_rel)) return std::unique_ptr<BoundNetwork>(bound);
+  }
+  auto bound = code_.bind(operands_, resources_, deterministic_, host_);
+  if (!bound) return std::unexpected(bound.error());
+  return std::make_unique<BoundNetwork>(std::move(*bound));
+}
+
+void RunPool::give_back(std::unique_ptr<BoundNetwork> bound) {
+  for (std::atomic<BoundNetwork*>& place : idle_) {
+    BoundNetwork* empty = nullptr;
+    if (place.load(std::memory_order_relaxed) != nullptr) continue;
+    if (place.compare_exchange_strong(empty, bound.get(), std::memory_order_acq_rel)) {
+      (void)bound.release();
+      return;
+    }
+  }
+}
+
+Expected<Tensors> RunPool::run(const Cancellation* cancellation) {
+  std::unique_lock<std::mutex> turn(turn_, std::defer_lock);
+  if (!host_.outputs.empty()) turn.lock();
+  auto bound = take();
+  if (!bound) return std::unexpected(bound.error());
+  (*bound)->cancel_with(cancellation != nullptr ? *cancellation : resources_.cancellation);
+  const auto ran = (*bound)->run();
+  auto results = ran ? (*bound)->results() : std::unexpected(ran.error());
+  if (!results) {
+    give_back(std::move(*bound));
+    return results;
+  }
+  const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(*bound));
+  for (auto& [name, tensor] : *results) {
+    for (LevelArrays& level : tensor.levels) {
+      if (level.pos.size_bytes() > 0) level.pos = level.pos.owned_by(lease);
+      if (level.crd.size_bytes() > 0) level.crd = level.crd.owned_by(lease);
+    }
+    tensor.values = tensor.values.owned_by(lease);
+  }
+  return results;
+}
+
+}  // namespace weft

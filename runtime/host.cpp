@@ -1,0 +1,100 @@
+// Tensors over memory of the host.
+#include "weft/host.h"
+
+#include <fmt/format.h>
+
+#include "runtime/build.h"
+
+namespace weft {
+namespace {
+
+/// A compressed first level has one fiber: its pos may be left out.
+Expected<Buffer> root_pos(std::uint64_t entries, Level& level) {
+  level.pos_bits = 64;
+  auto pos = Buffer::allocate(2 * sizeof(std::uint64_t), Memory(), "pos");
+  if (pos) pos->as<std::uint64_t>()[1] = entries;
+  return pos;
+}
+
+}  // namespace
+
+Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
+                        HostValues values) {
+  if (levels.size() != format.order() || extents.size() != format.order()) {
+    return input_error(fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(),
+                                   format.order()));
+  }
+  Tensor tensor;
+  tensor.levels.resize(levels.size());
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    Level& level = format.levels[l];
+    const auto& [pos, crd] = levels[l];
+    if (level.kind == LevelKind::dense) continue;
+    level.crd_bits = crd.bits;
+    tensor.levels[l].crd = Buffer::borrow(crd.data, crd.bytes);
+    if (level.kind == LevelKind::singleton) continue;
+    level.pos_bits = pos.bits;
+    tensor.levels[l].pos = Buffer::borrow(pos.data, pos.bytes);
+    if (l > 0 || pos.bytes > 0) continue;
+    auto made = root_pos(crd.bytes / (crd.bits / 8), level);
+    if (!made) return std::unexpected(made.error());
+    tensor.levels[l].pos = std::move(*made);
+  }
+  format.scalar = values.scalar;
+  if (auto checked = check_buildable(format, extents.size(), "a borrowed tensor"); !checked) return std::unexpected(checked.error());
+  tensor.format = std::move(format);
+  tensor.extents = std::move(extents);
+  tensor.values = Buffer::borrow(values.data, values.bytes);
+  return tensor;
+}
+
+Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides,
+                              std::uint64_t offset) {
+  const std::size_t order = extents.size();
+  if (!strides.empty() && strides.size() != order)
+    return input_error(fmt::format("{} strides for {} extents", strides.size(), order));
+  auto tensor = borrow(dense_format(order), std::move(extents), std::vector<HostLevel>(order), values);
+  if (!tensor) return tensor;
+  // Row-major without gaps is no strided layout: kernels then know the distances.
+  bool strided = offset != 0;
+  std::uint64_t packed = 1;
+  for (std::size_t mode = order; mode-- > 0 && !strides.empty();) {
+    strided = strided || (tensor->extents[mode] > 1 && static_cast<std::uint64_t>(strides[mode]) != packed);
+    packed *= tensor->extents[mode];
+  }
+  if (!strided) return tensor;
+  packed = 1;
+  for (std::size_t mode = order; mode-- > 0;) {
+    tensor->format.levels[mode].strided = true;
+    tensor->levels[mode].stride = strides.empty() ? packed : static_cast<std::uint64_t>(strides[mode]);
+    packed *= tensor->extents[mode];
+  }
+  tensor->offset = offset;
+  return tensor;
+}
+
+Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values) {
+  Format format = sparse_format(2);
+  format.levels[0].kind = LevelKind::dense;
+  return borrow(std::move(format), {rows, columns}, {{}, {pos, crd}}, values);
+}
+
+Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values) {
+  Format format = sparse_format(2);
+  format.levels[0].kind = LevelKind::dense;
+  format.mode_order = {1, 0};
+  return borrow(std::move(format), {rows, columns}, {{}, {pos, crd}}, values);
+}
+
+Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vector<HostIndices>& crd, HostValues values) {
+  Format format = sparse_format(extents.size());
+  std::vector<HostLevel> levels;
+  for (std::size_t mode = 0; mode < crd.size(); ++mode) {
+    if (mode < format.order() && format.order() > 1)
+      format.levels[mode].kind = mode == 0 ? LevelKind::compressed_nonunique : LevelKind::singleton;
+    levels.push_back({{}, crd[mode]});
+  }
+  return borrow(std::move(format), std::move(extents), levels, values);
+}
+
+}  // namespace weft

@@ -1,0 +1,254 @@
+#include "weft/engine.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+#include "weft/file.h"
+#include "weft/host.h"
+
+namespace weft {
+namespace {
+
+Engine engine_with(unsigned threads = 1, Memory memory = Memory()) {
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  options.resources.memory = std::move(memory);
+  auto engine = Engine::create(options);
+  REQUIRE(engine);
+  return *engine;
+}
+
+std::vector<double> values_of(const Tensor& tensor) {
+  const auto values = tensor.values.as<const double>();
+  return {values.begin(), values.end()};
+}
+
+/// 1 . . 2 / . . . . / . 3 4 .
+struct Host {
+  std::vector<std::int32_t> pos = {0, 2, 2, 4}, crd = {0, 3, 1, 2};
+  std::vector<double> values = {1, 2, 3, 4}, x = {1, 10, 100, 1000};
+  Tensor matrix = *borrow_csr(3, 4, pos, crd, values);
+  Tensor vector = *borrow_dense({4}, x);
+};
+
+constexpr std::string_view product = "y(i) = M(i,j) * x(j)";
+const std::vector<double> expected = {2001, 0, 430};
+
+Kernel compiled(const Engine& engine, std::string_view text, const Tensors& operands, const CompileOptions& options = {}) {
+  auto kernel = engine.compile(text, operands, options);
+  if (!kernel) MESSAGE(kernel.error().message);
+  REQUIRE(kernel);
+  return *kernel;
+}
+
+Bindings bound(const Tensors& operands) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  return bindings;
+}
+
+Tensor ran(const Kernel& kernel, const Bindings& bindings, const std::string& name) {
+  auto results = kernel.run(bindings);
+  if (!results) MESSAGE(results.error().message);
+  REQUIRE(results);
+  REQUIRE(verify(results->at(name), Resources(), name));
+  return results->at(name);
+}
+
+}  // namespace
+
+TEST_CASE("a kernel runs over borrowed arrays, in any layout, again and again") {
+  const Host host;
+  const Engine engine = engine_with();
+  const std::vector<std::int64_t> wide_pos(host.pos.begin(), host.pos.end()), wide_crd(host.crd.begin(), host.crd.end());
+  const std::vector<std::uint32_t> rows = {0, 0, 2, 2}, columns = {0, 3, 1, 2};
+  const std::vector<std::int32_t> csc_pos = {0, 1, 2, 3, 4}, csc_crd = {0, 2, 2, 0};
+  const std::vector<double> csc_values = {1, 3, 4, 2};
+  const std::vector<std::int32_t> top_crd = {0, 2}, below_pos = {0, 2, 4};
+  for (const Tensor& matrix : {host.matrix, *borrow_csr(3, 4, wide_pos, wide_crd, host.values),
+                               *borrow_csr(3, 4, host.pos, wide_crd, host.values),
+                               *borrow_csc(3, 4, csc_pos, csc_crd, csc_values),
+                               *borrow_coo({3, 4}, {rows, columns}, host.values),
+                               *borrow(sparse_format(2), {3, 4}, {{{}, top_crd}, {below_pos, host.crd}}, host.values)}) {
+    CAPTURE(matrix.summary());
+    const Tensors operands = {{"M", matrix}, {"x", host.vector}};
+    const Kernel kernel = compiled(engine, product, operands);
+    const Bindings bindings = bound(operands);
+    for (int run = 0; run < 3; ++run) CHECK(values_of(ran(kernel, bindings, "y")) == expected);
+  }
+}
+
+TEST_CASE("dense host memory has any strides") {
+  const Host host;
+  const Engine engine = engine_with();
+  const std::vector<double> spread = {-1, 1, -1, 10, -1, 100, -1, 1000}, backward = {1000, 100, 10, 1};
+  const std::vector<double> columns = {1, 2, 3, 4, 5, 6};  // 2 x 3, column-major
+  for (const Tensor& x : {*borrow_dense({4}, spread, {2}, 1), *borrow_dense({4}, backward, {-1}, 3)}) {
+    const Tensors operands = {{"M", host.matrix}, {"x", x}};
+    CHECK(values_of(ran(compiled(engine, product, operands), bound(operands), "y")) == expected);
+  }
+  const Tensors operands = {{"D", *borrow_dense({2, 3}, columns, {1, 2})}};
+  CHECK(values_of(ran(compiled(engine, "r(i) = D(i,j)", operands), bound(operands), "r")) == std::vector<double>{9, 12});
+  CHECK_FALSE(borrow_dense({2, 3}, columns, {1}));
+}
+
+TEST_CASE("arrays that lie are found before they are used, once, unless trusted") {
+  const Host host;
+  const Engine engine = engine_with();
+  const Kernel kernel = compiled(engine, product, {{"M", host.matrix}, {"x", host.vector}});
+  const auto message = [&](const Tensor& matrix, OperandUse use = {}) {
+    Bindings bindings;
+    bindings.set("M", matrix, use);
+    bindings.set("x", host.vector);
+    const auto results = kernel.run(bindings);
+    if (results) return std::string();
+    CHECK(results.error().kind == ErrorKind::input);
+    return results.error().message;
+  };
+  const std::vector<std::int32_t> twice = {0, 0, 1, 2}, falling = {3, 0, 1, 2}, outside = {0, 4, 1, 2}, negative = {-1, 3, 1, 2};
+  const std::vector<std::int32_t> short_pos = {0, 2, 4}, falling_pos = {0, 2, 1, 4}, late_pos = {1, 2, 2, 4};
+  CHECK(message(*borrow_csr(3, 4, host.pos, twice, host.values)).find("repeats") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, host.pos, falling, host.values)).find("precedes") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, host.pos, outside, host.values)).find("not below the extent 4") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, host.pos, negative, host.values)).find("not below the extent 4") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, short_pos, host.crd, host.values)).find("pos has 12 bytes") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, falling_pos, host.crd, host.values)).find("pos falls") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, late_pos, host.crd, host.values)).find("begins with 1") != std::string::npos);
+  CHECK(message(*borrow_csr(3, 4, host.pos, falling, host.values), {.trusted = true}).empty());
+  CHECK(message(*borrow_csr(2, 4, short_pos, host.crd, host.values)).find("extents 2x4, the kernel was made for 3x4") !=
+        std::string::npos);
+  CHECK(kernel.run(Bindings()).error().message.find("missing") != std::string::npos);
+}
+
+TEST_CASE("results live on, and what nobody holds is used again") {
+  const Memory memory;
+  const Host host;
+  const Tensors operands = {{"M", host.matrix}, {"x", host.vector}};
+  std::optional<Kernel> kernel = compiled(engine_with(1, memory), product, operands);
+  std::optional<Bindings> bindings = bound(operands);
+  std::optional<Tensor> first = ran(*kernel, *bindings, "y");
+  const void* place = first->values.data();
+  const Tensor second = ran(*kernel, *bindings, "y");
+  CHECK(second.values.data() != place);
+  CHECK(values_of(*first) == expected);
+  first.reset();
+  const std::uint64_t used = memory.used();
+  CHECK(ran(*kernel, *bindings, "y").values.data() == place);
+  CHECK(memory.used() == used);
+  kernel.reset();
+  bindings.reset();
+  CHECK(values_of(second) == expected);
+}
+
+TEST_CASE("results go to memory of the host, in place where they can") {
+  const Host host;
+  const Engine engine = engine_with();
+  const Tensors operands = {{"M", host.matrix}, {"x", host.vector}};
+  const Kernel kernel = compiled(engine, product, operands);
+  std::vector<double> packed(3, -1), spread(6, -1);
+  std::vector<float> narrow(3, -1);
+  Bindings bindings = bound(operands);
+  bindings.output("y", *borrow_dense({3}, packed));
+  const Tensor y = ran(kernel, bindings, "y");
+  CHECK(y.values.data() == packed.data());
+  CHECK(packed == expected);
+  bindings.output("y", *borrow_dense({3}, spread, {2}, 1));
+  ran(kernel, bindings, "y");
+  CHECK(spread == std::vector<double>{-1, 2001, -1, 0, -1, 430});
+  bindings.output("y", *borrow_dense({3}, narrow));
+  ran(kernel, bindings, "y");
+  CHECK(narrow == std::vector<float>{2001, 0, 430});
+
+  bindings.output("y", *borrow_dense({6}, spread));
+  CHECK(kernel.run(bindings).error().message.find("extents 6, the result 3") != std::string::npos);
+  Bindings overlapping = bound(operands);
+  overlapping.output("y", *borrow_dense({3}, std::span(host.x).subspan(1)));
+  CHECK(kernel.run(overlapping).error().message.find("overlaps the operand x") != std::string::npos);
+  Bindings unknown = bound(operands);
+  unknown.output("z", *borrow_dense({3}, packed));
+  CHECK(kernel.run(unknown).error().message.find("no result") != std::string::npos);
+}
+
+TEST_CASE("values that change are read anew, also where they are converted") {
+  Host host;
+  const Engine engine = engine_with();
+  const std::vector<std::int32_t> csc_pos = {0, 1, 2, 3, 4}, csc_crd = {0, 2, 2, 0};
+  std::vector<double> values = {1, 3, 4, 2};
+  const Tensors operands = {{"M", *borrow_csc(3, 4, csc_pos, csc_crd, values)}, {"x", host.vector}};
+  CompileOptions options;
+  options.calls = 1e6;
+  options.schedule = R"(schedule
+  tree (M * x)
+  layout M ds:0,1 f64 converted
+  layout x d:0 f64
+  result y d:0 f64
+  y[i] += M[i,j] * x[j]   loops i,j
+  parallel i owner
+)";
+  const Kernel kernel = compiled(engine, product, operands, options);
+  Bindings bindings;
+  bindings.set("M", operands.at("M"), {.changes = true});
+  bindings.set("x", host.vector, {.changes = true});
+  CHECK(values_of(ran(kernel, bindings, "y")) == expected);
+  values = {2, 6, 8, 4};
+  CHECK(values_of(ran(kernel, bindings, "y")) == std::vector<double>{4002, 0, 860});
+  host.x[0] = 0;
+  CHECK(values_of(ran(kernel, bindings, "y")) == std::vector<double>{4000, 0, 860});
+}
+
+TEST_CASE("a kernel is compiled from figures alone, and for several assignments or an einsum") {
+  const Host host;
+  const Engine engine = engine_with();
+  const std::map<std::string, Statistics> figures = {{"M", Statistics({3, 4}, host.matrix.format, 4)},
+                                                     {"x", Statistics({4}, host.vector.format, 4)}};
+  const auto kernel = engine.compile(product, figures);
+  REQUIRE(kernel);
+  CHECK(values_of(ran(*kernel, bound({{"M", host.matrix}, {"x", host.vector}}), "y")) == expected);
+  CHECK(kernel->report().operands.at("M").bytes == host.matrix.bytes());
+  CHECK(kernel->explain("loops")->find("for i") != std::string::npos);
+  CHECK(kernel->explain("nothing").error().kind == ErrorKind::input);
+
+  const Tensors operands = {{"T0", host.matrix}, {"T1", host.vector}};
+  CHECK(values_of(ran(compiled(engine, "ij,j->i", operands), bound(operands), "out")) == expected);
+  const Tensors named = {{"M", host.matrix}, {"x", host.vector}};
+  CHECK(values_of(ran(compiled(engine, "y(i) = M(i,j) * x(j); s = y(i) * y(i)", named), bound(named), "s")) ==
+        std::vector<double>{2001.0 * 2001 + 430 * 430});
+  CHECK(engine.compile("y(i) = M(i,j) * z(j)", named).error().message.find("z") != std::string::npos);
+  CHECK(engine.compile("y(i) = M(i,j", named).error().kind == ErrorKind::input);
+}
+
+TEST_CASE("one kernel and one set of bindings serve many threads; they outlive the engine") {
+  const Host host;
+  const Tensors operands = {{"M", host.matrix}, {"x", host.vector}};
+  std::optional<Engine> engine = engine_with(2);
+  const Kernel kernel = compiled(*engine, product, operands);
+  engine.reset();
+  const Bindings bindings = bound(operands);
+  std::vector<int> wrong(8, 0);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int run = 0; run < 200; ++run) {
+        const auto results = kernel.run(bindings);
+        if (!results || values_of(results->at("y")) != expected) ++wrong[static_cast<std::size_t>(thread)];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(8, 0));
+}
+
+TEST_CASE("a run is cancelled by its own token, and the next one is right") {
+  const Host host;
+  const Tensors operands = {{"M", host.matrix}, {"x", host.vector}};
+  const Kernel kernel = compiled(engine_with(), product, operands);
+  const Bindings bindings = bound(operands);
+  const Cancellation cancellation;
+  cancellation.cancel();
+  CHECK(kernel.run(bindings, &cancellation).error().kind == ErrorKind::cancelled);
+  CHECK(values_of(ran(kernel, bindings, "y")) == expected);
+}
+
+}  // namespace weft
