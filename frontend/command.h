@@ -12,7 +12,7 @@
 namespace weft {
 
 struct EvaluateOptions;
-struct SessionOptions;
+struct EngineOptions;
 struct Tensor;
 
 /// Options of every subcommand; each uses its own.
@@ -61,7 +61,7 @@ int command(int argc, const char* const* argv, ReplCommandLine repl);
 Expected<Resources> command_resources(const CommandOptions& options);
 
 /// What a session is made of, with the calibration read. Input error: a bad calibration.
-Expected<SessionOptions> session_options(const CommandOptions& options, const Resources& resources);
+Expected<EngineOptions> session_options(const CommandOptions& options, const Resources& resources);
 
 /// Adds what --format says, "A:ds:1,0" or "R:like(T)". Input errors: malformed, or given twice for a name.
 Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate);

@@ -121,8 +121,8 @@ Expected<Resources> command_resources(const CommandOptions& options) {
   return resources;
 }
 
-Expected<SessionOptions> session_options(const CommandOptions& options, const Resources& resources) {
-  SessionOptions session;
+Expected<EngineOptions> session_options(const CommandOptions& options, const Resources& resources) {
+  EngineOptions session;
   session.resources = resources;
   session.deterministic = options.deterministic;
   session.strict_fp = options.strict_fp;

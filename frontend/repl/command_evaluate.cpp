@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/explained.h"
 #include "frontend/repl/commands.h"
 #include "frontend/terminal.h"
 
@@ -79,7 +80,7 @@ Expected<void> command_profile(Repl& repl, const std::string& argument) {
   options.count = true;
   const auto evaluation = repl.evaluate(argument, options);
   if (!evaluation) return std::unexpected(evaluation.error());
-  const Explanation& explained = evaluation->report.explained;
+  const Explanation& explained = *evaluation->report.explained;
   std::string text = fmt::format("  {:<44} {:>12} {:>12} {:>8}\n", "iterations of", "expected", "counted", "ratio");
   for (std::size_t statement = 0; statement < explained.statements.size(); ++statement) {
     const ExplainedStatement& one = explained.statements[statement];

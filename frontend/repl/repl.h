@@ -9,6 +9,7 @@
 
 #include "frontend/command.h"
 #include "frontend/repl/statement.h"
+#include "runtime/charge.h"
 #include "weft/session.h"
 
 namespace weft {
