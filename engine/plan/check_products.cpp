@@ -107,7 +107,9 @@ class ProductChecker {
                                      network_.indices[index].name));
     }
     written_[statement.target.tensor] = true;
-    shapes_[statement.target.tensor] = group(std::move(parts));
+    // A copy of an operand for lookups contracts nothing.
+    const bool copy = schedule_.tensors[statement.target.tensor].role == TensorRole::intermediate && parts.size() == 1;
+    shapes_[statement.target.tensor] = copy ? parts.front() : group(std::move(parts));
     leaves_[statement.target.tensor] = std::move(below);
     return {};
   }

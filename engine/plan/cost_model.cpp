@@ -7,6 +7,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
+#include "engine/plan/lookups.h"
 #include "engine/plan/meeting.h"
 
 namespace weft {
@@ -65,9 +66,11 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
         access->set_contiguous(statements_[writer].target->contiguous());
       }
       statement.writers.push_back(writer);
+      // A copy for lookups filters as the operand does.
+      const bool copied = writer < statements_.size() && is_lookup_copy(schedule, writer);
+      const ScheduledTensor& filter = schedule.tensors[copied ? schedule.statements[writer].factors.front().tensor : factor.tensor];
       const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
-        return schedule.tensors[factor.tensor].role == TensorRole::operand &&
-               one.tensor == schedule.tensors[factor.tensor].tensor && one.indices == factor.indices;
+        return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
       });
       statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
       statement.factors.push_back(access);

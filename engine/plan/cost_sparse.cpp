@@ -31,7 +31,8 @@ std::shared_ptr<AccessModel> CostModel::sparse_factor(const Schedule& schedule, 
     return std::make_shared<AccessModel>(factor, tensor, false, room, network, operands,
                                          statistics(factor.indices, tensor.format));
   }
-  const ScheduledAccess keyed{factor.tensor, members(writer.keyed)};
+  const bool whole = writer.keyed == index_set(factor.indices);
+  const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
   ScheduledTensor table = tensor;
   table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
   auto access = std::make_shared<AccessModel>(keyed, table, true, 0, network, operands, statistics(keyed.indices, table.format));

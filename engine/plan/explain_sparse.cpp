@@ -5,6 +5,7 @@
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/expected_bytes.h"
+#include "engine/plan/lookups.h"
 #include "engine/plan/quantities.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
@@ -74,6 +75,11 @@ std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermed
     if (!is_sparse(tensor.format.levels[level].kind)) continue;
     kind = tensor.format.levels[level].kind;
     key.push_back(tensor.modes[tensor.format.mode_order[level]]);
+  }
+  if (is_lookup_copy(schedule, writer)) {
+    const std::size_t operand = schedule.statements[writer].factors.front().tensor;
+    return fmt::format("a fiber of {} over {}, copied to be looked up in {}: {} entries in all", schedule.tensors[operand].name,
+                       print_indices(key, network), table_of(kind), count_text(expected.entries));
   }
   return fmt::format("only what was accumulated is read, from {} over {}: {}", table_of(kind), print_indices(key, network),
                      expected_text(expected));

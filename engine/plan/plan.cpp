@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/improve.h"
+#include "engine/plan/lookups.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/plan_forest.h"
@@ -97,6 +98,9 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
     if (improvement.cheaper) open_layouts(*improvement.cheaper, network, operands, options);
   }
   if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
+  const std::optional<Candidate> lookups =
+      must_store ? std::nullopt : cheapest_lookups(found, network, operands, options);
+  if (lookups) found.candidates.insert(found.candidates.begin(), *lookups);
   const auto stores = [](const Schedule& schedule) { return schedule.statements.size() > 1; };
   const bool any_stores = std::any_of(found.candidates.begin(), found.candidates.end(),
                                       [&](const Candidate& candidate) { return stores(candidate.schedule); });
@@ -146,7 +150,9 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   const bool exhausted =
       std::find(found.exhausted.begin(), found.exhausted.end(), plan.schedule.tree) != found.exhausted.end();
   const bool all_proven = found.all_trees && found.all_exhausted;
-  plan.optimal = !improvement.proven || !exhausted ? "false" : all_proven ? "all" : "tree";
+  // Copies for lookups are tried one after the other.
+  const bool copied = lookups && plan.schedule == lookups->schedule;
+  plan.optimal = !improvement.proven || !exhausted || copied ? "false" : all_proven ? "all" : "tree";
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
     plan.runner_up = found.candidates[number].schedule;

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 from cases_real import downloaded
 from evaluation import dense_operand, sparse_operand
@@ -224,6 +225,51 @@ def case_threads_agree_bit_for_bit(weft):
         weft("run", "A(i,j) = B(i,k) * C(k,j)", *operands, "--format", "A:ds", "--threads", threads, "--deterministic", "--out", "A=A.tns", "--quiet")
         texts.add(weft.read("A.tns"))
     require_equal(len(texts), 1, "different results")
+
+
+def random_rows(extent, count, seed):
+    """A matrix with small integers, hubs first."""
+    dice = random.Random(seed)
+    return {(int(extent * dice.random() ** 2), int(extent * dice.random() ** 2)): float(dice.randint(1, 4)) for _ in range(count)}
+
+
+def case_masks_and_triangles_look_rows_up(weft):
+    extent, tensors = 1500, {}
+    for seed, name in enumerate("MBC"):
+        tensors[name] = Tensor((extent, extent), random_rows(extent, 30_000, seed))
+    operands = [sparse_operand(weft, name, tensor) for name, tensor in tensors.items()]
+    rows = {}
+    for name, tensor in tensors.items():
+        for (i, j), value in tensor.entries.items():
+            rows.setdefault(name, {}).setdefault(i, {})[j] = value
+    wanted = {}
+    for i, row in product(rows["B"], rows["C"]).items():
+        kept = {j: value * rows["M"][i][j] for j, value in row.items() if j in rows["M"].get(i, {})}
+        if kept:
+            wanted[i] = kept
+    expression = "A(i,j) = M(i,j) * B(i,k) * C(k,j)"
+    for text in ("ds", "ss:1,0", "dd"):
+        report = weft("run", expression, *operands, "--format", f"A:{text}", "--threads", 2, "--json").json
+        if text == "dd":
+            require_equal(report["results"]["A"]["sum"], sum(sum(row.values()) for row in wanted.values()), "the sum")
+        else:
+            require_counted(report, wanted)
+    schedule = "\n".join(["schedule", "  tree (M * B * C)", "  layout M ss:0,1 f64", "  layout B ss:0,1 f64", "  layout C ds:0,1 f64 opened",
+                          "  intermediate m[i,j] da:0,1 f64", "  result A ds:0,1 f64", "  m[i,j] += M[i,j]   loops i,j",
+                          "  A[i,j] += m[i,j] * B[i,k] * C[k,j]   loops i,k,j   fused 1   drained accumulator",
+                          "    meet j: search m@2.1, drive C@2.3", "  parallel i owner", ""])
+    weft.write("s.txt", schedule)
+    report = weft("run", expression, *operands, "--format", "A:ds", "--schedule", "s.txt", "--json").json
+    require_counted(report, wanted)
+    require_equal(report["plan"]["schedule"], schedule, "the schedule")
+    weft.write("s.txt", schedule.replace("m[i,j] da", "m[i,j] dh").replace("m[i,j] += M", "m[i,j] += M[i,j] * M"))
+    weft.error("run", expression, *operands, "--format", "A:ds", "--schedule", "s.txt", says="statement 1")
+
+    count = weft("run", "s() = M(i,j) * B(j,k) * C(i,k)", *operands, "--json").json
+    paths = sum(value * other * rows["C"][i].get(k, 0.0) for i, row in rows["M"].items() for j, value in row.items()
+                for k, other in rows["B"].get(j, {}).items() if i in rows["C"])
+    require_equal(count["results"]["s"]["sum"], paths, "triangles")
+    require_in("_row[", count["plan"]["schedule"], "the schedule")
 
 
 # Real matrices: the structure is counted by rows of sets, which shares nothing with weft but the reader of the file.

@@ -1,0 +1,246 @@
+#include "engine/plan/lookups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/interval_program.h"
+#include "engine/plan/memory_demand.h"
+#include "engine/plan/open_layouts.h"
+#include "engine/plan/result_format.h"
+#include "engine/plan/sparse_intermediates.h"
+#include "engine/plan/trees.h"
+
+namespace weft {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
+constexpr std::size_t most_copies = 3;  // of one schedule
+constexpr std::size_t most_orders = 2;  // of the statements of a tree
+constexpr std::size_t most_factors = 6;
+
+bool is_sparse_operand(const Schedule& schedule, const ScheduledAccess& access) {
+  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
+  return tensor.role == TensorRole::operand && has_sparse_level(tensor.format);
+}
+
+// "M_row" of M[i,j]: what is looked up is a fiber of M.
+std::string unused_name(const Schedule& schedule, const std::string& operand) {
+  std::set<std::string> taken;
+  for (const ScheduledTensor& tensor : schedule.tensors) taken.insert(tensor.name);
+  for (std::size_t number = 1;; ++number) {
+    const std::string name = number == 1 ? operand + "_row" : fmt::format("{}_row{}", operand, number);
+    if (!taken.contains(name)) return name;
+  }
+}
+
+// The statements of one alternative, without loops, and which operands may be converted.
+struct Statements {
+  Schedule schedule;
+  bool free = false;
+};
+
+class LookupSearch {
+ public:
+  LookupSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
+      : network_(network), operands_(operands), options_(options), memory_(usable_memory(options)) {}
+
+  std::optional<Candidate> cheapest(const SearchResult& found) {
+    for (const Candidate& candidate : found.candidates) {
+      if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
+    }
+    if (!std::isfinite(best_ns_) || best_ns_ < least_ns) return std::nullopt;
+    for (const Statements& statements : alternatives(trees(found))) extend(statements, 0);
+    return std::move(best_);
+  }
+
+  std::vector<Schedule> all() const {
+    std::vector<Schedule> schedules;
+    std::vector<Statements> open = alternatives(choose_trees(network_, operands_, options_).trees);
+    for (std::size_t number = 0; number < open.size(); ++number) {
+      for (Statements& next : extensions(open[number])) {
+        if (auto schedule = scheduled(next, infinity)) schedules.push_back(std::move(*schedule));
+        const auto copies = static_cast<std::size_t>(std::ranges::count_if(next.schedule.tensors, [](const ScheduledTensor& tensor) {
+          return tensor.role == TensorRole::intermediate;
+        }));
+        if (copies < most_copies) open.push_back(std::move(next));
+      }
+    }
+    return schedules;
+  }
+
+ private:
+  std::vector<ContractionTree> trees(const SearchResult& found) const {
+    std::vector<ContractionTree> wanted;
+    for (const Candidate& candidate : found.candidates) {
+      if (std::ranges::find(wanted, candidate.schedule.tree) == wanted.end()) wanted.push_back(candidate.schedule.tree);
+    }
+    const std::size_t factors = network_.assignments.front().terms.front().factors.size();
+    if (factors > most_factors) return wanted;
+    for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
+      if (tree.nodes.size() == factors + 1 && std::ranges::find(wanted, tree) == wanted.end()) wanted.push_back(tree);
+    }
+    return wanted;
+  }
+
+  std::vector<Statements> alternatives(const std::vector<ContractionTree>& trees) const {
+    std::vector<Statements> all;
+    const std::vector<ResultFormat> formats = result_formats(network_, operands_, options_);
+    for (const ContractionTree& tree : trees) {
+      for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
+        Schedule statements = statements_of(network_, tree, order, operands_, options_);
+        for (const ResultFormat& format : formats) {
+          if (formats.size() > 1) set_result_format(statements, network_, format);
+          for (Schedule& one : with_sparse_intermediates(statements, network_, operands_)) {
+            all.push_back({one, false});
+            all.push_back({std::move(one), true});
+          }
+        }
+      }
+    }
+    return all;
+  }
+
+  static std::vector<Statements> extensions(const Statements& from) {
+    std::vector<Statements> found;
+    for (std::size_t statement = 0; statement < from.schedule.statements.size(); ++statement) {
+      for (std::size_t factor = 0; factor < from.schedule.statements[statement].factors.size(); ++factor) {
+        auto copied = with_lookup_copy(from.schedule, statement, factor);
+        if (copied) found.push_back({std::move(*copied), from.free});
+      }
+    }
+    return found;
+  }
+
+  // Every further copy that makes the schedule cheaper, the best one first.
+  void extend(const Statements& from, std::size_t copies) {
+    if (copies == most_copies) return;
+    std::optional<Statements> better;
+    for (Statements& next : extensions(from)) {
+      // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
+      constexpr double more = 2;
+      auto schedule = scheduled(next, best_ns_ * more);
+      if (!schedule) continue;
+      Cost taken = cost(*schedule, network_, operands_, options_);
+      if (taken.announced_bytes > memory_ || taken.ns >= best_ns_) continue;
+      best_ns_ = taken.ns;
+      best_ = Candidate{std::move(*schedule), std::move(taken)};
+      better = std::move(next);
+    }
+    if (better) extend(*better, copies + 1);
+  }
+
+  std::vector<bool> freed(const Statements& statements) const {
+    std::vector<bool> free(statements.schedule.tensors.size(), false);
+    for (std::size_t number = 0; number < free.size() && statements.free; ++number) {
+      const ScheduledTensor& tensor = statements.schedule.tensors[number];
+      free[number] = tensor.role == TensorRole::operand && may_be_converted(facts_of(operands_, tensor.tensor)) &&
+                     statements.schedule.tensors.back().like != number;
+    }
+    return free;
+  }
+
+  // The legal schedule with the cheapest loops, if they take less than the limit.
+  std::optional<Schedule> scheduled(const Statements& statements, double limit) const {
+    const std::vector<bool> free = freed(statements);
+    if (statements.free && std::ranges::find(free, true) == free.end()) return std::nullopt;
+    const CostModel model(statements.schedule, network_, operands_, options_, free);
+    IntervalProgram program(model);
+    const auto nests = program.solve(limit);
+    if (!nests) return std::nullopt;
+    Schedule schedule = statements.schedule;
+    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+      schedule.statements[number].loops = nests->loops[number];
+      schedule.statements[number].fused = nests->fused[number];
+    }
+    schedule = complete(std::move(schedule), network_, model, free, operands_);
+    if (!copies_are_looked_up(schedule) || !check(schedule, network_, operands_, options_)) return std::nullopt;
+    return statements.free ? schedule : with_open_layouts(std::move(schedule), network_, operands_, options_);
+  }
+
+  // A copy in a nest of its own would be a conversion, and one that drives where the operand could saves nothing.
+  static bool copies_are_looked_up(const Schedule& schedule) {
+    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+      if (!is_lookup_copy(schedule, number)) continue;
+      const std::uint32_t copy = schedule.statements[number].target.tensor;
+      const std::size_t reader = reader_of(schedule, copy);
+      if (shared_loops(schedule, number, reader) == 0) return false;
+      bool found = false;
+      for (const ScheduledStatement& statement : schedule.statements) {
+        for (const Intersection& meeting : statement.intersections) {
+          for (const Intersection::Part& part : meeting.parts) {
+            found = found || (!part.drive && schedule.statements[part.statement].factors[part.factor].tensor == copy);
+          }
+        }
+      }
+      if (!found) return false;
+    }
+    return true;
+  }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::uint64_t memory_;
+  double best_ns_ = infinity;
+  std::optional<Candidate> best_;
+};
+
+}  // namespace
+
+bool is_lookup_copy(const Schedule& schedule, std::size_t statement) {
+  const ScheduledStatement& one = schedule.statements[statement];
+  return one.factors.size() == 1 && schedule.tensors[one.target.tensor].role == TensorRole::intermediate &&
+         schedule.tensors[one.factors.front().tensor].role == TensorRole::operand &&
+         index_set(one.target.indices) == index_set(one.factors.front().indices);
+}
+
+std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t statement, std::size_t factor) {
+  const ScheduledStatement& reading = statements.statements[statement];
+  const ScheduledAccess access = reading.factors[factor];
+  const IndexSet indices = index_set(access.indices);
+  if (!is_sparse_operand(statements, access) || access.indices.size() < 2) return std::nullopt;
+  if (members(indices).size() < access.indices.size() || is_lookup_copy(statements, statement)) return std::nullopt;
+  if (statements.tensors.back().like == access.tensor) return std::nullopt;
+  const bool meets = std::ranges::any_of(reading.factors, [&](const ScheduledAccess& other) {
+    const ScheduledTensor& tensor = statements.tensors[other.tensor];
+    return &other != &reading.factors[factor] && has_sparse_level(tensor.format) && (index_set(other.indices) & indices) != 0;
+  });
+  if (!meets) return std::nullopt;
+
+  // The result stays the last tensor.
+  Schedule schedule = statements;
+  const auto copy = static_cast<std::uint32_t>(schedule.tensors.size() - 1);
+  const ScheduledTensor& operand = statements.tensors[access.tensor];
+  ScheduledTensor made{unused_name(statements, operand.name), TensorRole::intermediate, 0, access.indices,
+                       dense_format(access.indices.size(), operand.format.scalar)};
+  for (Level& level : made.format.levels) level.kind = LevelKind::accumulator;
+  schedule.tensors.insert(schedule.tensors.begin() + copy, std::move(made));
+  for (ScheduledStatement& one : schedule.statements) {
+    if (one.target.tensor >= copy) ++one.target.tensor;
+  }
+  schedule.statements[statement].factors[factor] = {copy, access.indices};
+  ScheduledStatement filling;
+  filling.target = {copy, access.indices};
+  filling.factors = {access};
+  schedule.statements.insert(schedule.statements.begin() + static_cast<std::ptrdiff_t>(statement), std::move(filling));
+  return schedule;
+}
+
+std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Network& network,
+                                          const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  return LookupSearch(network, operands, options).cheapest(found);
+}
+
+std::vector<Schedule> lookup_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                                       const PlanOptions& options) {
+  return LookupSearch(network, operands, options).all();
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// Copies for lookups, wherever they are possible: random products with one to three copies mean what they mean without,
+// as programs that are interpreted and as native code on several threads.
+#include "engine/plan/lookups.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "compiled_runs.h"
+#include "oracle/built_network.h"
+#include "oracle/pairs.h"
+#include "runs.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+constexpr unsigned seconds_per_network = 60;
+constexpr std::size_t most_schedules = 12;  // of one network
+
+PlanOptions options_of(const RequestedNetwork& requested) {
+  PlanOptions options;
+  if (requested.format) options.result_formats["R"] = *requested.format;
+  if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
+  return options;
+}
+
+std::string difference(const CoordinateMap& found, const RequestedNetwork& requested, const Format& format) {
+  return structural_differences(found, expected_entries(requested, format));
+}
+
+std::string interpreted_defect(const Schedule& schedule, const BuiltNetwork& built, const RequestedNetwork& requested) {
+  const auto result = interpreted(schedule, built);
+  if (!result) return result.error().message;
+  const Format& format = std::ranges::find(schedule.tensors, TensorRole::result, &ScheduledTensor::role)->format;
+  return difference(stored(*result, format, result_extents(requested.random)), requested, format);
+}
+
+}  // namespace
+
+TEST_CASE("copies for lookups change no result") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const Runs drawn = runs(is_sanitized() ? 30 : 250);
+  const Pipeline engine = engine_with(false, false);
+  const Pipeline checked = engine_with(true, false);
+  std::size_t schedules = 0;
+  std::size_t turn = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    const RequestedNetwork requested = seed % 2 == 0 ? random_requested(seed) : pair(seed);
+    const std::string text = reproduction(requested);
+    CAPTURE(text);
+    const Watchdog watchdog(text, seconds_per_network);
+    const auto made = built(requested.random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    const PlanOptions options = options_of(requested);
+    auto planned = engine.plan(made->network, made->facts, options);
+    REQUIRE_MESSAGE(planned, planned.error().message);
+    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
+      const auto result = entries_of(tensor, given);
+      return result ? difference(*result, requested, tensor.format) : result.error().message;
+    };
+    std::vector<Schedule> found = lookup_schedules(made->network, made->facts, options);
+    const std::size_t step = found.size() / most_schedules + 1;
+    for (std::size_t number = 0; number < found.size(); number += step) {
+      ++schedules;
+      const std::string printed = print(found[number], made->network);
+      CAPTURE(printed);
+      CHECK(interpreted_defect(found[number], *made, requested) == "");
+      if (turn++ % 4 != 0) continue;
+      planned->schedule = found[number];
+      const std::vector<Way> ways = {{1, false}, {4, false}};
+      CHECK(defect_of_runs(turn % 8 == 1 ? engine : checked, cut_for_threads(*planned, *made, options), ways, *made, judge) == "");
+    }
+  }
+  MESSAGE(schedules << " schedules with copies");
+  if (drawn.count >= 30) CHECK(schedules > drawn.count / 4);
+}

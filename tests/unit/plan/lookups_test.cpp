@@ -1,0 +1,147 @@
+#include "engine/plan/lookups.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "engine/plan/schedule_text.h"
+#include "unit/plan/networks.h"
+
+namespace weft::plan_test {
+namespace {
+
+Problem masked(std::uint64_t mask_entries) {
+  Problem made = problem("M:ij:ds:" + std::to_string(mask_entries) + " B:ik:ds:1000000 C:kj:ds:1000000 -> ij",
+                         {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
+  for (OperandFacts& operand : made.operands) operand.pinned = true;
+  made.options.result_formats["R"] = *parse_format("ds");
+  return made;
+}
+
+Problem triangles() {
+  return problem("A:ij:ss:1000000 B:jk:ss:1000000 C:ik:ss:1000000 -> ", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
+}
+
+std::size_t copies(const Schedule& schedule) {
+  std::size_t found = 0;
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) found += is_lookup_copy(schedule, number);
+  return found;
+}
+
+// The statements of the product as a whole.
+Schedule whole_product(const Problem& given) {
+  return statements_of(given.network, *parse_tree("(M * B * C)", factor_names(given.network)), {3}, given.operands, given.options);
+}
+
+const std::string by_hand =
+    "schedule\n"
+    "  tree (M * B * C)\n"
+    "  layout M ds:0,1 f64\n"
+    "  layout B ds:0,1 f64\n"
+    "  layout C ds:0,1 f64\n"
+    "  intermediate m[i,j] da:0,1 f64\n"
+    "  result R ds:0,1 f64\n"
+    "  m[i,j] += M[i,j]   loops i,j\n"
+    "  R[i,j] += m[i,j] * B[i,k] * C[k,j]   loops i,k,j   fused 1   drained accumulator\n"
+    "    meet j: search m@2.1, drive C@2.3\n"
+    "  parallel i owner\n";
+
+std::string replaced(std::string text, const std::string& from, const std::string& by) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("the row of a mask is marked once, and every product looks its column up") {
+  const Problem given = masked(1'000'000);
+  const Plan found = planned(given);
+  REQUIRE(copies(found.schedule) == 1);
+  CHECK(found.optimal == "false");
+  const ScheduledStatement& product = found.schedule.statements.back();
+  REQUIRE(product.intersections.size() == 1);
+  const std::uint32_t looked_up = found.schedule.statements.front().target.tensor;
+  CHECK(std::ranges::count_if(product.intersections.front().parts, [&](const Intersection::Part& part) {
+          return !part.drive && product.factors[part.factor].tensor == looked_up;
+        }) == 1);
+  CHECK(explain(found, given.network, given.operands, given.options).find("a fiber of M over j, copied to be looked up") !=
+        std::string::npos);
+}
+
+TEST_CASE("triangles look a row up below the other one, with a dense result") {
+  const Plan found = planned(triangles());
+  CHECK(copies(found.schedule) == 1);
+}
+
+TEST_CASE("what takes a moment is not looked at, and neither is what has nothing to look up") {
+  CHECK(copies(planned(problem("A:ij:ss:30 B:jk:ss:30 C:ik:ss:30 -> ", {{'i', 10}, {'j', 10}, {'k', 10}})).schedule) == 0);
+  CHECK(copies(planned(problem("A:ij:ss:1000000 B:jr -> ir", {{'i', 100'000}, {'j', 100'000}, {'r', 32}})).schedule) == 0);
+}
+
+TEST_CASE("a schedule with a copy is legal, read and judged as any other") {
+  const Problem given = masked(1'000'000);
+  CHECK(defect(given, by_hand) == "");
+  const Schedule schedule = schedule_of(given, by_hand);
+  CHECK(is_lookup_copy(schedule, 0));
+  CHECK(!is_lookup_copy(schedule, 1));
+  CHECK(print(schedule, given.network) == by_hand);
+  const Schedule searched = schedule_of(given,
+                                        "schedule\n"
+                                        "  tree (M * B * C)\n"
+                                        "  layout M ds:0,1 f64\n"
+                                        "  layout B ds:0,1 f64\n"
+                                        "  layout C ds:0,1 f64\n"
+                                        "  result R ds:0,1 f64\n"
+                                        "  R[i,j] += M[i,j] * B[i,k] * C[k,j]   loops i,k,j   drained accumulator\n"
+                                        "    meet j: search M@1.1, drive C@1.3\n"
+                                        "  parallel i owner\n");
+  CHECK(cost(schedule, given.network, given.operands, given.options).ns <
+        cost(searched, given.network, given.operands, given.options).ns);
+}
+
+TEST_CASE("a copy that is no copy is refused") {
+  const Problem given = masked(1000);
+  CHECK(defect(given, replaced(by_hand, "intermediate m[i,j] da", "intermediate m[i,j] ds")).find("lives inside a loop nest") !=
+        std::string::npos);
+  CHECK(defect(given, replaced(replaced(by_hand, "drive C@2.3", "search C@2.3"), "search m@2.1", "drive m@2.1")) == "");
+  CHECK(defect(given, replaced(by_hand, "m[i,j] += M[i,j] ", "m[i,j] += 2 * M[i,j] ")).find("coefficients multiply to 2") !=
+        std::string::npos);
+}
+
+TEST_CASE("copies are of sparse operands that meet others, and stand before their reader") {
+  const Problem given = masked(1000);
+  const Schedule statements = whole_product(given);
+  const auto copied = with_lookup_copy(statements, 0, 1);
+  REQUIRE(copied);
+  REQUIRE(copied->statements.size() == 2);
+  CHECK(is_lookup_copy(*copied, 0));
+  CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row");
+  CHECK(copied->statements[1].factors[1].tensor == copied->statements[0].target.tensor);
+  CHECK(copied->tensors[copied->statements[1].target.tensor].role == TensorRole::result);
+  CHECK(!with_lookup_copy(*copied, 0, 0));  // a copy is not copied
+
+  Problem shared = masked(1000);
+  shared.options.result_formats.clear();
+  shared.options.result_patterns["R"] = "M";
+  const Schedule like = statements_of(shared.network, *parse_tree("(M * B * C)", factor_names(shared.network)), {3},
+                                      shared.operands, shared.options);
+  CHECK(!with_lookup_copy(like, 0, 0));  // its positions are those of the result
+  CHECK(with_lookup_copy(like, 0, 2));
+
+  const Problem dense = problem("M:ij:ss:100 B:jr D:s:s:3 -> irs", {{'i', 100}, {'j', 100}, {'r', 8}, {'s', 9}});
+  const Schedule alone = statements_of(dense.network, *parse_tree("(M * B * D)", factor_names(dense.network)), {3},
+                                       dense.operands, dense.options);
+  for (std::size_t factor = 0; factor < 3; ++factor) CHECK(!with_lookup_copy(alone, 0, factor));
+}
+
+TEST_CASE("names of copies are free") {
+  const Problem given = problem("B:ik:ss:1000 B_row:kj:ss:1000 -> ij", {{'i', 100}, {'j', 100}, {'k', 100}});
+  const Schedule statements = statements_of(given.network, *parse_tree("(B * B_row)", factor_names(given.network)), {2},
+                                            given.operands, given.options);
+  const auto copied = with_lookup_copy(statements, 0, 0);
+  REQUIRE(copied);
+  CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row2");
+}
+
+}  // namespace weft::plan_test
