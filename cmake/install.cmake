@@ -1,7 +1,8 @@
-# What `cmake --install` gives: the command, the public headers, libweft with its CMake package and pkg-config file.
+# What `cmake --install` gives: the command, the public headers, libweft with its CMake package and pkg-config file, and
+# what `cpack` packs.
 #
-# The library is shared because only a shared library can keep LLVM to itself: with a static archive its symbols would
-# meet those of another LLVM in the host process. The version script exports namespace weft and nothing else.
+# The library is shared because a shared library can keep LLVM to itself: in a plain archive its symbols would
+# meet those of another LLVM in the host process. The version script exports weft's API and nothing else.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -28,6 +29,31 @@ target_include_directories(weft_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_IN
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/runtime/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/engine/include>
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/frontend/include>)
 
+# The static library takes some seconds and is for few: `cmake --build . --target weft_static` before installing.
+set(static_library ${CMAKE_BINARY_DIR}/lib/libweft.a)
+set(archives "")
+set(unvisited ${libraries})
+while(unvisited)
+  list(POP_FRONT unvisited library)
+  string(REGEX REPLACE "^[$]<LINK_ONLY:(.*)>$" "\\1" library "${library}")
+  if(TARGET ${library} AND NOT library IN_LIST visited)
+    list(APPEND visited ${library})
+    get_target_property(type ${library} TYPE)
+    get_target_property(linked ${library} INTERFACE_LINK_LIBRARIES)
+    if(type STREQUAL STATIC_LIBRARY)
+      list(APPEND archives $<TARGET_FILE:${library}>)
+    endif()
+    if(linked)
+      list(APPEND unvisited ${linked})
+    endif()
+  endif()
+endwhile()
+add_custom_command(OUTPUT ${static_library} VERBATIM COMMAND_EXPAND_LISTS
+  COMMAND ${CMAKE_CURRENT_LIST_DIR}/static_library.sh $<TARGET_FILE:weft_library> ${static_library} ${CMAKE_CXX_COMPILER} ${CMAKE_AR}
+          ${CMAKE_OBJCOPY} ${CMAKE_NM} ${objects} ${archives}
+  DEPENDS weft_library ${objects} ${CMAKE_CURRENT_LIST_DIR}/static_library.sh COMMENT "Prelinking lib/libweft.a")
+add_custom_target(weft_static DEPENDS ${static_library})
+
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS weft_library EXPORT weft LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -36,15 +62,34 @@ foreach(top runtime engine frontend)
     install(DIRECTORY ${top}/include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
   endif()
 endforeach()
+install(FILES frontend/include/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT weft NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${package_directory})
-file(WRITE ${CMAKE_BINARY_DIR}/weft-config.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/weft-targets.cmake)\n")
+# What libweft.a does not hold: libraries of the system.
+set(system_libraries fmt tbb z zstd xxhash m dl pthread)
+if(WEFT_SHARED_LLVM)
+  list(APPEND system_libraries LLVM-19)
+endif()
+list(TRANSFORM system_libraries PREPEND -l OUTPUT_VARIABLE static_needs)
+list(JOIN static_needs " " static_needs)
+string(APPEND static_needs " -lstdc++")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/weft-config.cmake.in ${CMAKE_BINARY_DIR}/weft-config.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/weft-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/weft-config.cmake ${CMAKE_BINARY_DIR}/weft-config-version.cmake
         DESTINATION ${package_directory})
 
 # The prefix is only known at install time, so the file finds it from its own place (lib/x86_64-linux-gnu may be deep).
 file(RELATIVE_PATH pc_to_prefix /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+set(pc_name weft)
+set(pc_language "")
+set(pc_standard " -std=c++23")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/weft.pc.in ${CMAKE_BINARY_DIR}/weft.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(pc_name weft-c)
+set(pc_language ", for hosts in C")
+set(pc_standard "")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/weft.pc.in ${CMAKE_BINARY_DIR}/weft-c.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/weft.pc ${CMAKE_BINARY_DIR}/weft-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${static_library} DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+
+include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)

@@ -1,35 +1,60 @@
 #!/usr/bin/env bash
-# run.sh BUILD COMPILER: installs a finished build into a new directory and uses it as a host would, through CMake and
-# through pkg-config; looks that nothing of LLVM can be seen from outside.
+# run.sh BUILD COMPILER: installs a finished build into a new directory and uses it as hosts would: through CMake and through
+# pkg-config, from C++, C and Python, without exceptions, as a plugin, beside other LLVMs, after fork; looks that nothing but
+# weft's API can be seen from outside.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/expectations.sh"
 build=$1 compiler=$2
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-fail() { echo "FAILED: $*" >&2; exit 1; }
 
-cmake --install "$build" --prefix "$place/weft" >"$place/install.log" || fail "cmake --install"
+cmake --install "$build" --prefix "$place/weft" >"$place/log" || fail "cmake --install"
 [ "$("$place/weft/bin/weft" --version | cut -d' ' -f1)" = weft ] || fail "the installed command does not answer --version"
-
-# expect_silence COMMAND...: what runs inside a host must not print.
-expect_silence() {
-  "$@" >"$place/out" 2>&1 || { cat "$place/out" >&2; fail "$* ended with an error"; }
-  [ ! -s "$place/out" ] || { cat "$place/out" >&2; fail "$* printed"; }
-}
-
-cmake -G Ninja -S "$here" -B "$place/cmake" -DCMAKE_PREFIX_PATH="$place/weft" -DCMAKE_CXX_COMPILER="$compiler" >"$place/cmake.log" 2>&1 ||
-  { cat "$place/cmake.log" >&2; fail "find_package(weft)"; }
-cmake --build "$place/cmake" >"$place/cmake.log" 2>&1 || { cat "$place/cmake.log" >&2; fail "building with CMake"; }
-expect_silence "$place/cmake/host"
-
-pc=$(dirname "$(find "$place/weft" -name weft.pc)")
-# shellcheck disable=SC2046 # words on purpose
-"$compiler" "$here/host.cpp" -o "$place/host" -pthread $(PKG_CONFIG_PATH="$pc" pkg-config --cflags --libs weft) ||
-  fail "building with pkg-config"
-expect_silence "$place/host"
-
+pkg_config_path "$place/weft"
 library=$(find "$place/weft" -name 'libweft.so' | head -n 1)
+header=$place/weft/include/weft.h
+
+# Through CMake: hosts in C++ and in C, and the samples.
+quietly cmake -G Ninja -S "$here" -B "$place/cmake" -DCMAKE_PREFIX_PATH="$place/weft" -DCMAKE_CXX_COMPILER="$compiler"
+quietly cmake --build "$place/cmake"
+mkdir "$place/cache"
+expect_silence "$place/cmake/host"
+expect_silence "$place/cmake/no_exceptions"
+expect_silence "$place/cmake/c_host" "$place/cache"
+expect_silence "$place/cmake/side_by_side"
+expect_silence "$place/cmake/fork"
+expect_silence "$place/cmake/plugin_host" "$place/cmake/libplugin.so"
+"$place/cmake/c_api" >"$place/out" || fail "samples/c_api.c"
+[ "$(head -n 2 "$place/out")" = $'2001 0 430\n4002 0 860' ] || { cat "$place/out" >&2; fail "samples/c_api.c computes something else"; }
+python3 -B "$here/cp_als_test.py" "$place/cmake/cp_als" "$place" || fail "samples/cp_als.cpp"
+
+# Other LLVMs in the process, loaded before and after, also by the loader itself.
+others=()
+for version in 14 22; do
+  found=$(ls /usr/lib/llvm-$version/lib/libLLVM-$version.so.1 /usr/lib/llvm-$version/lib/libLLVM.so.$version.* \
+    "${RUSTUP_HOME:-$HOME/.rustup}"/toolchains/*/lib/libLLVM.so.$version.* 2>/dev/null | head -n 1) || true
+  if [ -n "$found" ]; then others+=("$found"); else echo "skipped: LLVM $version is not installed"; fi
+done
+if [ ${#others[@]} -gt 0 ]; then
+  expect_silence "$place/cmake/other_llvm" before "$place/cmake/libplugin.so" "${others[@]}"
+  expect_silence "$place/cmake/other_llvm" after "$place/cmake/libplugin.so" "${others[@]}"
+  expect_silence env LD_PRELOAD="${others[0]}" "$place/cmake/c_host" "$place/cache"
+fi
+
+# Through pkg-config, as C++23 and as C99.
+# shellcheck disable=SC2046 # words on purpose
+"$compiler" "$here/host.cpp" -o "$place/host" -pthread $(pkg-config --cflags --libs weft) || fail "building with pkg-config"
+expect_silence "$place/host"
+# shellcheck disable=SC2046
+cc -std=c99 -Wall -Wextra -pedantic -Werror "$here/c_host.c" -o "$place/c_host" $(pkg-config --cflags --libs weft-c) || fail "building C with pkg-config"
+expect_silence "$place/c_host" "$place/cache"
+
+expect_silence python3 -B "$here/ctypes_host.py" "$library" "$header" "$place"
+
+# The symbols of the API, and no others.
 nm -DC --defined-only "$library" >"$place/symbols"
 grep -q ' weft::Session::create' "$place/symbols" || fail "libweft.so does not export weft::Session::create"
-if grep -E ' (llvm::|LLVM)' "$place/symbols" | head -n 3 | grep .; then fail "libweft.so shows symbols of LLVM"; fi
-echo "installed, found by CMake and by pkg-config"
+if grep -vE '^[0-9a-f]+ [A-Z] (weft::|weft_[a-z_]+$)' "$place/symbols" | head -n 5 | grep .; then fail "libweft.so shows symbols that are not weft's"; fi
+grep -oE '\bweft_[a-z0-9_]+\(' "$header" | tr -d '(' | sort -u >"$place/declared"
+grep -oE ' weft_[a-z0-9_]+$' "$place/symbols" | tr -d ' ' | sort -u >"$place/exported"
+diff "$place/declared" "$place/exported" >&2 || fail "weft.h does not declare what libweft.so exports (< declared, > exported)"
+echo "installed, and used from C++, C and Python"

@@ -1,0 +1,135 @@
+// What the handles of weft.h stand for, and how errors and exceptions end at the border to C.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft.h"
+#include "weft/session.h"
+
+struct weft_error {
+  weft::ErrorKind kind;
+  std::string message;
+};
+
+struct weft_cancellation {
+  weft::Cancellation cancellation;
+};
+
+struct weft_options {
+  weft::EngineOptions options;
+  std::uint32_t threads = 0;
+};
+
+struct weft_engine {
+  weft::Engine engine;
+  const weft::Resources& resources() const { return engine.options().resources; }
+};
+
+struct weft_tensor {
+  weft::Tensor tensor;
+  std::string format;  ///< so that its text has an owner
+};
+
+struct weft_request {
+  weft::EvaluateOptions options;
+};
+
+struct weft_session {
+  weft::Session session;
+};
+
+struct weft_kernel {
+  weft::Kernel kernel;
+  std::mutex guard;
+  std::map<std::string, std::string> stages;  ///< those asked for, so that their texts have an owner
+  std::string json;                           ///< empty until asked for
+};
+
+struct weft_bindings {
+  weft::Tensors operands;
+  weft::Bindings bindings;
+};
+
+struct weft_evaluation {
+  weft::Tensors results;
+  std::optional<weft::Report> report;  ///< a kernel's run has none
+  bool ran = false;
+  std::string json;  ///< empty until asked for
+};
+
+namespace weft::c_api {
+
+/// Hands over the error if one is wanted; its kind as weft.h numbers them.
+std::int32_t refused(weft_error** error, Error reason) noexcept;
+
+/// Runs a body that returns Expected<void>. What the standard library throws when memory is short ends here.
+template <class Body>
+std::int32_t guarded(weft_error** error, Body&& body) noexcept {
+  if (error) *error = nullptr;
+  try {
+    Expected<void> done = body();
+    return done ? WEFT_OK : refused(error, std::move(done.error()));
+  } catch (const std::bad_alloc&) {
+    return refused(error, Error{ErrorKind::resource, {}});
+  } catch (const std::exception& exception) {
+    return refused(error, Error{ErrorKind::internal, exception.what()});
+  }
+}
+
+/// Input error naming the argument if the pointer is NULL.
+Expected<void> given(const void* pointer, std::string_view argument);
+
+/// The first error of several checks.
+template <class... Checks>
+Expected<void> all(Checks&&... checks) {
+  Expected<void> first;
+  ((first ? void(first = std::forward<Checks>(checks)) : void()), ...);
+  return first;
+}
+
+/// A body that makes an object and returns Expected<Object*>: *made is NULL unless it succeeds.
+template <class Object, class Body>
+std::int32_t making(Object** made, weft_error** error, Body&& body) noexcept {
+  if (made) *made = nullptr;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto place = given(made, "made"); !place) return place;
+    Expected<Object*> object = body();
+    if (!object) return std::unexpected(std::move(object.error()));
+    *made = *object;
+    return {};
+  });
+}
+
+/// Sets something in an object: input error if the object is NULL.
+template <class Object, class Body>
+std::int32_t setting(Object* object, std::string_view argument, weft_error** error, Body&& body) noexcept {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = given(object, argument); !there) return there;
+    return body();
+  });
+}
+
+weft_tensor* tensor_handle(Tensor tensor);
+/// The name at a place of the sorted map, which is short; "" behind its end.
+const char* name_at(const Tensors& tensors, std::uint64_t number);
+
+/// Memory that a dense array takes, gaps included: so many elements, the one at coordinates 0, 0, … after `before` others.
+struct Reach {
+  std::uint64_t before = 0;
+  std::uint64_t elements = 0;
+};
+/// A dense tensor in the host's memory. `strides` as below.
+Expected<Tensor> borrowed_dense(std::int32_t scalar, std::vector<std::uint64_t> extents, const std::int64_t* strides, const void* values);
+/// `strides` in elements by mode, or NULL: row-major. Input error if no memory is that large.
+Expected<Reach> reach(const std::vector<std::uint64_t>& extents, const std::int64_t* strides);
+
+}  // namespace weft::c_api

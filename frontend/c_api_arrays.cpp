@@ -1,0 +1,134 @@
+// weft.h: what a tensor holds, in place or copied into host memory.
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "frontend/c_api.h"
+
+namespace weft::c_api {
+
+Expected<Reach> reach(const std::vector<std::uint64_t>& extents, const std::int64_t* strides) {
+  Reach found{0, 1};
+  bool overflows = false;
+  for (std::size_t mode = 0; mode < extents.size(); ++mode) {
+    if (extents[mode] == 0) return Reach{};
+  }
+  for (std::size_t mode = 0; mode < extents.size(); ++mode) {
+    if (!strides) {
+      overflows = __builtin_mul_overflow(found.elements, extents[mode], &found.elements) || overflows;
+      continue;
+    }
+    const bool backwards = strides[mode] < 0;
+    const std::uint64_t stride = backwards ? -static_cast<std::uint64_t>(strides[mode]) : static_cast<std::uint64_t>(strides[mode]);
+    std::uint64_t distance = 0;
+    overflows = __builtin_mul_overflow(stride, extents[mode] - 1, &distance) || overflows;
+    overflows = __builtin_add_overflow(found.elements, distance, &found.elements) || overflows;
+    if (backwards) found.before += distance;
+  }
+  if (overflows || found.elements > std::uint64_t{1} << 60) {
+    return input_error(fmt::format("a dense tensor of {} elements does not fit into memory", fmt::join(extents, "x")));
+  }
+  return found;
+}
+
+}  // namespace weft::c_api
+
+using namespace weft;
+using namespace weft::c_api;
+
+namespace {
+
+/// Row-major entries to where the strides say.
+template <class Element>
+void scatter(std::span<const Element> entries, const std::vector<std::uint64_t>& extents, const std::int64_t* strides, Element* to) {
+  std::vector<std::uint64_t> at(extents.size());
+  std::int64_t element = 0;
+  for (const Element entry : entries) {
+    to[element] = entry;
+    for (std::size_t mode = extents.size(); mode-- > 0;) {
+      element += strides[mode];
+      if (++at[mode] < extents[mode]) break;
+      element -= strides[mode] * static_cast<std::int64_t>(extents[mode]);
+      at[mode] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+uint32_t weft_tensor_order(const weft_tensor* tensor) { return tensor ? static_cast<std::uint32_t>(tensor->tensor.order()) : 0; }
+uint64_t weft_tensor_extent(const weft_tensor* tensor, uint32_t mode) {
+  return tensor && mode < tensor->tensor.order() ? tensor->tensor.extents[mode] : 0;
+}
+uint64_t weft_tensor_nnz(const weft_tensor* tensor) { return tensor ? tensor->tensor.nnz() : 0; }
+uint64_t weft_tensor_bytes(const weft_tensor* tensor) { return tensor ? tensor->tensor.bytes() : 0; }
+int32_t weft_tensor_scalar(const weft_tensor* tensor) {
+  return tensor && tensor->tensor.format.scalar == Scalar::f32 ? WEFT_F32 : WEFT_F64;
+}
+const char* weft_tensor_format(const weft_tensor* tensor) { return tensor ? tensor->format.c_str() : ""; }
+
+int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
+                          uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count, uint32_t* crd_bits,
+                          int64_t* stride, weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = given(tensor, "tensor"); !there) return there;
+    const Tensor& stored = tensor->tensor;
+    if (level >= stored.order()) {
+      return input_error(fmt::format("level {} of a tensor with {}: they begin at 0", level, stored.order()));
+    }
+    const Level& described = stored.format.levels[level];
+    const LevelArrays& arrays = stored.levels[level];
+    const auto tell = [](const Buffer& buffer, unsigned bits, const void** data, std::uint64_t* count, std::uint32_t* width) {
+      const bool there = buffer.size_bytes() > 0;
+      if (data) *data = there ? buffer.data() : nullptr;
+      if (count) *count = buffer.size_bytes() / (bits / 8);
+      if (width) *width = there ? bits : 0;
+    };
+    if (kind) *kind = letter(described.kind);
+    if (mode) *mode = stored.format.mode_order[level];
+    tell(arrays.pos, described.pos_bits, pos, pos_count, pos_bits);
+    tell(arrays.crd, described.crd_bits, crd, crd_count, crd_bits);
+    if (stride) *stride = described.strided ? static_cast<std::int64_t>(arrays.stride) : 0;
+    return {};
+  });
+}
+
+int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint64_t* count, weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(tensor, "tensor"), given(values, "values")); !there) return there;
+    const Tensor& stored = tensor->tensor;
+    *values = static_cast<const char*>(stored.values.data()) + stored.offset * scalar_bytes(stored.format.scalar);
+    if (count) *count = stored.values.size_bytes() / scalar_bytes(stored.format.scalar) - stored.offset;
+    return {};
+  });
+}
+
+int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tensor, void* values, uint64_t count, const int64_t* strides,
+                             weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(engine, "engine"), given(tensor, "tensor")); !there) return there;
+    const Tensor& stored = tensor->tensor;
+    const auto memory = reach(stored.extents, strides);
+    if (!memory) return std::unexpected(memory.error());
+    if (memory->elements == 0) return {};
+    if (auto there = given(values, "values"); !there) return there;
+    if (memory->before > 0) return input_error("a stride is negative");
+    if (strides ? count < memory->elements : count != memory->elements) {
+      return input_error(
+          fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents, "x"), memory->elements));
+    }
+    const auto dense = convert(stored, dense_format(stored.order(), stored.format.scalar), engine->resources(), "the tensor");
+    if (!dense) return std::unexpected(dense.error());
+    std::vector<std::int64_t> packed(stored.order());
+    std::int64_t next = 1;
+    for (std::size_t mode = stored.order(); mode-- > 0; next *= static_cast<std::int64_t>(stored.extents[mode])) packed[mode] = next;
+    const std::int64_t* by_mode = strides ? strides : packed.data();
+    if (stored.format.scalar == Scalar::f64) {
+      scatter(dense->values.as<const double>(), stored.extents, by_mode, static_cast<double*>(values));
+    } else {
+      scatter(dense->values.as<const float>(), stored.extents, by_mode, static_cast<float*>(values));
+    }
+    return {};
+  });
+}

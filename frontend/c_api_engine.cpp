@@ -1,0 +1,190 @@
+// weft.h: errors, cancellation, options, engines.
+#include <fmt/format.h>
+
+#include "engine/cache/disk_cache.h"
+#include "frontend/c_api.h"
+
+namespace weft::c_api {
+namespace {
+
+/// What is handed over where not even an error object can be allocated.
+const weft_error& out_of_memory() {
+  static const weft_error error{ErrorKind::resource, "out of memory"};
+  return error;
+}
+
+std::int32_t number(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::input:
+      return WEFT_INPUT;
+    case ErrorKind::unsupported:
+      return WEFT_UNSUPPORTED;
+    case ErrorKind::resource:
+      return WEFT_RESOURCE;
+    case ErrorKind::cancelled:
+      return WEFT_CANCELLED;
+    case ErrorKind::internal:
+      break;
+  }
+  return WEFT_INTERNAL;
+}
+
+}  // namespace
+
+std::int32_t refused(weft_error** error, Error reason) noexcept {
+  const std::int32_t kind = number(reason.kind);
+  if (!error) return kind;
+  const weft_error& fallback = out_of_memory();
+  // std::bad_alloc brings no message.
+  *error = reason.message.empty() && reason.kind == ErrorKind::resource
+               ? nullptr
+               : new (std::nothrow) weft_error{reason.kind, std::move(reason.message)};
+  if (!*error) *error = const_cast<weft_error*>(&fallback);
+  return number((*error)->kind);
+}
+
+Expected<void> given(const void* pointer, std::string_view argument) {
+  if (pointer) return {};
+  return input_error(fmt::format("argument '{}' is NULL", argument));
+}
+
+}  // namespace weft::c_api
+
+using namespace weft;
+using namespace weft::c_api;
+
+const char* weft_version(void) { return WEFT_VERSION; }
+
+int32_t weft_error_kind(const weft_error* error) { return error ? number(error->kind) : WEFT_OK; }
+const char* weft_error_message(const weft_error* error) { return error ? error->message.c_str() : ""; }
+void weft_error_free(weft_error* error) {
+  if (error != &out_of_memory()) delete error;
+}
+
+int32_t weft_cancellation_create(weft_cancellation** made, weft_error** error) {
+  return making(made, error, []() -> Expected<weft_cancellation*> { return new weft_cancellation; });
+}
+void weft_cancellation_cancel(weft_cancellation* cancellation) {
+  if (cancellation) cancellation->cancellation.cancel();
+}
+int32_t weft_cancellation_cancelled(const weft_cancellation* cancellation) {
+  return cancellation && cancellation->cancellation.cancelled() ? 1 : 0;
+}
+void weft_cancellation_free(weft_cancellation* cancellation) { delete cancellation; }
+
+int32_t weft_options_create(weft_options** made, weft_error** error) {
+  return making(made, error, []() -> Expected<weft_options*> { return new weft_options; });
+}
+
+int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->threads = count;
+    return {};
+  });
+}
+
+int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.resources.memory = Memory(bytes);
+    return {};
+  });
+}
+
+int32_t weft_options_set_cache_directory(weft_options* options, const char* directory, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    if (!directory) {
+      options->options.cache_directory.reset();
+    } else if (*directory == '\0') {
+      options->options.cache_directory = DiskCache::default_directory();
+    } else {
+      options->options.cache_directory = directory;
+    }
+    return {};
+  });
+}
+
+int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.use_cache = use != 0;
+    return {};
+  });
+}
+
+int32_t weft_options_set_deterministic(weft_options* options, int32_t deterministic, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.deterministic = deterministic != 0;
+    return {};
+  });
+}
+
+int32_t weft_options_set_strict_fp(weft_options* options, int32_t strict, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.strict_fp = strict != 0;
+    return {};
+  });
+}
+
+int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.checked = checked != 0;
+    return {};
+  });
+}
+
+int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    if (auto there = given(text, "text"); !there) return there;
+    options->options.calibration = text;
+    options->options.calibration_name = name ? name : "calibration";
+    return {};
+  });
+}
+
+int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.resources.cancellation = cancellation ? cancellation->cancellation : Cancellation();
+    return {};
+  });
+}
+
+int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.resources.progress = nullptr;
+    if (callback) {
+      options->options.resources.progress = [callback, context](std::string_view what, double fraction) {
+        callback(context, std::string(what).c_str(), fraction);
+      };
+    }
+    return {};
+  });
+}
+
+int32_t weft_options_set_trace(weft_options* options, weft_line_callback callback, void* context, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.trace = nullptr;
+    if (callback) {
+      options->options.trace = [callback, context](std::string_view line) { callback(context, std::string(line).c_str()); };
+    }
+    return {};
+  });
+}
+
+void weft_options_free(weft_options* options) { delete options; }
+
+int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_engine*> {
+    EngineOptions chosen;
+    if (options) chosen = options->options;
+    // An account and workers of its own: engines made from the same options share neither.
+    chosen.resources.memory = Memory(chosen.resources.memory.limit());
+    chosen.resources.threads = Threads(options ? options->threads : 0);
+    auto engine = Engine::create(std::move(chosen));
+    if (!engine) return std::unexpected(std::move(engine.error()));
+    return new weft_engine{std::move(*engine)};
+  });
+}
+
+uint32_t weft_engine_threads(const weft_engine* engine) { return engine ? engine->resources().threads.count() : 0; }
+uint64_t weft_engine_memory_used(const weft_engine* engine) { return engine ? engine->resources().memory.used() : 0; }
+uint64_t weft_engine_memory_peak(const weft_engine* engine) { return engine ? engine->resources().memory.peak() : 0; }
+void weft_engine_free(weft_engine* engine) { delete engine; }

@@ -1,0 +1,156 @@
+// weft.h: bindings, kernels, evaluations.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "frontend/c_api.h"
+#include "frontend/report_json.h"
+
+namespace weft::c_api {
+
+const char* name_at(const Tensors& tensors, std::uint64_t number) {
+  if (number >= tensors.size()) return "";
+  return std::next(tensors.begin(), static_cast<std::ptrdiff_t>(number))->first.c_str();
+}
+
+}  // namespace weft::c_api
+
+using namespace weft;
+using namespace weft::c_api;
+
+int32_t weft_bindings_create(weft_bindings** made, weft_error** error) {
+  return making(made, error, []() -> Expected<weft_bindings*> { return new weft_bindings; });
+}
+
+int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (auto there = all(given(name, "name"), given(tensor, "tensor")); !there) return there;
+    if ((flags & ~static_cast<std::uint32_t>(WEFT_CHANGES)) != 0) {
+      return input_error(fmt::format("flags {}: the one known here is WEFT_CHANGES ({})", flags, +WEFT_CHANGES));
+    }
+    // Verified when it was made, unless the host vouched for it.
+    bindings->bindings.set(name, tensor->tensor, {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0});
+    bindings->operands[name] = tensor->tensor;
+    return {};
+  });
+}
+
+int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order, const uint64_t* extents,
+                                 const int64_t* strides, void* values, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    if (order > 0) {
+      if (auto there = given(extents, "extents"); !there) return there;
+    }
+    auto memory = borrowed_dense(scalar, {extents, extents + order}, strides, values);
+    if (!memory) return std::unexpected(std::move(memory.error()));
+    bindings->bindings.output(name, std::move(*memory));
+    return {};
+  });
+}
+
+void weft_bindings_free(weft_bindings* bindings) { delete bindings; }
+
+int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
+                            const weft_request* request, weft_kernel** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = all(given(engine, "engine"), given(expression, "expression"), given(bindings, "bindings")); !there) {
+      return std::unexpected(there.error());
+    }
+    auto kernel = engine->engine.compile(expression, bindings->operands, request ? static_cast<const CompileOptions&>(request->options) : CompileOptions{});
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    return new weft_kernel{std::move(*kernel), {}, {}, {}};
+  });
+}
+
+int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
+                        weft_evaluation** made, weft_error** error) {
+  if (made) *made = nullptr;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings")); !there) return there;
+    auto results = kernel->kernel.run(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
+    if (!results) return std::unexpected(std::move(results.error()));
+    if (made) *made = new weft_evaluation{std::move(*results), std::nullopt, true, {}};
+    return {};
+  });
+}
+
+int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes, weft_error** error) {
+  if (text) *text = "";
+  if (bytes) *bytes = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(stage, "stage"), given(text, "text")); !there) return there;
+    const std::lock_guard lock(kernel->guard);
+    auto found = kernel->stages.find(stage);
+    if (found == kernel->stages.end()) {
+      auto explained = kernel->kernel.explain(stage);
+      if (!explained) return std::unexpected(std::move(explained.error()));
+      found = kernel->stages.emplace(stage, std::move(*explained)).first;
+    }
+    *text = found->second.c_str();
+    if (bytes) *bytes = found->second.size();
+    return {};
+  });
+}
+
+int32_t weft_kernel_report(weft_kernel* kernel, const char** json, weft_error** error) {
+  if (json) *json = "";
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(json, "json")); !there) return there;
+    const std::lock_guard lock(kernel->guard);
+    if (kernel->json.empty()) kernel->json = report_json(kernel->kernel.report(), {}, false);
+    *json = kernel->json.c_str();
+    return {};
+  });
+}
+
+void weft_kernel_free(weft_kernel* kernel) { delete kernel; }
+
+uint64_t weft_evaluation_count(const weft_evaluation* evaluation) {
+  return evaluation ? evaluation->results.size() : 0;
+}
+const char* weft_evaluation_name(const weft_evaluation* evaluation, uint64_t number) {
+  return evaluation ? name_at(evaluation->results, number) : "";
+}
+
+int32_t weft_evaluation_result(const weft_evaluation* evaluation, const char* name, weft_tensor** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_tensor*> {
+    if (auto there = all(given(evaluation, "evaluation"), given(name, "name")); !there) return std::unexpected(there.error());
+    const auto found = evaluation->results.find(name);
+    if (found == evaluation->results.end()) return input_error(fmt::format("no result is named {}", name));
+    return tensor_handle(found->second);
+  });
+}
+
+int32_t weft_evaluation_report(weft_evaluation* evaluation, const char** json, weft_error** error) {
+  if (json) *json = "";
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(evaluation, "evaluation"), given(json, "json")); !there) return there;
+    if (!evaluation->report) return input_error("the run of a kernel has no report; weft_kernel_report tells of its plan");
+    if (evaluation->json.empty()) evaluation->json = report_json(*evaluation->report, {}, evaluation->ran);
+    *json = evaluation->json.c_str();
+    return {};
+  });
+}
+
+const char* weft_evaluation_explanation(const weft_evaluation* evaluation) {
+  return evaluation && evaluation->report ? evaluation->report->explanation.c_str() : "";
+}
+
+int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes, weft_error** error) {
+  if (text) *text = "";
+  if (bytes) *bytes = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(evaluation, "evaluation"), given(stage, "stage"), given(text, "text")); !there) return there;
+    if (!evaluation->report) return input_error("the run of a kernel has no stages; weft_kernel_stage tells them");
+    const auto found = evaluation->report->stages.find(stage);
+    if (found == evaluation->report->stages.end()) {
+      return input_error(fmt::format("the request did not ask for a stage named {}", stage));
+    }
+    *text = found->second.c_str();
+    if (bytes) *bytes = found->second.size();
+    return {};
+  });
+}
+
+void weft_evaluation_free(weft_evaluation* evaluation) { delete evaluation; }

@@ -1,0 +1,213 @@
+// weft.h: requests and sessions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "frontend/c_api.h"
+#include "frontend/parse.h"
+
+using namespace weft;
+using namespace weft::c_api;
+
+namespace {
+
+/// Names that the expression reads before, or without, assigning them, in the order of the text.
+Expected<std::vector<std::string>> names_read(std::string_view expression) {
+  const auto parsed = parse_expression(expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->notation == Notation::einsum) return input_error("an einsum has its operands listed: 'operands' is NULL");
+  std::vector<std::string> names, assigned;
+  for (const ParsedAssignment& assignment : parsed->assignments) {
+    for (const ParsedTerm& term : assignment.terms) {
+      for (const ParsedAccess& factor : term.factors) {
+        const bool known = std::ranges::find(assigned, factor.name) != assigned.end() ||
+                           std::ranges::find(names, factor.name) != names.end();
+        if (!known) names.push_back(factor.name);
+      }
+    }
+    assigned.push_back(assignment.result.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+int32_t weft_request_create(weft_request** made, weft_error** error) {
+  return making(made, error, []() -> Expected<weft_request*> { return new weft_request; });
+}
+
+int32_t weft_request_set_format(weft_request* request, const char* name, const char* format, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = all(given(name, "name"), given(format, "format")); !there) return there;
+    const std::string_view text = format;
+    if (text.starts_with("like(") && text.ends_with(")")) {
+      request->options.formats.erase(name);
+      request->options.patterns[name] = text.substr(5, text.size() - 6);
+      return {};
+    }
+    auto parsed = parse_format(text);
+    if (!parsed) return input_error(fmt::format("format of {}: {}", name, parsed.error().message));
+    request->options.patterns.erase(name);
+    request->options.formats[name] = std::move(*parsed);
+    return {};
+  });
+}
+
+int32_t weft_request_add_result(weft_request* request, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    request->options.results.emplace_back(name);
+    return {};
+  });
+}
+
+int32_t weft_request_set_tree(weft_request* request, const char* tree, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(tree, "tree"); !there) return there;
+    request->options.tree = tree;
+    return {};
+  });
+}
+
+int32_t weft_request_set_schedule(weft_request* request, const char* schedule, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(schedule, "schedule"); !there) return there;
+    request->options.schedule = schedule;
+    request->options.schedule_name = name ? name : "";
+    return {};
+  });
+}
+
+int32_t weft_request_set_objective(weft_request* request, const char* objective, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(objective, "objective"); !there) return there;
+    request->options.objective = objective;
+    return {};
+  });
+}
+
+int32_t weft_request_set_unfused(weft_request* request, int32_t unfused, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->options.unfused = unfused != 0;
+    return {};
+  });
+}
+
+int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->options.prove = prove != 0;
+    return {};
+  });
+}
+
+int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (!(calls >= 1)) return input_error(fmt::format("{} expected calls: at least 1 is possible", calls));
+    request->options.calls = calls;
+    return {};
+  });
+}
+
+int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->options.repeat = repeat;
+    return {};
+  });
+}
+
+int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->options.run = plan_only == 0;
+    return {};
+  });
+}
+
+int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->options.why = why != 0;
+    return {};
+  });
+}
+
+int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->options.count = count != 0;
+    return {};
+  });
+}
+
+int32_t weft_request_add_stage(weft_request* request, const char* stage, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(stage, "stage"); !there) return there;
+    request->options.stages.emplace_back(stage);
+    return {};
+  });
+}
+
+void weft_request_free(weft_request* request) { delete request; }
+
+int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_session*> {
+    if (auto there = given(engine, "engine"); !there) return std::unexpected(there.error());
+    auto session = Session::create(engine->engine.options());
+    if (!session) return std::unexpected(std::move(session.error()));
+    return new weft_session{std::move(*session)};
+  });
+}
+
+int32_t weft_session_set(weft_session* session, const char* name, const weft_tensor* tensor, weft_error** error) {
+  return setting(session, "session", error, [&]() -> Expected<void> {
+    if (auto there = all(given(name, "name"), given(tensor, "tensor")); !there) return there;
+    session->session.set(name, tensor->tensor);
+    return {};
+  });
+}
+
+int32_t weft_session_get(const weft_session* session, const char* name, weft_tensor** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_tensor*> {
+    if (auto there = all(given(session, "session"), given(name, "name")); !there) return std::unexpected(there.error());
+    const auto& tensors = session->session.tensors();
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) return input_error(fmt::format("no tensor is named {}", name));
+    return tensor_handle(found->second);
+  });
+}
+
+int32_t weft_session_drop(weft_session* session, const char* name, weft_error** error) {
+  return setting(session, "session", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    session->session.drop(name);
+    return {};
+  });
+}
+
+uint64_t weft_session_count(const weft_session* session) { return session ? session->session.tensors().size() : 0; }
+const char* weft_session_name(const weft_session* session, uint64_t number) {
+  return session ? name_at(session->session.tensors(), number) : "";
+}
+
+int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
+                              const weft_request* request, weft_evaluation** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_evaluation*> {
+    if (auto there = all(given(session, "session"), given(expression, "expression")); !there) {
+      return std::unexpected(there.error());
+    }
+    Expected<std::vector<std::string>> names = std::vector<std::string>{};
+    if (!operands) {
+      if (operand_count > 0) return input_error(fmt::format("{} operands, but 'operands' is NULL", operand_count));
+      names = names_read(expression);
+      if (!names) return std::unexpected(std::move(names.error()));
+    }
+    for (std::uint64_t operand = 0; operands && operand < operand_count; ++operand) {
+      if (auto there = given(operands[operand], fmt::format("operands[{}]", operand)); !there) return std::unexpected(there.error());
+      names->emplace_back(operands[operand]);
+    }
+    const EvaluateOptions options = request ? request->options : EvaluateOptions{};
+    auto evaluation = session->session.evaluate(expression, *names, options);
+    if (!evaluation) return std::unexpected(std::move(evaluation.error()));
+    return new weft_evaluation{std::move(evaluation->results), std::move(evaluation->report), options.run, {}};
+  });
+}
+
+void weft_session_free(weft_session* session) { delete session; }

@@ -1,0 +1,244 @@
+/* weft in C: what weft/engine.h and weft/session.h offer in C++, for C99 and whatever calls C (Fortran, Python's ctypes).
+ *
+ * Errors. A function that can fail returns WEFT_OK or the kind of the error, and takes as last argument where to put
+ * an error object: NULL if only the kind matters, else *error becomes NULL or an object to be given to
+ * weft_error_free. What a function makes is NULL after an error. A NULL handle, or NULL where something is written to,
+ * is an error of kind WEFT_INPUT; functions without an error argument answer NULL with 0 or "". Nothing throws, prints or
+ * ends the process.
+ *
+ * Ownership. Each ..._create, and each function that fills in a handle, makes an object that its caller frees with the
+ * ..._free of its type; freeing NULL does nothing. Objects keep alive what they were made from, so the order of freeing
+ * does not matter. Texts handed in are copied; texts and arrays handed out belong to the object that they came from.
+ *
+ * Threads. Engines, kernels, tensors and cancellations may be used by several threads at once, and so may bindings by runs;
+ * what changes an object, and options, requests, sessions and evaluations altogether, by one at a time.
+ *
+ * Texts are UTF-8 and end in a zero byte. Coordinates, modes, levels and list numbers begin at 0. */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of errors, also the exit statuses of the command. INPUT: a text, file or argument is wrong. UNSUPPORTED: right,
+ * but not yet done. INTERNAL: a defect of weft, the message reproduces it. RESOURCE: a limit, or the memory, is
+ * exhausted. CANCELLED: a cancellation was set. */
+enum { WEFT_OK = 0, WEFT_INPUT = 2, WEFT_UNSUPPORTED = 3, WEFT_INTERNAL = 4, WEFT_RESOURCE = 5, WEFT_CANCELLED = 130 };
+
+/* Type of values. */
+enum { WEFT_F64 = 0, WEFT_F32 = 1 };
+
+/* Flags for tensors made from arrays of the host, to be added. BORROW: the arrays are used in place, and must stay as they
+ * are until the tensor, and all that was made from it, is freed; else they are copied. TRUSTED: they are not
+ * verified; a defect in them is then undefined behaviour. CHANGES, for weft_bindings_set: the host changes the values of
+ * borrowed memory (not the coordinates) between runs. */
+enum { WEFT_COPY = 0, WEFT_BORROW = 1, WEFT_TRUSTED = 2, WEFT_CHANGES = 4 };
+
+typedef struct weft_error weft_error;
+typedef struct weft_cancellation weft_cancellation;
+typedef struct weft_options weft_options;       /* of an engine */
+typedef struct weft_engine weft_engine;         /* caches, threads, memory limit */
+typedef struct weft_tensor weft_tensor;         /* an immutable value */
+typedef struct weft_request weft_request;       /* how to evaluate or compile */
+typedef struct weft_session weft_session;       /* an engine and named tensors */
+typedef struct weft_kernel weft_kernel;         /* compiled code */
+typedef struct weft_bindings weft_bindings;     /* what a kernel runs over */
+typedef struct weft_evaluation weft_evaluation; /* results and report */
+
+typedef void (*weft_line_callback)(void* context, const char* line);
+typedef void (*weft_progress_callback)(void* context, const char* what, double fraction);
+
+const char* weft_version(void); /* "0.1.0" */
+
+int32_t weft_error_kind(const weft_error* error);
+const char* weft_error_message(const weft_error* error); /* names operand, index, file, line; may have several lines */
+void weft_error_free(weft_error* error);
+
+/* ---- cancellation ---- */
+
+int32_t weft_cancellation_create(weft_cancellation** made, weft_error** error);
+/* Stops work at its next poll, within some milliseconds. From any thread, also in a signal handler. It stays set. */
+void weft_cancellation_cancel(weft_cancellation* cancellation);
+int32_t weft_cancellation_cancelled(const weft_cancellation* cancellation); /* 1 or 0 */
+void weft_cancellation_free(weft_cancellation* cancellation);
+
+/* ---- engine ---- */
+
+int32_t weft_options_create(weft_options** made, weft_error** error);
+/* 0, and the default: all CPUs that the process may use. The workers start at first use. */
+int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error);
+/* In bytes, over everything that is allocated through the engine. Default: none. */
+int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error);
+/* Where plans and kernels are remembered on disk; "": where the command does; NULL, and the default: in memory only. */
+int32_t weft_options_set_cache_directory(weft_options* options, const char* directory, weft_error** error);
+/* 0: plans and kernels are made anew each time. Default 1. */
+int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error);
+/* 1: results are bit-identical for every number of threads. Default 0. */
+int32_t weft_options_set_deterministic(weft_options* options, int32_t deterministic, weft_error** error);
+/* 1: the loop nest exactly as printed, without fused multiply-add, every sum in loop order. Default 0. */
+int32_t weft_options_set_strict_fp(weft_options* options, int32_t strict, weft_error** error);
+/* 1: kernels check every access; slow. Default 0. */
+int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_error** error);
+/* Text that `weft calibrate` writes, and the name that errors call it by. */
+int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
+/* Of everything that the engine does. NULL: none. */
+int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error);
+/* Called from one thread at a time, at most some ten times a second, while reading, converting, running. NULL: none.
+ * Callbacks must not call weft, and must not throw or jump out. */
+int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error);
+/* A line per plan, compile, load and run, from any thread that uses the engine, also from several at once. NULL: none. */
+int32_t weft_options_set_trace(weft_options* options, weft_line_callback callback, void* context, weft_error** error);
+void weft_options_free(weft_options* options);
+
+/* `options` NULL: the defaults. They are copied; changing them later changes nothing. */
+int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft_error** error);
+uint32_t weft_engine_threads(const weft_engine* engine);
+uint64_t weft_engine_memory_used(const weft_engine* engine); /* bytes charged now, and at most so far */
+uint64_t weft_engine_memory_peak(const weft_engine* engine);
+void weft_engine_free(weft_engine* engine);
+
+/* ---- tensors ----
+ * `engine` lends threads, memory account, cancellation and progress. A format is KINDS[:ORDER][:SCALAR] as for
+ * --format: "ds" CSR, "ds:1,0" CSC, "sss" CSF, "uqq" coordinates, "dd:f32". */
+
+/* What the command takes as SPEC: a file with an optional shape ("x.tns:10x20"; .tns, .mtx, .npy, also .gz and .zst), a
+ * generator ("uniform(20x3,seed=1)", "sparse(20x30,nnz=100)", "ones(3)") or a number. `format` NULL: dense for .npy and
+ * generated dense ones, else all levels compressed. */
+int32_t weft_tensor_load(const weft_engine* engine, const char* spec, const char* format, weft_tensor** made, weft_error** error);
+/* Strides in elements, by mode; NULL: row-major. `values` points to the element at coordinates 0, 0, …. Order 0 has one
+ * value. */
+int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, const int64_t* strides,
+                          const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
+/* Compressed rows: `pos` has rows + 1 elements, `crd` and `values` have nnz; coordinates of a row are sorted, none twice.
+ * Indices are integers of index_bits, 32 or 64, signed or not. Compressed columns: `pos` has columns + 1. */
+int32_t weft_tensor_csr(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz, uint32_t index_bits,
+                        const void* pos, const void* crd, const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
+int32_t weft_tensor_csc(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz, uint32_t index_bits,
+                        const void* pos, const void* crd, const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
+/* One array of nnz coordinates per mode. Copied: in any order, duplicates are summed, and all levels become
+ * compressed. Borrowed: sorted by mode 0, then 1, …, none twice. */
+int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, uint64_t nnz,
+                        uint32_t index_bits, const void* const* crd, const void* values, uint32_t flags, weft_tensor** made,
+                        weft_error** error);
+/* Any format, from the arrays of its levels. By level: `pos` and its elements, `crd` and its elements; NULL and 0 where
+ * the level has none. `pos` has one element more than its parent has positions (a first level: 2), `crd` one per
+ * position. `extents` are by mode; the scalar type is that of the format. */
+int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const uint64_t* extents, uint32_t index_bits,
+                           const void* const* pos, const uint64_t* pos_counts, const void* const* crd, const uint64_t* crd_counts,
+                           const void* values, uint64_t value_count, uint32_t flags, weft_tensor** made, weft_error** error);
+/* The same tensor in another format. */
+int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format, weft_tensor** made, weft_error** error);
+/* Input error naming level and position of a defect. */
+int32_t weft_tensor_verify(const weft_engine* engine, const weft_tensor* tensor, weft_error** error);
+/* The extension says the format of the file; written under a temporary name and renamed. */
+int32_t weft_tensor_write(const weft_engine* engine, const weft_tensor* tensor, const char* path, weft_error** error);
+/* All entries, zeros included, into host memory of `count` elements of the tensor's scalar type. Strides in elements,
+ * not negative, no two entries in one place; NULL: row-major. */
+int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tensor, void* values, uint64_t count, const int64_t* strides,
+                             weft_error** error);
+/* A second handle of the same tensor. */
+int32_t weft_tensor_share(const weft_tensor* tensor, weft_tensor** made, weft_error** error);
+void weft_tensor_free(weft_tensor* tensor);
+
+uint32_t weft_tensor_order(const weft_tensor* tensor);
+uint64_t weft_tensor_extent(const weft_tensor* tensor, uint32_t mode); /* 0 for a mode that it has not */
+uint64_t weft_tensor_nnz(const weft_tensor* tensor);                   /* stored entries, those of dense levels included */
+uint64_t weft_tensor_bytes(const weft_tensor* tensor);
+int32_t weft_tensor_scalar(const weft_tensor* tensor);       /* WEFT_F64 or WEFT_F32 */
+const char* weft_tensor_format(const weft_tensor* tensor);   /* "ds:0,1" */
+/* One level in place: its kind (the letter of the format), its mode, and its arrays with the number and the width of
+ * their elements (unsigned, 32 or 64 bits), NULL, 0 and 0 where it has none. `stride`: of strided host memory, in
+ * elements, else 0. Each of them may be NULL if not wanted. The arrays live as long as any handle of the tensor.
+ * s, u: children of position p of the level above stand in crd at pos[p] to pos[p+1] - 1; q: crd only; d: neither. */
+int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
+                          uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count, uint32_t* crd_bits,
+                          int64_t* stride, weft_error** error);
+/* The values in place, one per position of the last level; of strided host memory, from its first element on. */
+int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint64_t* count, weft_error** error);
+
+/* ---- requests ---- */
+
+int32_t weft_request_create(weft_request** made, weft_error** error);
+/* Pins the layout of an operand, or requests that of a result; "like(T)" stores a result at the positions of operand T. */
+int32_t weft_request_set_format(weft_request* request, const char* name, const char* format, weft_error** error);
+/* Of several assignments, a result that is wanted beside the last and those with a format. */
+int32_t weft_request_add_result(weft_request* request, const char* name, weft_error** error);
+/* Replace the planner's choice: "((T * C) * B)", several separated by ;. A schedule, and the name that errors call it by. */
+int32_t weft_request_set_tree(weft_request* request, const char* tree, weft_error** error);
+int32_t weft_request_set_schedule(weft_request* request, const char* schedule, const char* name, weft_error** error);
+/* "time", the default, or "workspace-order": the fewest dimensions of the largest workspace. */
+int32_t weft_request_set_objective(weft_request* request, const char* objective, weft_error** error);
+int32_t weft_request_set_unfused(weft_request* request, int32_t unfused, weft_error** error); /* store every intermediate */
+int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error** error); /* until nothing cheaper can exist */
+/* How often it is expected to run, which amortises the conversion of operands. Default 1. */
+int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error);
+/* The rest concerns weft_session_evaluate only. So many timed runs after one warm-up; 0, and the default: one run. */
+int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_error** error);
+int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, weft_error** error); /* no results */
+int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error);     /* what each constraint costs */
+int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error** error); /* iterations of each loop */
+/* For weft_evaluation_stage: network, tree, schedule, loops, signature, llvm, asm, object. */
+int32_t weft_request_add_stage(weft_request* request, const char* stage, weft_error** error);
+void weft_request_free(weft_request* request);
+
+/* ---- sessions ---- */
+
+int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error);
+int32_t weft_session_set(weft_session* session, const char* name, const weft_tensor* tensor, weft_error** error);
+int32_t weft_session_get(const weft_session* session, const char* name, weft_tensor** made, weft_error** error);
+int32_t weft_session_drop(weft_session* session, const char* name, weft_error** error); /* no error without such a name */
+uint64_t weft_session_count(const weft_session* session);
+const char* weft_session_name(const weft_session* session, uint64_t number); /* in order; valid until a tensor is dropped */
+/* Evaluates "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", several assignments separated by ;, or an einsum. `operands` names tensors
+ * of the session, with einsum in the order of the factors; every one must be used. NULL, for index notation only: those
+ * that the expression reads and does not assign. `request` NULL: the defaults. */
+int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
+                              const weft_request* request, weft_evaluation** made, weft_error** error);
+void weft_session_free(weft_session* session);
+
+/* ---- kernels: compiled once, run often ---- */
+
+int32_t weft_bindings_create(weft_bindings** made, weft_error** error);
+/* Replaces what the name stood for. Flags: 0 or WEFT_CHANGES. */
+int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags, weft_error** error);
+/* The result is also written to this memory, shaped as for weft_tensor_dense; in place if it is row-major and of the result's
+ * scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
+int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order, const uint64_t* extents,
+                                 const int64_t* strides, void* values, weft_error** error);
+void weft_bindings_free(weft_bindings* bindings);
+
+/* Compiles for operands with the formats and extents of those bound; nothing of them is kept. `expression` as for
+ * weft_session_evaluate, with the names of index notation; `request` NULL: the defaults. Equal kernels are compiled once. */
+int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
+                            const weft_request* request, weft_kernel** made, weft_error** error);
+/* `made` NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no report. */
+int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
+                        weft_evaluation** made, weft_error** error);
+/* Any stage, without having asked for it; see weft_request_add_stage and weft_evaluation_stage. */
+int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes, weft_error** error);
+/* What planning and compiling told, as weft_evaluation_report. */
+int32_t weft_kernel_report(weft_kernel* kernel, const char** json, weft_error** error);
+void weft_kernel_free(weft_kernel* kernel);
+
+/* ---- evaluations ---- */
+
+uint64_t weft_evaluation_count(const weft_evaluation* evaluation); /* of results; 0 if only planned */
+const char* weft_evaluation_name(const weft_evaluation* evaluation, uint64_t number); /* in the order of their names */
+/* The tensor stays valid when the evaluation is freed. */
+int32_t weft_evaluation_result(const weft_evaluation* evaluation, const char* name, weft_tensor** made, weft_error** error);
+/* The report of --json: one object as text. */
+int32_t weft_evaluation_report(weft_evaluation* evaluation, const char** json, weft_error** error);
+/* The plan explained in some lines for people. */
+const char* weft_evaluation_explanation(const weft_evaluation* evaluation);
+/* A stage that the request asked for; `bytes`, which may be NULL, matters for "object" only, which is no text. */
+int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes, weft_error** error);
+void weft_evaluation_free(weft_evaluation* evaluation);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
