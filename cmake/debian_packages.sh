@@ -4,7 +4,7 @@
 build_packages="g++ cmake ninja-build llvm-19-dev libtbb-dev libfmt-dev libcli11-dev libfast-float-dev
   libzstd-dev zlib1g-dev nlohmann-json3-dev libxxhash-dev libz3-dev libedit-dev"
 # What the tests and the sanitizer build take besides.
-test_packages="ccache clang-19 libclang-rt-19-dev doctest-dev pkg-config python3"
+test_packages="ccache clang-19 libclang-rt-19-dev doctest-dev dpkg-dev pkg-config python3"
 
 # install_missing PACKAGE...: as root or through sudo, without questions. On a system without dpkg it leaves the search
 # for what is missing to CMake.

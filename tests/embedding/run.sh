@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh BUILD COMPILER: installs a finished build into a new directory and uses it as hosts would: through CMake and through
-# pkg-config, from C++, C and Python, without exceptions, as a plugin, beside other LLVMs, after fork; looks that nothing but
+# pkg-config, from C++, C, Python and Fortran, without exceptions, as a plugin, beside other LLVMs, after fork; looks that nothing but
 # weft's API can be seen from outside.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -49,6 +49,13 @@ cc -std=c99 -Wall -Wextra -pedantic -Werror "$here/c_host.c" -o "$place/c_host" 
 expect_silence "$place/c_host" "$place/cache"
 
 expect_silence python3 -B "$here/ctypes_host.py" "$library" "$header" "$place"
+if command -v gfortran >/dev/null; then
+  # shellcheck disable=SC2046
+  quietly gfortran -ffree-line-length-140 "$here/fortran_host.f90" -o "$place/fortran_host" $(pkg-config --libs weft-c)
+  expect_silence "$place/fortran_host"
+else
+  echo "skipped: gfortran is not installed"
+fi
 
 # The symbols of the API, and no others.
 nm -DC --defined-only "$library" >"$place/symbols"
