@@ -293,7 +293,8 @@ Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, boo
     keep(name, std::move(tensor));
     if (silent) continue;
     const Tensor& kept = tensors().at(name);
-    const std::string label = evaluation->results.size() > 1 && kept.format.all_dense() ? name + " =\n" : "";
+    const bool labelled = evaluation->results.size() > 1 && kept.format.all_dense();
+    const std::string label = labelled ? name + (kept.order() == 0 ? " = " : " =\n") : "";
     if (auto printed = print(label + tensor_text(kept, name)); !printed) return printed;
   }
   return {};

@@ -89,23 +89,23 @@ class SliceParser {
   std::size_t at_ = 0;
 };
 
-/// numpy's rule for start and stop: from the end below 0, then cut to the extent. Coordinates are shifted by one, so
-/// that "before the first", where a range of negative step may stop, is 0.
-std::uint64_t bound(const std::optional<std::int64_t>& given, std::uint64_t absent, std::uint64_t extent, bool backward) {
-  if (!given) return absent;
-  const std::uint64_t distance = magnitude(*given);
-  if (*given < 0) return distance > extent ? (backward ? 0 : 1) : extent - distance + 1;
-  return std::min(distance + 1, backward ? extent : extent + 1);
+/// numpy's rule for start and stop: from the end below 0, then cut to the extent. `before_first` is what lies before
+/// coordinate 0: nothing for a range that ascends, a place of its own, 0, for one that descends from 1-based coordinates.
+std::uint64_t bound(std::int64_t given, std::uint64_t extent, std::uint64_t before_first) {
+  const std::uint64_t distance = magnitude(given);
+  if (given < 0) return distance > extent ? 0 : extent - distance + before_first;
+  return std::min(distance + before_first, extent);
 }
 
 Selected select_range(const SliceRange& range, std::uint64_t extent) {
   const std::int64_t step = range.step.value_or(1);
-  const bool backward = step < 0;
-  const std::uint64_t start = bound(range.start, backward ? extent : 1, extent, backward);
-  const std::uint64_t stop = bound(range.stop, backward ? 0 : extent + 1, extent, backward);
-  const std::uint64_t length = backward ? (start > stop ? start - stop : 0) : (stop > start ? stop - start : 0);
+  const bool descends = step < 0;
+  const std::uint64_t first = descends ? 1 : 0;
+  const std::uint64_t start = range.start ? bound(*range.start, extent, first) : descends ? extent : 0;
+  const std::uint64_t stop = range.stop ? bound(*range.stop, extent, first) : descends ? 0 : extent;
+  const std::uint64_t length = descends ? (start > stop ? start - stop : 0) : (stop > start ? stop - start : 0);
   const std::uint64_t count = length == 0 ? 0 : (length - 1) / magnitude(step) + 1;
-  return {count == 0 ? 0 : start - 1, step, count, false};
+  return {count == 0 ? 0 : start - first, step, count, false};
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ Expected<Statement> parse_statement(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view target = equals == std::string_view::npos ? "" : trimmed(text.substr(0, equals));
   const std::string_view right = equals == std::string_view::npos ? text : trimmed(text.substr(equals + 1));
-  if (equals == std::string_view::npos || is_name(target)) {
+  if (equals == std::string_view::npos || (is_name(target) && !is_number_like(right))) {
     if (auto show = parse_show(right)) {
       if (!*show) return std::unexpected(show->error());
       (*show)->target = target;
@@ -177,7 +177,8 @@ Expected<ParsedInput> parse_input(std::string_view text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::string_view rest = trimmed(text.substr(begin));
     if (rest.starts_with(':')) {
-      const std::string_view after = rest.substr(1);
+      std::string_view after = rest.substr(1);
+      while (after.ends_with(';')) after = after.substr(0, after.find_last_not_of("; \t") + 1);
       const std::size_t end = std::min(after.find_first_of(blanks), after.size());
       input.statements.push_back(CommandStatement{std::string(after.substr(0, end)), std::string(trimmed(after.substr(end)))});
       input.silent = false;

@@ -1,0 +1,25 @@
+#include "frontend/repl/nearest.h"
+
+#include <doctest/doctest.h>
+
+namespace weft {
+namespace {
+
+TEST_CASE("the nearest word") {
+  const std::vector<std::string> known{"help", "list", "load", "loops", "plan", "profile", "schedule", "time"};
+  CHECK(nearest("plna", known) == "plan");
+  CHECK(nearest("paln", known) == "plan");
+  CHECK(nearest("schedul", known) == "schedule");
+  CHECK(nearest("shedule", known) == "schedule");
+  CHECK(nearest("lis", known) == "list");
+  CHECK(nearest("prof", known) == "profile");
+  CHECK(nearest("tmie", known) == "time");
+  CHECK(!nearest("xyzzy", known));
+  CHECK(!nearest("", known));
+  CHECK(!nearest("a", {"b"}));
+  CHECK(!nearest("a", {}));
+  CHECK(nearest("flihgts", {"flights", "T"}) == "flights");
+}
+
+}  // namespace
+}  // namespace weft
