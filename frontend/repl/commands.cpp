@@ -26,7 +26,7 @@ Expected<void> quit(Repl& repl, const std::string&) {
 }
 
 constexpr std::string_view statements =
-    R"(Statements, several separated by ';' (one at the end of a line keeps the result from being printed):
+    R"(Statements, several separated by ';' (after one at the end of the line results are not printed):
   T = flights.tns.zst              load a file (.tns .mtx .npy; text also .gz .zst); T = x.tns:100x200x300 with a shape
   B = uniform(2000x32,seed=1)      generate: uniform(SHAPE) ones(SHAPE) sparse(SHAPE,nnz=N)
   s = 2.5                          a scalar

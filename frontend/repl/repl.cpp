@@ -108,8 +108,7 @@ Expected<void> Repl::execute(std::string_view text) {
   auto input = parse_input(text);
   if (!input) return std::unexpected(input.error());
   for (const Statement& statement : input->statements) {
-    const bool last = &statement == &input->statements.back();
-    if (auto done = execute(statement, options_.quiet || (last && input->silent)); !done) return done;
+    if (auto done = execute(statement, options_.quiet || input->silent); !done) return done;
     if (finished_) break;
   }
   return {};

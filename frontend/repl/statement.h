@@ -46,7 +46,7 @@ using Statement = std::variant<LoadStatement, ExpressionStatement, ShowStatement
 
 struct ParsedInput {
   std::vector<Statement> statements;
-  bool silent = false;  ///< ends with ';': results are not printed
+  bool silent = false;  ///< ends with ';': only what is asked for by name is printed
   bool operator==(const ParsedInput&) const = default;
 };
 

@@ -1,0 +1,75 @@
+"""A command at a pseudo-terminal: what it shows after what is typed."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+from harness import Failure
+
+CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][0-9A-B]|\x1b[=>]|\x07")
+
+
+class Terminal:
+    def __init__(self, weft, *arguments, env=None, columns=100):
+        environment, _ = weft.environment({"TERM": "dumb", **(env or {})})
+        weft.history.append("(at a terminal) " + " ".join((weft.command, *arguments)))
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(weft.directory)
+            os.execve(weft.command, [weft.command, *arguments], environment)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        self.status = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.terminal)
+
+    def type(self, text, editing=True):
+        """`editing`: waits until keys are edited and no longer echoed by the terminal itself, a moment after the prompt."""
+        deadline = time.monotonic() + 0.5
+        while editing and termios.tcgetattr(self.terminal)[3] & termios.ICANON and time.monotonic() < deadline:
+            time.sleep(0.002)
+        os.write(self.terminal, text.encode())
+
+    def until(self, wanted, seconds=20):
+        """Everything shown up to the wanted text at the end, without control sequences."""
+        shown = b""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not select.select([self.terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                more = os.read(self.terminal, 65536)
+            except OSError:  # the other side is closed
+                more = b""
+            shown += more
+            text = CONTROL.sub(b"", shown).decode(errors="replace").replace("\r\n", "\n")
+            if wanted is not None and text.endswith(wanted):
+                return text
+            if not more:
+                if wanted is None:
+                    return text
+                break
+        raise Failure(f"waited for {wanted!r}, the terminal shows {shown[-600:]!r}")
+
+    def say(self, line, prompt="weft> ", seconds=20):
+        """Types a line and returns what is shown after it, up to the next prompt."""
+        self.type(line + "\r")
+        return self.until(prompt, seconds).split("\n", 1)[-1].removesuffix(prompt)
+
+    def end(self):
+        """What is shown until the command ends, and its exit status."""
+        shown = self.until(None)
+        self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return shown, self.status
