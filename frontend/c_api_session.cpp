@@ -150,9 +150,7 @@ void weft_request_free(weft_request* request) { delete request; }
 int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_session*> {
     if (auto there = given(engine, "engine"); !there) return std::unexpected(there.error());
-    auto session = Session::create(engine->engine.options());
-    if (!session) return std::unexpected(std::move(session.error()));
-    return new weft_session{std::move(*session)};
+    return new weft_session{Session::over(engine->engine)};
   });
 }
 

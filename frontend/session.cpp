@@ -63,8 +63,12 @@ struct Session::State {
 Expected<Session> Session::create(SessionOptions options) {
   auto engine = Engine::create(std::move(options));
   if (!engine) return std::unexpected(engine.error());
+  return over(std::move(*engine));
+}
+
+Session Session::over(Engine engine) {
   Session session;
-  session.state_ = std::make_shared<State>(State{*engine, {}});
+  session.state_ = std::make_shared<State>(State{std::move(engine), {}});
   return session;
 }
 

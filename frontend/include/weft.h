@@ -186,6 +186,7 @@ void weft_request_free(weft_request* request);
 
 /* ---- sessions ---- */
 
+/* Shares the caches, threads and memory account of the engine, as all that is made from it. */
 int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error);
 int32_t weft_session_set(weft_session* session, const char* name, const weft_tensor* tensor, weft_error** error);
 int32_t weft_session_get(const weft_session* session, const char* name, weft_tensor** made, weft_error** error);

@@ -31,6 +31,8 @@ struct Evaluation {
 class Session {
  public:
   static Expected<Session> create(SessionOptions options);
+  /// Shares the caches, threads and memory account of an engine.
+  static Session over(Engine engine);
   void set(const std::string& name, Tensor tensor);
   void drop(const std::string& name);
   const std::map<std::string, Tensor>& tensors() const;
