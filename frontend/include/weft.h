@@ -13,6 +13,9 @@
  * Threads. Engines, kernels, tensors and cancellations may be used by several threads at once, and so may bindings by runs;
  * what changes an object, and options, requests, sessions and evaluations altogether, by one at a time.
  *
+ * Fork. A child may use weft, what it inherited included, if no other thread of its parent was inside weft at that moment;
+ * what the parent has started stays with the parent, and engines that ran before compute on one thread in the child.
+ *
  * Texts are UTF-8 and end in a zero byte. Coordinates, modes, levels and list numbers begin at 0. */
 #ifndef WEFT_H
 #define WEFT_H
@@ -86,7 +89,7 @@ int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_er
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
 /* Of everything that the engine does. NULL: none. */
 int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error);
-/* Called from one thread at a time, at most some ten times a second, while reading, converting, running. NULL: none.
+/* Called from one thread at a time, at most some ten times a second, while files are read and written. NULL: none.
  * Callbacks must not call weft, and must not throw or jump out. */
 int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error);
 /* A line per plan, compile, load and run, from any thread that uses the engine, also from several at once. NULL: none. */

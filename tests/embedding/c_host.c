@@ -28,9 +28,9 @@ static void trace(void* context, const char* line) {
   (void)context;
   compiled += strstr(line, " # compile ") || strstr(line, " # load ");
 }
-static int progressed = 0;
 static void progress(void* context, const char* what, double fraction) {
-  *(int*)context += what != NULL && fraction >= 0;
+  weft_error* error = NULL;
+  EXPECT(context != NULL && what != NULL && fraction >= 0);
 }
 
 static weft_engine* engine_with(weft_options* options) {
@@ -421,7 +421,7 @@ int main(int arguments, char** argument) {
   EXPECT(weft_options_set_strict_fp(options, 1, &error) == WEFT_OK);
   EXPECT(weft_options_set_checked(options, 1, &error) == WEFT_OK);
   EXPECT(weft_options_set_trace(options, trace, NULL, &error) == WEFT_OK);
-  EXPECT(weft_options_set_progress(options, progress, &progressed, &error) == WEFT_OK);
+  EXPECT(weft_options_set_progress(options, progress, &compiled, &error) == WEFT_OK);
   engine = engine_with(options);
   EXPECT(weft_engine_threads(engine) == 2);
   plain = engine_with(NULL);

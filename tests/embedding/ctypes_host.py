@@ -39,6 +39,7 @@ for result, name, parameters in prototypes:
 OK, INPUT, UNSUPPORTED, INTERNAL, RESOURCE, CANCELLED = 0, 2, 3, 4, 5, 130
 assert re.search(r"WEFT_INPUT = 2, WEFT_UNSUPPORTED = 3, WEFT_INTERNAL = 4, WEFT_RESOURCE = 5, WEFT_CANCELLED = 130", header)
 COPY, BORROW = 0, 1
+FLIGHTS = pathlib.Path(__file__).parents[2] / "samples/data/flights2001_count.tns.zst"
 
 
 class WeftError(Exception):
@@ -137,13 +138,21 @@ def main():
     limited = Handle("engine", "weft_engine_create", options.pointer)
     fails(RESOURCE, "10000", "weft_tensor_load", limited.pointer, b"ones(100x100)", None)
 
-    # A long run is told of, and cancelled from another thread.
-    cancellation = Handle("cancellation", "weft_cancellation_create")
+    # Reading for longer than a moment is told of.
     options = Handle("options", "weft_options_create")
-    call("weft_options_set_cancellation", options.pointer, cancellation.pointer)
     told = []
     progress = PROGRESS(lambda context, what, fraction: told.append((what, fraction)))
     call("weft_options_set_progress", options.pointer, progress, None)
+    call("weft_options_set_threads", options.pointer, 1)
+    reader = Handle("engine", "weft_engine_create", options.pointer)
+    flights = Handle("tensor", "weft_tensor_load", reader.pointer, str(FLIGHTS).encode(), None)
+    assert library.weft_tensor_nnz(flights.pointer) == 2607931
+    assert told and all(b"flights" in what and 0 <= fraction <= 1 for what, fraction in told), told
+
+    # A long run is cancelled from another thread.
+    cancellation = Handle("cancellation", "weft_cancellation_create")
+    options = Handle("options", "weft_options_create")
+    call("weft_options_set_cancellation", options.pointer, cancellation.pointer)
     cancellable = Handle("engine", "weft_engine_create", options.pointer)
     slow = Handle("session", "weft_session_create", cancellable.pointer)
     for name, spec in ((b"A", b"uniform(3000x3000,seed=1)"), (b"B", b"uniform(3000x3000,seed=2)")):
