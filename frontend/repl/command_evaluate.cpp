@@ -25,6 +25,14 @@ std::string profile_line(const std::string& what, double expected, const std::op
                      counted ? ratio_text(expected, static_cast<double>(*counted)) : "-");
 }
 
+/// "1.23 ms", in the unit that leaves one to three digits before the point.
+std::string time_text(double milliseconds) {
+  if (milliseconds < 1e-3) return fmt::format("{:.3g} ns", milliseconds * 1e6);
+  if (milliseconds < 1) return fmt::format("{:.3g} us", milliseconds * 1e3);
+  if (milliseconds < 1e3) return fmt::format("{:.3g} ms", milliseconds);
+  return fmt::format("{:.3g} s", milliseconds * 1e-3);
+}
+
 /// Quartile by linear interpolation, of sorted times.
 double quantile(const std::vector<double>& sorted, double fraction) {
   const double place = fraction * static_cast<double>(sorted.size() - 1);
@@ -70,8 +78,9 @@ Expected<void> command_time(Repl& repl, const std::string& argument) {
   std::ranges::sort(sorted);
   const double median = report.median_run_ms();
   return repl.print(fmt::format(
-      "median {:.3f} ms of {} run{}, {:.3f} to {:.3f}, middle half {:.3f} to {:.3f}; {:.2f} GFLOP/s on {} thread{}\n", median,
-      sorted.size(), sorted.size() == 1 ? "" : "s", sorted.front(), sorted.back(), quantile(sorted, 0.25), quantile(sorted, 0.75),
+      "median {} of {} run{}, {} to {}, middle half {} to {}; {:.2f} GFLOP/s on {} thread{}\n", time_text(median),
+      sorted.size(), sorted.size() == 1 ? "" : "s", time_text(sorted.front()), time_text(sorted.back()),
+      time_text(quantile(sorted, 0.25)), time_text(quantile(sorted, 0.75)),
       median > 0 ? report.plan.flops / median * 1e-6 : 0.0, report.threads, report.threads == 1 ? "" : "s"));
 }
 
@@ -93,7 +102,7 @@ Expected<void> command_profile(Repl& repl, const std::string& argument) {
   }
   double expected_ns = 0;
   for (const ExplainedStatement& statement : explained.statements) expected_ns += statement.ns;
-  text += fmt::format("run {:.3f} ms, expected {:.3f} ms of one thread's work\n", evaluation->report.median_run_ms(), expected_ns * 1e-6);
+  text += fmt::format("run {}, expected {} of one thread's work\n", time_text(evaluation->report.median_run_ms()), time_text(expected_ns * 1e-6));
   return repl.print(text);
 }
 

@@ -109,6 +109,7 @@ LineEditor::~LineEditor() {
 EditedLine LineEditor::read(const std::string& prompt) {
   state_->prompt = prompt;
   state_->interrupted = false;
+  el_resize(state_->edit);  // the terminal may have another size by now
   int length = 0;
   const char* const text = el_gets(state_->edit, &length);
   if (state_->interrupted) return {LineEnd::interrupted, ""};

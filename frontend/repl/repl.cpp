@@ -163,11 +163,12 @@ void Repl::drop(const std::string& name) {
 Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
   auto found = tensor(statement.name);
   if (!found) {
-    const bool is_word = !statement.has_slice && statement.target.empty();
+    const bool is_word = statement.slice_text.empty() && statement.target.empty();
     if (is_word && find_command(statement.name) && statement.name.size() > 1) return run_command(*this, statement.name, "");
-    return std::unexpected(found.error());
+    if (statement.target.empty() || !statement.slice_text.empty()) return std::unexpected(found.error());
+    return input_error(fmt::format("no tensor is named {}, and a file is named with its extension (.tns, .mtx, .npy)", statement.name));
   }
-  if (!statement.has_slice) {
+  if (statement.slice_text.empty()) {
     if (statement.target.empty()) return print(tensor_text(*found, statement.name));
     keep(statement.target, std::move(*found));
     if (silent) return {};
@@ -201,7 +202,7 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
   } else {
     auto part = sliced(*found, *selected, resources_, statement.target.empty() ? statement.name : statement.target);
     if (!part) return std::unexpected(part.error());
-    if (statement.target.empty()) return print(tensor_text(*part, statement.name));
+    if (statement.target.empty()) return print(tensor_text(*part, statement.name + statement.slice_text));
     keep(statement.target, std::move(*part));
   }
   if (silent) return {};

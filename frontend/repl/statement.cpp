@@ -76,7 +76,7 @@ Expected<std::string> unquoted(std::string_view spec) {
 std::optional<Expected<ShowStatement>> parse_show(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && continues_name(text[end])) ++end;
-  ShowStatement show{std::string(text.substr(0, end)), false, {}, ""};
+  ShowStatement show{std::string(text.substr(0, end)), "", {}, ""};
   if (!is_name(show.name)) return std::nullopt;
   const std::string_view rest = trimmed(text.substr(end));
   if (rest.empty() || rest == "()") return show;
@@ -85,7 +85,7 @@ std::optional<Expected<ShowStatement>> parse_show(std::string_view text) {
   if (std::ranges::any_of(inside, starts_name)) return std::nullopt;
   auto slice = parse_slice(inside);
   if (!slice) return std::unexpected(slice.error());
-  show.has_slice = true;
+  show.slice_text = rest;
   show.slice = std::move(*slice);
   return show;
 }

@@ -29,7 +29,7 @@ struct ExpressionStatement {
 /// "A", "A[0,:]", "B = A", "v = A[0,:]".
 struct ShowStatement {
   std::string name;
-  bool has_slice = false;
+  std::string slice_text;  ///< "[0, :]"; empty: all of the tensor
   Slice slice;
   std::string target;  ///< empty: printed
   bool operator==(const ShowStatement&) const = default;

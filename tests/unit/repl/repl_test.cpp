@@ -74,7 +74,7 @@ TEST_CASE("tensors are made, evaluated, named and printed") {
 TEST_CASE("sparse tensors print entries; elements that are not stored are 0") {
   Prompt say;
   CHECK(say("T = sparse(3x3,nnz=9)") == "T: 3x3 ss:0,1 f64, 9 stored, 144 B\n");
-  CHECK(say("T[1]").starts_with("T: 3 s:0 f64, 3 stored, 44 B\n  (0)  "));
+  CHECK(say("T[1]").starts_with("T[1]: 3 s:0 f64, 3 stored, 44 B\n  (0)  "));
   CHECK(say("E = sparse(1000x1000,nnz=1,seed=3);") == "");
   CHECK(say("E[0,0]") == "0.0\n");
   CHECK(say("x = E[5,5]; x") == "x: scalar f64, 1 stored, 8 B\n0.0\n");
@@ -94,6 +94,7 @@ TEST_CASE("errors point at the text and leave everything as it was") {
   Prompt say;
   say("Beta = ones(2x3)");
   CHECK(say("A(i) = Beta(i,j) * c(j)") == "error: no tensor is named c; load one with c = FILE, or see :list and :help\n  A(i) = Beta(i,j) * c(j)\n                     ^");
+  CHECK(contains(say("x = nosuch"), "a file is named with its extension"));
   CHECK(contains(say("A(i) = Bata(i,j)"), "did you mean Beta?"));
   CHECK(contains(say("Beta(i,k) = Beta(i,j) * Beta(k,j)"), "Beta is read and assigned by one expression"));
   CHECK(contains(say("Beta[2]"), "2 is out of range: mode 0 of Beta has extent 2"));

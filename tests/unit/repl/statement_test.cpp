@@ -36,7 +36,7 @@ TEST_CASE("assignments are expressions; those next to each other are one") {
   CHECK(only("A(i) =\n B(i) *\n C(i)") == expression("A(i) =\n B(i) *\n C(i)"));
   const auto mixed = parse_input("s = 2; A(i) = s * B(i); A; C(i) = A(i)");
   REQUIRE(mixed);
-  CHECK(mixed->statements == std::vector<Statement>{load("s", "2"), expression("A(i) = s * B(i)"), ShowStatement{"A", false, {}, ""},
+  CHECK(mixed->statements == std::vector<Statement>{load("s", "2"), expression("A(i) = s * B(i)"), ShowStatement{"A", "", {}, ""},
                                                     expression("C(i) = A(i)")});
 }
 
@@ -53,11 +53,11 @@ TEST_CASE("einsum takes as many names as it has operands") {
 }
 
 TEST_CASE("a tensor, an element, a slice, printed or named") {
-  CHECK(only("A") == Statement(ShowStatement{"A", false, {}, ""}));
-  CHECK(only("s()") == Statement(ShowStatement{"s", false, {}, ""}));
-  CHECK(only("B = A") == Statement(ShowStatement{"A", false, {}, "B"}));
-  CHECK(only("A[3,5]") == Statement(ShowStatement{"A", true, {std::int64_t{3}, std::int64_t{5}}, ""}));
-  CHECK(only("v = A [0, :]") == Statement(ShowStatement{"A", true, {std::int64_t{0}, SliceRange{}}, "v"}));
+  CHECK(only("A") == Statement(ShowStatement{"A", "", {}, ""}));
+  CHECK(only("s()") == Statement(ShowStatement{"s", "", {}, ""}));
+  CHECK(only("B = A") == Statement(ShowStatement{"A", "", {}, "B"}));
+  CHECK(only("A[3,5]") == Statement(ShowStatement{"A", "[3,5]", {std::int64_t{3}, std::int64_t{5}}, ""}));
+  CHECK(only("v = A [0, :]") == Statement(ShowStatement{"A", "[0, :]", {std::int64_t{0}, SliceRange{}}, "v"}));
   CHECK(!parse_input("A[]"));
 }
 
