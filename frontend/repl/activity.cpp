@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -12,6 +13,15 @@
 #include <thread>
 
 namespace weft {
+namespace {
+
+/// A line that is wrapped could not be taken away.
+std::size_t columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79;
+}
+
+}  // namespace
 
 using Clock = std::chrono::steady_clock;
 
@@ -37,8 +47,12 @@ struct Activity::State {
     if (ended.wait_for(lock, std::chrono::seconds(1), stopped)) return;
     do {
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", what, 100 * fraction);
-      fmt::print(stderr, "\r\033[K{}, {:.0f} s, Ctrl-C stops it", done, seconds);
+      // The end of a long path says more than its beginning.
+      const std::size_t most = columns() > 60 ? columns() - 40 : 20;
+      const std::string shown_what = what.size() > most ? "..." + what.substr(what.size() - most + 3) : what;
+      const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", shown_what, 100 * fraction);
+      const std::string line = fmt::format("{}, {:.0f} s, Ctrl-C stops it", done, seconds);
+      fmt::print(stderr, "\r\033[K{}", line.substr(0, columns()));
       std::fflush(stderr);
       standing = true;
     } while (!ended.wait_for(lock, std::chrono::milliseconds(200), stopped));

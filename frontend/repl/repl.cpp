@@ -220,7 +220,6 @@ Expected<Evaluation> Repl::evaluate(std::string_view text, EvaluateOptions optio
 }
 
 Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, EvaluateOptions options) {
-  last_ = statement;
   const auto parsed = parse_expression(statement.text);
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<std::string> operands;
@@ -256,6 +255,7 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
       assigned.insert(assignment.result.name);
     }
   }
+  last_ = statement;
   for (const auto& [name, format] : formats_.formats) {
     if (name == statement.target) {
       options.formats["out"] = format;

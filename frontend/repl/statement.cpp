@@ -91,7 +91,7 @@ std::optional<Expected<ShowStatement>> parse_show(std::string_view text) {
 }
 
 bool is_einsum(std::string_view text) {
-  return text.find('=') == std::string_view::npos && text.find_first_of("()[]*") == std::string_view::npos &&
+  return text.find('=') == std::string_view::npos && text.find_first_of("()[]*+/") == std::string_view::npos &&
          (text.find("->") != std::string_view::npos || text.find(',') != std::string_view::npos || words(text).size() > 1);
 }
 
@@ -168,6 +168,13 @@ Expected<ExpressionStatement> parse_expression_statement(std::string_view text) 
       if (einsum) einsum->target = trimmed(text.substr(0, equals));
       return einsum;
     }
+  }
+  // Said here, because a text without '=' would be read as einsum.
+  if (equals == std::string_view::npos && text.find_first_of("+*/0123456789") != std::string_view::npos) {
+    return error_at(ErrorKind::input, text,
+                    "there is no '=': an expression is RESULT = FACTORS, as in A(i,k) = B(i,j) * C(j,k), or einsum and the "
+                    "names of its operands, as in ij,jk->ik B C",
+                    {{text.size(), text.size()}});
   }
   return ExpressionStatement{std::string(text), {}, ""};
 }

@@ -12,6 +12,7 @@ import time
 
 from harness import Failure
 
+TAKEN_AWAY = re.compile(rb"[^\n]*\r\x1b\[K")  # a line of progress
 CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][0-9A-B]|\x1b[=>]|\x07")
 
 
@@ -25,6 +26,7 @@ class Terminal:
             os.execve(weft.command, [weft.command, *arguments], environment)
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         self.status = None
+        self.shown = b""
 
     def __enter__(self):
         return self
@@ -43,7 +45,7 @@ class Terminal:
         os.write(self.terminal, text.encode())
 
     def until(self, wanted, seconds=20):
-        """Everything shown up to the wanted text at the end, without control sequences."""
+        """What stands there up to the wanted text at the end; `shown` also has what was taken away."""
         shown = b""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -54,7 +56,8 @@ class Terminal:
             except OSError:  # the other side is closed
                 more = b""
             shown += more
-            text = CONTROL.sub(b"", shown).decode(errors="replace").replace("\r\n", "\n")
+            self.shown = shown
+            text = CONTROL.sub(b"", TAKEN_AWAY.sub(b"", shown)).decode(errors="replace").replace("\r\n", "\n")
             if wanted is not None and text.endswith(wanted):
                 return text
             if not more:
