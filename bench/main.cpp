@@ -68,12 +68,18 @@ int main(int argc, char** argv) {
   read->add_option("FILE", file)->required()->check(CLI::ExistingFile);
   CLI::App* wake = app.add_subcommand("wake", "a short kernel after idling, on 1 and 2 threads");
   CLI::App* startup = app.add_subcommand("startup", "process start to result, cold and from the disk cache");
+  CLI::App* engine = app.add_subcommand("engine", "caches and specialisation: what they cost and save, what memory they leave");
+  std::uint64_t calls = 1'000'000;
+  std::uint64_t kernels = 10'000;
+  engine->add_option("--calls", calls, "evaluations from 8 threads")->check(CLI::PositiveNumber);
+  engine->add_option("--kernels", kernels, "distinct kernels")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   if (compare->parsed()) return print_comparison(old_path, new_path, fail_above);
   if (plans->parsed()) return weft::bench::run_plans(exam);
   if (read->parsed()) return weft::bench::read_speed(file);
   if (wake->parsed()) return weft::bench::wake();
+  if (engine->parsed()) return weft::bench::engine_figures(calls, kernels);
   if (startup->parsed())
     return weft::bench::startup((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft").string());
   return weft::bench::run_suite(suite);

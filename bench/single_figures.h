@@ -1,6 +1,7 @@
 // Figures that are no kernel times: reading text, waking threads, starting the process.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace weft::bench {
@@ -15,5 +16,9 @@ int wake();
 /// From starting the command to its end on a tiny network: with an empty disk cache, with a filled one. `command` is
 /// the path of weft. Exit status.
 int startup(const std::string& command);
+
+/// Hits of the caches, kernels loaded from disk, what planning, compiling and specialising cost and save; `calls` evaluations
+/// from 8 threads and `kernels` distinct kernels, with the memory they leave. Exit status.
+int engine_figures(std::uint64_t calls, std::uint64_t kernels);
 
 }  // namespace weft::bench

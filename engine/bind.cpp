@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "engine/compiled_state.h"
+#include "engine/specialize.h"
 #include "runtime/dense.h"
 #include "weft/statistics.h"
 
@@ -107,15 +108,14 @@ std::uint64_t private_slots(std::uint64_t copy_bytes, const Tensor* walked, unsi
   return small ? std::max<std::uint64_t>(threads, usual_slots) : threads;
 }
 
-/// Facts shape code, so they are checked against the tensors actually bound.
-Expected<void> recheck(const LoweredNest& nest, const Network& network, const Schedule& schedule,
-                       const std::vector<Tensor>& tensors, const Threads& threads) {
+/// Facts shape code, so they are checked against the tensors actually bound: one that does not hold.
+std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& network, const Schedule& schedule,
+                                       const std::vector<Tensor>& tensors, const Threads& threads) {
   for (const loop::Fact& fact : nest.program.facts) {
     if (const auto* extent = std::get_if<loop::ExtentFact>(&fact)) {
       const Index& index = network.indices[nest.indices[extent->index]];
       if (index.extent != extent->extent) {
-        return internal_error(
-            fmt::format("the kernel assumes extent({}) = {}, it is {}", index.name, extent->extent, index.extent));
+        return fmt::format("the kernel assumes extent({}) = {}, it is {}", index.name, extent->extent, index.extent);
       }
       continue;
     }
@@ -129,24 +129,27 @@ Expected<void> recheck(const LoweredNest& nest, const Network& network, const Sc
     if (number >= tensors.size() || schedule.tensors[number].role != TensorRole::operand) continue;
     const Tensor& tensor = tensors[number];
     const std::string& name = schedule.tensors[number].name;
-    const Statistics& known = statistics(tensor, threads);
-    if (std::holds_alternative<loop::FiniteFact>(fact) && !known.finite()) {
-      return input_error(fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", name));
+    if (std::holds_alternative<loop::FiniteFact>(fact) && !statistics(tensor, threads).finite()) {
+      return fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", name);
     }
     if (const auto* fiber = std::get_if<loop::FiberFact>(&fact)) {
-      if (known.fibers(fiber->level).maximum > fiber->maximum) {
-        return input_error(fmt::format("operand {} has a fiber longer than {} in level {}", name, fiber->maximum,
-                                       fiber->level));
+      if (statistics(tensor, threads).fibers(fiber->level).maximum > fiber->maximum) {
+        return fmt::format("operand {} has a fiber longer than {} in level {}", name, fiber->maximum, fiber->level);
       }
     }
     if (const auto* full = std::get_if<loop::FullFact>(&fact)) {
       const std::uint64_t parents = full->level == 0 ? 1 : tensor.positions(full->level - 1);
       if (tensor.positions(full->level) != parents * tensor.extent_of_level(full->level)) {
-        return input_error(fmt::format("level {} of operand {} is not full", full->level, name));
+        return fmt::format("level {} of operand {} is not full", full->level, name);
+      }
+    }
+    if (const auto* pattern = std::get_if<loop::PatternFact>(&fact)) {
+      if (!may_be_baked(tensor) || pattern_digest(tensor) != pattern->digest) {
+        return fmt::format("operand {} has another pattern than the one that is baked in", name);
       }
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 /// The operand whose entries the root loop walks: the largest sparse one bound there by its first level.
@@ -303,7 +306,8 @@ Expected<void> BoundNetwork::State::refresh() {
   }
   for (std::size_t number = 0; number < nests.size(); ++number) {
     const LoweredNest& nest = kernel->nests[number].nest;
-    if (auto facts = recheck(nest, kernel->network, schedule, tensors, resources.threads); !facts) return facts;
+    if (const auto broken = broken_fact(nest, kernel->network, schedule, tensors, resources.threads))
+      return input_error(*broken + "; compile for these operands");
     for (std::size_t slot = 0; moved && slot < nests[number].frames.size(); ++slot) nests[number].frames[slot] = frame(number, slot);
   }
   return {};
@@ -346,8 +350,12 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   const std::vector<CompiledNest>& nests = state_->nests;
   for (std::size_t number = 0; number < nests.size(); ++number) {
     const CompiledNest& nest = state_->nests[number];
-    if (auto facts = recheck(nest.nest, state_->network, schedule, state->tensors, resources.threads); !facts) {
-      return std::unexpected(facts.error());
+    if (const auto broken = broken_fact(nest.nest, state_->network, schedule, state->tensors, resources.threads)) {
+      const auto general = state_->generalise(operands, *broken);
+      if (general) return general->bind(operands, resources, deterministic, host);
+      // A schedule may rest on what does not hold: then there is no kernel for it.
+      if (general.error().kind != ErrorKind::internal) return std::unexpected(general.error());
+      return input_error(*broken + "; compile for these operands");
     }
     state->nests.push_back(bound_nest(number, state_->nests, schedule, state_->network));
     state->counts.emplace_back(nest.nest.loops.size(), 0);

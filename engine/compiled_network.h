@@ -51,12 +51,16 @@ class CompiledNetwork {
   const Plan& plan() const;
   const std::vector<CompiledNest>& nests() const;
   const CompilePhases& phases() const;
+  /// What the code is made for: generic, profiled or baked.
+  Specialization grade() const;
   /// network, tree, schedule, loops, signature, llvm, asm; "object" gives the bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
   /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive. A result is
-  /// computed in the host's memory if that is laid out like it, else copied there by results().
+  /// computed in the host's memory if that is laid out like it, else copied there by results(). Operands of which a fact
+  /// does not hold (a pattern baked in, a full level, finite values) are bound to a generic kernel for the same
+  /// schedule, which is compiled if need be.
   Expected<BoundNetwork> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                               bool deterministic, const HostMemory& host = {}) const;
 

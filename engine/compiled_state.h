@@ -1,6 +1,7 @@
 // What CompiledNetwork and BoundNetwork hold, shared by the files that make, bind and run them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "engine/chunks.h"
@@ -17,6 +18,9 @@ struct CompiledNetwork::State {
   CompilePhases phases;
   Target target;
   CodeOptions code;
+  Specialization grade = Specialization::profiled;
+  /// The kernel for tensors of which a fact does not hold, and why it does not.
+  std::function<Expected<CompiledNetwork>(const std::map<std::string, Tensor>&, const std::string&)> generalise;
 };
 
 /// A result or intermediate of one nest that every reduction slot but the first adds into a copy of its own.

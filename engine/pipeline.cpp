@@ -14,6 +14,7 @@
 #include "engine/plan/check.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
+#include "engine/specialize.h"
 #include "engine/trace.h"
 
 namespace weft {
@@ -50,6 +51,8 @@ struct Pipeline::State {
   std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> disk_hits{0};
   std::atomic<std::uint64_t> compiled{0};
+  std::atomic<std::uint64_t> by_grade[3] = {};
+  std::atomic<std::uint64_t> fallbacks{0};
 
   State(EngineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
 
@@ -187,7 +190,10 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
 
 const EngineOptions& Pipeline::options() const { return state_->options; }
 
-CacheCounters Pipeline::counters() const { return {state_->memory_hits, state_->disk_hits, state_->compiled}; }
+CacheCounters Pipeline::counters() const { 
+  return {state_->memory_hits, state_->disk_hits,   state_->compiled, state_->by_grade[0],
+          state_->by_grade[1], state_->by_grade[2], state_->fallbacks};
+}
 
 std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                           const std::map<std::string, bool>& pinned) const {
@@ -246,17 +252,19 @@ Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::v
 }
 
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
-                                                 const std::vector<OperandFacts>& operands) const {
+                                                 const std::vector<OperandFacts>& operands,
+                                                 const LoweringFacts& more) const {
   std::vector<bool> finite;
   for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor) {
     // What one nest leaves to the next is as finite there as within one nest.
     finite.push_back(is_finite(plan.schedule, tensor, operands));
   }
-  return weft::lower(plan.schedule, network, finite);
+  return weft::lower(plan.schedule, network, finite, more);
 }
 
 Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan,
-                                 const std::vector<OperandFacts>& operands, bool count) const {
+                                 const std::vector<OperandFacts>& operands, bool count,
+                                 const CompileFor& specialize) const {
   auto kernel = std::make_shared<CompiledNetwork::State>();
   kernel->given = network;
   kernel->network = scheduled_network(plan.schedule, network);
@@ -265,7 +273,28 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->code = state_->code_options();
   kernel->code.count = count;
   const auto start = Clock::now();
-  auto nests = lower(network, plan, operands);
+  static const std::map<std::string, Tensor> no_tensors;
+  const std::map<std::string, Tensor>& tensors = specialize.tensors ? *specialize.tensors : no_tensors;
+  Specialization grade = specialize.grade;
+  const bool automatic = grade == Specialization::automatic;
+  if (automatic) grade = Specialization::baked;  // if it pays, which its size tells
+  auto known = specialized(network, plan, operands, tensors, grade, state_->options.resources);
+  if (!known) return std::unexpected(known.error());
+  if (automatic) grade = choose_specialization(plan.cost.ns, specialize.calls, known->baked_entries);
+  if (grade == Specialization::baked && known->patterns.empty()) grade = Specialization::profiled;
+  known->facts.grade = grade;
+  kernel->grade = grade;
+  if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
+  ++state_->by_grade[static_cast<std::size_t>(grade)];
+  kernel->generalise = [pipeline = *this, network, plan, count](const std::map<std::string, Tensor>& other,
+                                                               const std::string& why) {
+    ++pipeline.state_->fallbacks;
+    const std::vector<OperandFacts> facts = pipeline.facts(network, other, {});
+    pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
+                                       command_line(network, facts, plan.schedule, pipeline.options()), why));
+    return pipeline.compile(network, plan, facts, count, {.grade = Specialization::generic});
+  };
+  auto nests = lower(network, plan, operands, known->facts);
   if (!nests) return std::unexpected(nests.error());
   kernel->phases.lower = milliseconds_since(start);
   const std::string command =
@@ -296,6 +325,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
 const Network& CompiledNetwork::network() const { return state_->given; }
 const Plan& CompiledNetwork::plan() const { return state_->plan; }
 const std::vector<CompiledNest>& CompiledNetwork::nests() const { return state_->nests; }
+Specialization CompiledNetwork::grade() const { return state_->grade; }
 const CompilePhases& CompiledNetwork::phases() const { return state_->phases; }
 
 }  // namespace weft

@@ -22,6 +22,19 @@ struct CacheCounters {
   std::uint64_t memory = 0;    ///< kernels found in memory
   std::uint64_t disk = 0;      ///< loaded from object bytes on disk
   std::uint64_t compiled = 0;  ///< compiled
+  // Of networks that were compiled, whether code was found or made:
+  std::uint64_t generic = 0;
+  std::uint64_t profiled = 0;
+  std::uint64_t baked = 0;
+  std::uint64_t fallbacks = 0;  ///< bindings to tensors for which a kernel assumed too much: a generic one ran instead
+};
+
+/// How far a kernel is made for the operands at hand.
+struct CompileFor {
+  Specialization grade = Specialization::profiled;
+  double calls = 1;  ///< expected; decides what Specialization::automatic means
+  /// Whose patterns may be baked in; null: none.
+  const std::map<std::string, Tensor>* tensors = nullptr;
 };
 
 /// What is known of an operand that may not be there yet.
@@ -46,11 +59,12 @@ class Pipeline {
                       const PlanOptions& options) const;
   /// The loop programs of a plan, without compiling them.
   Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan,
-                                           const std::vector<OperandFacts>& operands) const;
+                                           const std::vector<OperandFacts>& operands,
+                                           const LoweringFacts& more = {}) const;
   /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads. `count`: the kernel counts
   /// the iterations of its loops, which takes time.
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
-                           bool count = false) const;
+                           bool count = false, const CompileFor& specialize = {}) const;
   CacheCounters counters() const;
 
  private:

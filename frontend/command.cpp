@@ -101,6 +101,9 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->check(not_empty)
       ->type_name("FILE");
   app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
+  app.add_option("--specialize", options.specialize, "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
+      ->check(not_empty)
+      ->type_name("GRADE");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
   app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
   add_resource_options(app, options);

@@ -30,6 +30,7 @@ struct CommandOptions {
   std::string output;                  ///< of weft calibrate
   std::string page;                    ///< --html: where to
   std::string dump_directory;
+  std::string specialize;
   std::vector<std::string> given;      ///< the words after the name of the command, as they were given
   std::optional<std::string> json;     ///< path; empty: standard output
   std::string json_text;               ///< the option as given; `json` is what it means

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/cache/disk_cache.h"
+#include "engine/specialize.h"
 #include "engine/trace.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
@@ -220,6 +221,13 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   for (const auto& [stage, path] : *wanted) {
     evaluate.stages.push_back(stage);
     replaced = replaced || path.empty();
+  }
+  if (!options.specialize.empty()) {
+    const auto grade = parse_specialization(options.specialize);
+    if (!grade) {
+      return input_error(fmt::format("--specialize knows generic, profiled, baked and auto, not '{}'", options.specialize));
+    }
+    evaluate.specialize = *grade;
   }
   evaluate.unfused = options.unfused;
   evaluate.prove = options.prove;

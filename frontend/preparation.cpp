@@ -9,6 +9,7 @@
 #include "engine/plan/count_joins.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/forest.h"
+#include "engine/specialize.h"
 #include "frontend/parse.h"
 #include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
@@ -314,7 +315,12 @@ class Preparation {
   }
 
   Expected<void> compile() {
-    auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts);
+    Tensors tensors;  // whose patterns may be baked in
+    for (const auto& [name, operand] : operands_) {
+      if (operand.tensor) tensors.emplace(name, *operand.tensor);
+    }
+    auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
+                                  {options_.specialize, options_.calls, &tensors});
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
@@ -322,6 +328,7 @@ class Preparation {
     report().phases.emit = kernel.phases().emit;
     report().phases.load = kernel.phases().load;
     report().kernel_cache = kernel_origin(kernel);
+    report().specialization = name(kernel.grade());
     for (const CompiledNest& nest : kernel.nests()) {
       report().object_bytes += nest.object_bytes;
       report().plan.loops += loop::print(nest.nest.program);

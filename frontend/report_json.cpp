@@ -121,6 +121,7 @@ std::string report_json(const Report& report, const std::map<std::string, double
   json["cache"] = {{"plan", report.plan_cache}};
   if (!report.kernel_cache.empty()) {
     json["cache"]["kernel"] = report.kernel_cache;
+    json["specialization"] = report.specialization;
     json["object_bytes"] = report.object_bytes;
   }
   json["threads"] = report.threads;

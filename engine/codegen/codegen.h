@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,12 +22,23 @@ struct Target {
 };
 Target host_target();
 
+/// The positions and coordinates of a tensor by level, as numbers: what a fact `pattern` stands for. Dense levels have none.
+struct Pattern {
+  std::vector<std::vector<std::uint64_t>> pos;
+  std::vector<std::vector<std::uint64_t>> crd;
+  bool operator==(const Pattern&) const = default;
+};
+using Patterns = std::map<std::uint64_t, Pattern>;  ///< by digest
+
 struct CodeOptions {
   bool checked = false;    ///< bounds-check every access; a failure returns failed_check and names storage and level
   bool strict_fp = false;  ///< no FMA, no reassociation: every sum in loop order
   /// Adds to Worker::counts how often the body of every loop ran, loops in the order of the program's text. A piece of a
   /// vector loop counts for all its lanes. Slower; a kernel that is stopped adds nothing.
   bool count = false;
+  /// Of facts `pattern`: loops over such an input are unrolled and its coordinates are constants. A fact whose digest is
+  /// missing here changes nothing. Not in text(): the digest in the program's text stands for it.
+  std::shared_ptr<const Patterns> patterns = {};
   bool operator==(const CodeOptions&) const = default;
   std::string text() const;
 };

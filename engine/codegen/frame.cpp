@@ -103,6 +103,11 @@ void Generator::receive(llvm::Function& body) {
       code.levels[level].full = is_full(program_, id, level);
     storages_.push_back(std::move(code));
   }
+  // Checked code reads what it checks.
+  for (const loop::Fact& fact : program_.facts)
+    if (const auto* pattern = std::get_if<loop::PatternFact>(&fact); pattern && options_.patterns && !options_.checked)
+      if (const auto found = options_.patterns->find(pattern->digest); found != options_.patterns->end())
+        storages_[pattern->storage].baked = &found->second;
   const Signature words = signature(program_);
   for (unsigned n = 0; n < words.words.size(); ++n) {
     const Word& each = words.words[n];

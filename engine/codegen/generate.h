@@ -1,5 +1,5 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
-// loop.cpp writes the loops, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
+// loop.cpp writes the loops, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
 // append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
 #pragma once
 
@@ -143,6 +143,14 @@ class Generator {
                   std::span<const Finger> fingers, const Scope& scope);
   void prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                 const Scope& scope);
+  // baked.cpp
+  bool walks_baked(std::span<const loop::Step> rest, const Scope& scope) const;
+  void unroll(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
+              std::span<const Finger> fingers, const Scope& scope, bool cut);
+  void unroll_dense(const loop::For& each, std::uint64_t extent, std::span<const loop::Step> rest,
+                    std::span<const Finger> fingers, const Scope& scope, bool cut);
+  void where_in_chunk(std::uint64_t coordinate, bool cut, Emitter::Body body);
+  void add_sums(const loop::For& each, std::span<const Scope> sums, const Scope& scope);
   bool rest_is_dense(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const;
   bool always_strips(const loop::Block& statements) const;
   bool has_running_loop(const loop::Block& statements) const;

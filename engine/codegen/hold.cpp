@@ -66,6 +66,16 @@ bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> driv
   });
 }
 
+/// Adds the sums of independent_sums up.
+void Generator::add_sums(const loop::For& each, std::span<const Scope> sums, const Scope& scope) {
+  for (const loop::AccessId target : uses(each.body).targets)
+    for (std::size_t n = 1; n < sums.size(); ++n) {
+      const loop::StorageId storage = program_.accesses[target].storage;
+      const Slot total = scope.held[storage].front();
+      emit_->set(total, emit_->ir().CreateFAdd(emit_->get(total), emit_->get(sums[n].held[storage].front())));
+    }
+}
+
 /// The scope, and more of it with sums of their own that start from zero: additions need not wait for each other.
 std::vector<Scope> Generator::independent_sums(const loop::For& each, const Scope& scope) {
   std::vector<Scope> sums(reduction_sums, scope);

@@ -2,13 +2,23 @@
 
 #include <llvm/IR/Module.h>
 
+#include <optional>
+
+#include "engine/codegen/codegen.h"
 #include "engine/codegen/structure.h"
 
 namespace weft {
 
 namespace {
 
+/// The number that a value is, of a storage whose pattern is known.
+std::optional<std::uint64_t> baked_number(const StorageCode& storage, llvm::Value* value) {
+  const auto* constant = storage.baked ? llvm::dyn_cast<llvm::ConstantInt>(value) : nullptr;
+  return constant ? std::optional(constant->getZExtValue()) : std::nullopt;
+}
+
 llvm::Value* load_pos(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* index) {
+  if (const auto number = baked_number(storage, index)) return emit.constant(storage.baked->pos[level].at(*number));
   llvm::Type* type = emit.ir().getIntNTy(storage.level(level).pos_bits);
   llvm::Value* place = emit.address(type, storage.levels[level].pos, index);
   return emit.widen(emit.load(type, place, storage.level(level).pos_bits / 8));
@@ -17,6 +27,10 @@ llvm::Value* load_pos(Emitter& emit, const StorageCode& storage, std::uint32_t l
 llvm::Value* below(Emitter& emit, llvm::Value* a, llvm::Value* b) { return emit.ir().CreateICmpULT(a, b); }
 
 }  // namespace
+
+bool is_baked(const StorageCode& storage, const Range& range) {
+  return baked_number(storage, range.begin) && baked_number(storage, range.end);
+}
 
 llvm::Value* touched_at(Emitter& emit, const StorageCode& storage, llvm::Value* place) {
   if (storage.table) {
@@ -49,6 +63,8 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
 
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
   const LevelCode& code = storage.levels[level];
+  if (const auto number = baked_number(storage, position))
+    return emit.ir().getIntN(storage.level(level).crd_bits, storage.baked->crd[level].at(*number));
   if (emit.checked()) emit.check(below(emit, position, code.positions), {storage.id, level}, position);
   const unsigned bits = storage.table ? 64 : storage.level(level).crd_bits;
   if (storage.table) {
@@ -173,6 +189,12 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
     range.begin = emit.get(*finger);
   else
     range = positions_below(emit, storage, cursor);
+  if (const auto wanted = baked_number(storage, coordinate); wanted && !finger && is_baked(storage, range)) {
+    const std::vector<std::uint64_t>& crd = storage.baked->crd[level];
+    for (std::uint64_t position = *baked_number(storage, range.begin); position < *baked_number(storage, range.end); ++position)
+      if (crd[position] == *wanted) then({level + 1, emit.constant(position), nullptr});
+    return;
+  }
   const bool runs = is_run_level(*storage.storage, level);
   const bool table = storage.levels[level].full && !runs && storage.level(level).kind == LevelKind::compressed;
   if (table) {

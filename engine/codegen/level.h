@@ -21,6 +21,8 @@ struct LevelCode {
   bool full = false;                 ///< every coordinate is stored in every fiber
 };
 
+struct Pattern;
+
 struct StorageCode {
   const loop::Storage* storage = nullptr;
   loop::StorageId id = 0;
@@ -30,6 +32,7 @@ struct StorageCode {
   llvm::Value* touched = nullptr;  ///< of an accumulator: the positions accumulated into
   llvm::Value* table = nullptr;    ///< HashedTable
   bool sorted = false;             ///< what drives is the table's list of sorted keys, not that of its keys
+  const Pattern* baked = nullptr;  ///< of an input whose positions and coordinates are constants
   Slot count{};                    ///< of touched positions, of a table's entries while these drive
 
   const Level& level(std::uint32_t number) const { return storage->levels[number]; }
@@ -45,6 +48,9 @@ struct Range {
   llvm::Value* begin = nullptr;
   llvm::Value* end = nullptr;
 };
+
+/// Whether the positions of a range are constants and so are the coordinates there.
+bool is_baked(const StorageCode& storage, const Range& range);
 
 /// The positions of the next, sparse level under the cursor.
 Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& cursor);

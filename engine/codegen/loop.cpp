@@ -102,6 +102,11 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
       if (cursor.bound == 0 && key_levels(*storage.storage) > 0)
         list_entries(storage.id, step.algorithm == loop::Algorithm::sort);
       Range range = positions_below(*emit_, storage, cursor);
+      if (driving.size() == 1 && is_baked(storage, range)) {
+        unroll(each, {step.access, range, emit_->slot(range.begin)}, rest, fingers, scope, cut);
+        for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
+        return;
+      }
       if (cut) {
         llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
         range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
@@ -156,6 +161,10 @@ bool Generator::has_running_loop(const loop::Block& statements) const {
 
 void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
                            const Scope& scope, bool cut) {
+  if (const auto known = known_extent(program_, each.index); known && walks_baked(rest, scope)) {
+    unroll_dense(each, *known, rest, fingers, scope, cut);
+    return;
+  }
   llvm::Value* extent = extents_[each.index];
   const Slot coordinate = emit_->slot(cut ? begin_ : emit_->constant(0));
   llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
@@ -228,12 +237,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     inner(ends);
   else
     emit_->strips(positions, ends, inner);
-  for (const loop::AccessId target : uses(each.body).targets)
-    for (std::size_t n = 1; n < sums.size(); ++n) {
-      const loop::StorageId storage = program_.accesses[target].storage;
-      const Slot total = scope.held[storage].front();
-      emit_->set(total, emit_->ir().CreateFAdd(emit_->get(total), emit_->get(sums[n].held[storage].front())));
-    }
+  add_sums(each, sums, scope);
 }
 
 /// Nothing the loop looks up can be missing.
@@ -255,7 +259,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
   Scope here = scope;
   here.coordinates[each.index] = emit_->widen(coordinate_at(*emit_, storage, parent.bound, position));
   here.cursors[driver.access] = entry_at(*emit_, storage, parent, position, driver.range.end);
-  if (each.marks.prefetch > 0) prefetch(each, driver, position, rest, scope);
+  if (each.marks.prefetch > 0 && !is_baked(storage, {position, position})) prefetch(each, driver, position, rest, scope);
   bind(rest, here, fingers, &each.body, [&](const Scope& found) {
     Scope loaded = found;
     load_values(each.body, loaded);

@@ -149,6 +149,9 @@ FactKey key(const Fact& fact) {
                                [&](const FiniteFact& f) {
                                  return FactKey{fact.index(), f.storage, 0, 0};
                                },
+                               [&](const PatternFact& f) {
+                                 return FactKey{fact.index(), f.storage, 0, f.digest};
+                               },
                                [&](const LikeFact& f) {
                                  return FactKey{fact.index(), f.storage, f.pattern, 0};
                                }},

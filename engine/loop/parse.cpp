@@ -204,6 +204,13 @@ class Parser : TokenReader {
       expect("=");
       return ExtentFact{id, number()};
     }
+    if (accept("pattern")) {
+      expect("(");
+      const StorageId id = storage();
+      expect(")");
+      expect("=");
+      return PatternFact{id, number()};
+    }
     if (accept("finite")) {
       expect("(");
       const StorageId id = storage();
@@ -220,7 +227,7 @@ class Parser : TokenReader {
     }
     const bool full = at("full");
     if (!full && !at("fiber")) {
-      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite, like");
+      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite, like, pattern");
       return {};
     }
     advance();

@@ -139,6 +139,7 @@ class Printer {
                      return fmt::format("fiber({}.{}) <= {}", storage_name(f.storage), f.level, f.maximum);
                    },
                    [&](const FiniteFact& f) { return fmt::format("finite({})", storage_name(f.storage)); },
+                   [&](const PatternFact& f) { return fmt::format("pattern({}) = {}", storage_name(f.storage), f.digest); },
                    [&](const LikeFact& f) {
                      return fmt::format("like({}, {})", storage_name(f.storage), storage_name(f.pattern));
                    }},

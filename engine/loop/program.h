@@ -71,7 +71,13 @@ struct LikeFact {
   StorageId pattern = 0;
   bool operator==(const LikeFact&) const = default;
 };
-using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact>;
+/// pattern(T) = 12345: pos and crd of the input are those with this digest, which code may hold as constants.
+struct PatternFact {
+  StorageId storage = 0;
+  std::uint64_t digest = 0;
+  bool operator==(const PatternFact&) const = default;
+};
+using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact, PatternFact>;
 
 enum class Use : std::uint8_t { drive, locate, insert, append };
 

@@ -45,6 +45,7 @@ Expected<void> check_extents(const Program& program, const std::map<IndexId, std
 Expected<void> check_facts(const Program& program) {
   std::map<IndexId, std::uint64_t> extents;
   std::map<std::pair<StorageId, std::uint32_t>, std::uint64_t> fibers;
+  std::map<StorageId, std::uint64_t> patterns;
   for (const Fact& fact : program.facts) {
     const Expected<void> checked = std::visit(
         Overloaded{[&](const ExtentFact& f) -> Expected<void> {
@@ -72,6 +73,18 @@ Expected<void> check_facts(const Program& program) {
                      return {};
                    },
                    [&](const FiniteFact& f) { return check_storage(program, f.storage, std::nullopt, "finite"); },
+                   [&](const PatternFact& f) -> Expected<void> {
+                     if (Expected<void> named = check_storage(program, f.storage, std::nullopt, "pattern"); !named)
+                       return named;
+                     for (const Level& level : program.storages[f.storage].levels)
+                       if (level.kind != LevelKind::dense && level.kind != LevelKind::compressed)
+                         return input_error(fmt::format("facts: pattern of {}: its levels must be dense or compressed",
+                                                        program.storages[f.storage].name));
+                     if (patterns.try_emplace(f.storage, f.digest).first->second != f.digest)
+                       return input_error(
+                           fmt::format("facts: pattern({}) is stated twice", program.storages[f.storage].name));
+                     return {};
+                   },
                    [](const LikeFact&) -> Expected<void> { return {}; }},  // the rule "like"
         fact);
     if (!checked) return checked;

@@ -52,16 +52,66 @@ LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const st
   return !std::ranges::any_of(nest.storages, is_appended) || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
 }
 
+/// The fewest facts with which the program is proven correct: none, finite values, or extents too.
+LoweredNest lowered_generic(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
+  LoweredNest all = lowered(nest, network, finite);
+  LoweredNest fewer = all;
+  const auto keep = [&](const auto& wanted) {
+    fewer.program.facts.clear();
+    std::ranges::copy_if(all.program.facts, std::back_inserter(fewer.program.facts), wanted);
+    return loop::verify(fewer.program).has_value();
+  };
+  if (keep([](const loop::Fact& fact) { return std::holds_alternative<loop::LikeFact>(fact); })) return fewer;
+  if (keep([](const loop::Fact& fact) { return !std::holds_alternative<loop::ExtentFact>(fact); })) return fewer;
+  return all;
+}
+
+void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& full) {
+  for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
+    const loop::Storage& input = nest.program.storages[storage];
+    if (input.role != loop::Role::input || nest.tensors[storage] >= full.size()) continue;
+    const std::vector<bool>& levels = full[nest.tensors[storage]];
+    for (std::uint32_t level = 0; level < levels.size(); ++level) {
+      if (levels[level] && input.levels[level].kind == LevelKind::compressed)
+        nest.program.facts.push_back(loop::FullFact{storage, level});
+    }
+  }
+}
+
+/// Patterns, and all extents: what is known of a level below a dense one depends on its extent.
+void add_patterns(LoweredNest& nest, const Network& network, const std::vector<std::optional<std::uint64_t>>& patterns) {
+  bool any = false;
+  for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
+    const std::uint32_t tensor = nest.tensors[storage];
+    if (nest.program.storages[storage].role != loop::Role::input || tensor >= patterns.size() || !patterns[tensor]) continue;
+    nest.program.facts.push_back(loop::PatternFact{storage, *patterns[tensor]});
+    any = true;
+  }
+  for (loop::IndexId index = 0; any && index < nest.program.indices.size(); ++index) {
+    const loop::Fact extent = loop::ExtentFact{index, network.indices[nest.indices[index]].extent};
+    if (std::ranges::find(nest.program.facts, extent) == nest.program.facts.end()) nest.program.facts.push_back(extent);
+  }
+}
+
+LoweredNest specialized(const Nest& nest, const Network& network, const std::vector<bool>& finite,
+                        const LoweringFacts& more) {
+  if (more.grade == Specialization::generic) return lowered_generic(nest, network, finite);
+  LoweredNest result = lowered_with_rows(nest, network, finite);
+  add_full_levels(result, more.full);
+  if (more.grade == Specialization::baked) add_patterns(result, network, more.patterns);
+  return result;
+}
+
 }  // namespace
 
 Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& given,
-                                         const std::vector<bool>& finite) {
+                                         const std::vector<bool>& finite, const LoweringFacts& more) {
   const Network network = scheduled_network(schedule, given);
   const auto read = nests(schedule, network);
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;
   for (const Nest& nest : *read) {
-    LoweredNest lowered = lowered_with_rows(with_drains(nest), network, finite);
+    LoweredNest lowered = specialized(with_drains(nest), network, finite, more);
     if (const auto good = loop::verify(lowered.program); !good) {
       return internal_error(
           fmt::format("lower: {}\nin the program\n{}", good.error().message, loop::print(lowered.program)));

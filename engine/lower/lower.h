@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/loop/program.h"
 #include "engine/plan/schedule.h"
+#include "weft/specialization.h"
 
 namespace weft {
 
@@ -26,9 +28,16 @@ struct LoweredNest {
   std::vector<LoopOrigin> loops;       ///< per loop of the program, in the order of its text
 };
 
+/// What programs may know beside the formats.
+struct LoweringFacts {
+  Specialization grade = Specialization::profiled;  ///< automatic means profiled
+  std::vector<std::vector<bool>> full;  ///< by tensor of the schedule and level; empty: not known to be full
+  std::vector<std::optional<std::uint64_t>> patterns;  ///< by tensor of the schedule: digests of what may be baked in
+};
+
 /// Nests in the order they run. `finite` tells per schedule tensor whether it is known to hold no NaN or Inf (becomes
 /// a fact). The schedule must have passed check().
 Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& network,
-                                         const std::vector<bool>& finite);
+                                         const std::vector<bool>& finite, const LoweringFacts& more = {});
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 
 #include "weft/options.h"
 #include "weft/report.h"
+#include "weft/specialization.h"
 #include "weft/statistics.h"
 #include "weft/tensor.h"
 
@@ -38,6 +39,9 @@ struct CompileOptions {
   bool unfused = false;  ///< the best plan that stores every intermediate
   bool prove = false;    ///< plan until nothing cheaper can exist; the report's `optimal` says of what
   double calls = 1;      ///< expected runs; amortises layout conversions
+  /// How far the kernel is made for these operands; automatic: by `calls`. The report tells what was chosen. Operands that
+  /// a kernel assumes too much of run in a generic one.
+  Specialization specialize = Specialization::profiled;
   bool operator==(const CompileOptions&) const = default;
 };
 

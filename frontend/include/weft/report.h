@@ -45,6 +45,7 @@ struct Report {
     double parse = 0, statistics = 0, plan = 0, lower = 0, generate = 0, emit = 0, load = 0, convert = 0;
   } phases;
   std::string plan_cache = "miss";
+  std::string specialization;  ///< of the kernel: generic, profiled or baked
   std::string kernel_cache;  ///< memory, disk or compiled; empty if nothing was compiled
   std::uint64_t object_bytes = 0;
   unsigned threads = 0;

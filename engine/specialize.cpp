@@ -1,0 +1,133 @@
+#include "engine/specialize.h"
+
+#include <algorithm>
+
+#include <xxhash.h>
+
+#include "weft/statistics.h"
+
+namespace weft {
+namespace {
+
+// Measured by weft-bench engine: a generic kernel takes about 1.3 times as long as a profiled one, so making the latter
+// (3 ms) pays from some ten milliseconds of runs on; a baked one saves about a third on top.
+constexpr double profiled_pays_from_ns = 10e6;
+constexpr double compile_ns_per_baked_entry = 25e3;
+constexpr double saved_by_baking = 0.3;
+
+constexpr std::string_view names[] = {"generic", "profiled", "baked", "auto"};
+
+std::vector<std::uint64_t> numbers(const Buffer& buffer, std::uint8_t bits) {
+  if (bits == 64) {
+    const auto all = buffer.as<const std::uint64_t>();
+    return {all.begin(), all.end()};
+  }
+  const auto all = buffer.as<const std::uint32_t>();
+  return {all.begin(), all.end()};
+}
+
+std::vector<bool> full_levels(const Statistics& statistics, const Format& format, const std::vector<std::uint64_t>& extents) {
+  std::vector<bool> full;
+  ModeSet prefix = 0;
+  double above = 1;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    prefix |= ModeSet{1} << format.mode_order[level];
+    const double here = statistics.distinct(prefix);
+    full.push_back(above > 0 && here == above * static_cast<double>(extents[format.mode_order[level]]));
+    above = here;
+  }
+  return full;
+}
+
+}  // namespace
+
+bool may_be_baked(const Tensor& tensor) {
+  bool sparse = false;
+  std::uint64_t dense = 1;
+  for (std::size_t level = 0; level < tensor.order(); ++level) {
+    const Level& kind = tensor.format.levels[level];
+    if (kind.strided || kind.joined) return false;
+    if (kind.kind == LevelKind::compressed) {
+      sparse = true;
+    } else if (kind.kind == LevelKind::dense) {
+      const std::uint64_t extent = tensor.extent_of_level(level);
+      if (extent > most_baked_entries || dense * extent > most_baked_entries) return false;
+      dense *= std::max<std::uint64_t>(extent, 1);
+    } else {
+      return false;
+    }
+  }
+  return sparse && tensor.nnz() <= most_baked_entries;
+}
+
+Pattern pattern_of(const Tensor& tensor) {
+  Pattern pattern;
+  for (std::size_t level = 0; level < tensor.order(); ++level) {
+    const Level& kind = tensor.format.levels[level];
+    const bool sparse = kind.kind == LevelKind::compressed;
+    pattern.pos.push_back(sparse ? numbers(tensor.levels[level].pos, kind.pos_bits) : std::vector<std::uint64_t>());
+    pattern.crd.push_back(sparse ? numbers(tensor.levels[level].crd, kind.crd_bits) : std::vector<std::uint64_t>());
+  }
+  return pattern;
+}
+
+std::uint64_t pattern_digest(const Tensor& tensor) {
+  const auto digest = [](const std::vector<std::uint64_t>& words, std::uint64_t seed) {
+    return XXH3_64bits_withSeed(words.data(), words.size() * sizeof(std::uint64_t), seed);
+  };
+  std::uint64_t all = digest(tensor.extents, tensor.order());
+  const Pattern pattern = pattern_of(tensor);
+  for (std::size_t level = 0; level < tensor.order(); ++level) {
+    all = digest({static_cast<std::uint64_t>(tensor.format.levels[level].kind), tensor.format.mode_order[level]}, all);
+    all = digest(pattern.pos[level], all);
+    all = digest(pattern.crd[level], all);
+  }
+  return all;
+}
+
+Expected<Specialized> specialized(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                  const std::map<std::string, Tensor>& tensors, Specialization grade,
+                                  const Resources& resources) {
+  Specialized made;
+  made.facts.grade = grade == Specialization::automatic ? Specialization::profiled : grade;
+  made.facts.full.resize(plan.schedule.tensors.size());
+  made.facts.patterns.resize(plan.schedule.tensors.size());
+  if (grade == Specialization::generic) return made;
+  for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = plan.schedule.tensors[number];
+    if (scheduled.role != TensorRole::operand) continue;
+    const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
+    // Counts of what is stored in this order are exact; those of other orders are estimated.
+    if (known != operands.end() && known->format.text() == scheduled.format.text() && !known->format.all_dense()) {
+      const Statistics& statistics = known->counted ? known->counted->statistics : known->statistics;
+      made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
+    }
+    const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
+    if (grade != Specialization::baked || tensor == tensors.end() || tensor->second.nnz() > most_baked_entries) continue;
+    const auto stored = convert(tensor->second, scheduled.format, resources, scheduled.name);
+    if (!stored) return std::unexpected(stored.error());
+    if (!may_be_baked(*stored)) continue;
+    const std::uint64_t digest = pattern_digest(*stored);
+    made.facts.patterns[number] = digest;
+    made.patterns[digest] = pattern_of(*stored);
+    made.baked_entries += stored->nnz();
+  }
+  return made;
+}
+
+Specialization choose_specialization(double predicted_ns, double calls, std::uint64_t baked_entries) {
+  const double total_ns = predicted_ns * calls;
+  if (baked_entries > 0 && total_ns * saved_by_baking > compile_ns_per_baked_entry * static_cast<double>(baked_entries))
+    return Specialization::baked;
+  return total_ns < profiled_pays_from_ns ? Specialization::generic : Specialization::profiled;
+}
+
+std::string_view name(Specialization grade) { return names[static_cast<std::size_t>(grade)]; }
+
+std::optional<Specialization> parse_specialization(std::string_view text) {
+  const auto found = std::ranges::find(names, text);
+  if (found == std::end(names)) return std::nullopt;
+  return static_cast<Specialization>(found - std::begin(names));
+}
+
+}  // namespace weft
