@@ -79,3 +79,21 @@ def case_gdb_stops_in_a_kernel(weft):
         raise Skip("tracing is not allowed here")
     require_in("Breakpoint 1, 0x", done.stdout, "what gdb says")
     require_in(name, done.stdout.splitlines()[-1], "the symbol at the program counter")
+
+
+def cases_specialize(_):
+    for grade, fact in (("generic", None), ("profiled", "extent(r) = 7"), ("baked", "pattern(T) = "), ("auto", None)):
+        def one(weft, grade=grade, fact=fact):
+            report = weft("run", *PRODUCT, "--specialize", grade, "--out", "A=special.npy", "--json").json
+            weft("run", *PRODUCT, "--out", "A=usual.npy")
+            require_equal(len(weft.read("special.npy")), len(weft.read("usual.npy")), "bytes of the result")
+            require_equal(report["specialization"], "generic" if grade == "auto" else grade, "what was chosen")
+            if fact:
+                require_in(fact, report["plan"]["loops"], "the loops")
+            else:
+                require("extent(" not in report["plan"]["loops"], f"facts in {report['plan']['loops']}")
+        yield grade, one
+
+
+def case_specialize_knows_its_grades(weft):
+    weft.error("run", *PRODUCT, "--specialize", "best", says=["generic", "profiled", "baked", "auto", "best"])

@@ -176,3 +176,28 @@ TEST_CASE("reserved forms are refused by name") {
     CHECK(error_of(head + body, ErrorKind::unsupported).find(": not yet\n") != std::string::npos);
   }
 }
+
+TEST_CASE("a pattern is a fact about an input of dense and compressed levels") {
+  const auto text = [](const std::string& levels, const std::string& fact) {
+    return "program y\n  input  M : f64 {" + levels + "}   access M[i,j]\n  output y : f64 {dense}   access y[i]\n  fact   " + fact +
+           "\n  for i: drive M, insert y\n    for j: drive M\n      y += M\n";
+  };
+  const std::string good = text("compressed<32,32>, compressed<32,32>", "pattern(M) = 18446744073709551615");
+  const auto program = weft::loop::parse(good);
+  REQUIRE_MESSAGE(program, program.error().message);
+  REQUIRE(weft::loop::verify(*program));
+  CHECK(*weft::loop::parse(weft::loop::print(*program)) == *program);
+  CHECK(std::get<weft::loop::PatternFact>(program->facts.front()).digest == ~std::uint64_t{0});
+  const auto canonical = weft::loop::canonical(*program).program;
+  CHECK(weft::loop::print(canonical).find("pattern(t0) = 18446744073709551615") != std::string::npos);
+  for (const auto& [levels, fact, wrong] :
+       {std::tuple("compressed<32,32>, compressed<32,32>", "pattern(y) = 1", "only an input"),
+        std::tuple("nonunique<32,32>, singleton<32>", "pattern(M) = 1", "dense or compressed"),
+        std::tuple("compressed<32,32>, compressed<32,32>", "pattern(M) = 1, pattern(M) = 2", "stated twice")}) {
+    const auto parsed = weft::loop::parse(text(levels, fact));
+    REQUIRE_MESSAGE(parsed, parsed.error().message);
+    const auto verified = weft::loop::verify(*parsed);
+    REQUIRE_FALSE(verified);
+    CHECK(verified.error().message.find(wrong) != std::string::npos);
+  }
+}
