@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 #include "engine/loop/program.h"
 
 using namespace weft;
@@ -193,7 +195,7 @@ TEST_CASE("a pattern is a fact about an input of dense and compressed levels") {
   for (const auto& [levels, fact, wrong] :
        {std::tuple("compressed<32,32>, compressed<32,32>", "pattern(y) = 1", "only an input"),
         std::tuple("nonunique<32,32>, singleton<32>", "pattern(M) = 1", "dense or compressed"),
-        std::tuple("compressed<32,32>, compressed<32,32>", "pattern(M) = 1, pattern(M) = 2", "stated twice")}) {
+        std::tuple("compressed<32,32>, compressed<32,32>", "pattern(M) = 1\n  fact   pattern(M) = 2", "stated twice")}) {
     const auto parsed = weft::loop::parse(text(levels, fact));
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     const auto verified = weft::loop::verify(*parsed);
