@@ -69,6 +69,10 @@ void add_session_options(CLI::App& app, CommandOptions& options) {
 
 void add_prompt(CLI::App& app, CommandOptions& options) {
   app.add_option("SCRIPT", options.arguments, "a file of statements; without it, or with -, standard input")->expected(0, 1)->type_name("");
+  app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR], as :format takes it")
+      ->type_name("SPEC")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--repeat", options.repeat, "runs of :time")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
   add_session_options(app, options);
   add_resource_options(app, options);

@@ -69,7 +69,13 @@ Expected<Repl> Repl::create(CommandOptions options, ReplPlace place) {
   if (!resources) return std::unexpected(resources.error());
   auto session = fresh_session(options, *resources);
   if (!session) return std::unexpected(session.error());
-  return Repl(std::move(options), std::move(place), std::move(*resources), std::move(*session));
+  EvaluateOptions formats;
+  for (const std::string& text : options.formats) {
+    if (auto added = add_format(text, formats); !added) return std::unexpected(added.error());
+  }
+  Repl repl(std::move(options), std::move(place), std::move(*resources), std::move(*session));
+  repl.formats_ = std::move(formats);
+  return repl;
 }
 
 Expected<void> Repl::set_options(CommandOptions options) {

@@ -24,7 +24,7 @@ struct ReplPlace {
 
 class Repl {
  public:
-  /// `options` are those of the command line. Input errors: a memory limit that is no size, a bad calibration.
+  /// `options` are those of the command line. Input errors: a memory limit that is no size, a bad format, a bad calibration.
   static Expected<Repl> create(CommandOptions options, ReplPlace place);
 
   /// Executes the statements of one or more whole lines, up to the first error. What was assigned before it stays.

@@ -79,6 +79,10 @@ def case_options_of_the_command(weft):
     require_equal(run.out, "1\ncalls 7\nown\n1.0\n", "standard output")
     piped(weft, "A = uniform(100x100)\nB(i,k) = A(i,j)*A(j,k);\n", "--no-cache", "--cache-dir", "unused")
     require(not weft.exists("unused"), "nothing is stored")
+    run = piped(weft, "A = sparse(3x4,nnz=2)\n:format\n", "--format", "A:ss:1,0:f32", "--format", "B:like(A)")
+    require_in("A: 3x4 ss:1,0 f32", run.out, "a tensor in its format")
+    require_in("A ss:1,0 f32\nB like(A)\n", run.out, "formats")
+    weft.error("repl", "--format", "A", says="--format")
     run = piped(weft, "A = ones(3)\nB(i) = A(i);\n", "--verbose")
     require_in("weft run", run.err, "lines of --verbose")
 
