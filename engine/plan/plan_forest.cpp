@@ -9,6 +9,7 @@
 
 #include "engine/network/inlining.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/check.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/statements.h"
@@ -204,6 +205,8 @@ class ForestPlanner {
       if (part.optimal == "false" || (part.optimal == "tree" && plan.optimal == "all")) plan.optimal = part.optimal;
       if (!part.runner_up) continue;
       const Schedule other = schedule_with(made, number, *part.runner_up);
+      // The parts after it are planned for the layout that the chosen one gives its result.
+      if (!check_forest(other, network_, operands_, options_)) continue;
       Cost judged = cost(other, network_, operands_, options_);
       if (plan.runner_up && plan.runner_up_cost->ns <= judged.ns) continue;
       plan.runner_up = other;

@@ -58,7 +58,12 @@ class Drawing {
     for (std::size_t mode = 0; mode < order; ++mode) {
       const bool repeats = mode > 0 && dice_.percent(8);
       if (repeats || mode >= pool.size()) {
-        factor.indices.push_back(factor.indices.empty() ? pool[0] : dice_.pick(factor.indices));
+        // Long indices once: a dense operand over the square of one would have millions of entries.
+        std::vector<std::string> fitting;
+        for (const std::string& index : factor.indices)
+          if (extents_[index] <= limits_.extent) fitting.push_back(index);
+        if (fitting.empty()) break;
+        factor.indices.push_back(dice_.pick(fitting));
       } else {
         factor.indices.push_back(pool[mode]);
       }

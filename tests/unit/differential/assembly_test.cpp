@@ -6,6 +6,7 @@
 
 #include "engine/pipeline.h"
 #include "frontend/resolve.h"
+#include "runtime/charge.h"
 #include "weft/file.h"
 
 using namespace weft;
