@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 
 #include "frontend/engine_state.h"
 
@@ -33,6 +34,7 @@ void Bindings::separate() {
     const std::shared_lock lock(state_->mutex);
     own->operands = state_->operands;
     own->outputs = state_->outputs;
+    own->idle = state_->idle;
   }
   state_ = std::move(own);
 }
@@ -82,7 +84,7 @@ Expected<std::shared_ptr<RunPool>> Bindings::State::pool(const std::shared_ptr<c
     tensors[name] = operand.tensor;
     if (operand.use.changes) host.changing.insert(name);
   }
-  auto pool = std::make_shared<RunPool>(kernel->code, std::move(tensors), std::move(host), kernel->options);
+  auto pool = std::make_shared<RunPool>(kernel->code, std::move(tensors), std::move(host), kernel->options, idle);
   if (runs.size() == most_runs) runs.pop_back();
   runs.insert(runs.begin(), {kernel, pool});
   return pool;

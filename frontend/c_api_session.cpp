@@ -150,7 +150,7 @@ void weft_request_free(weft_request* request) { delete request; }
 int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_session*> {
     if (auto there = given(engine, "engine"); !there) return std::unexpected(there.error());
-    return new weft_session{Session::over(engine->engine)};
+    return new weft_session{Session(engine->engine)};
   });
 }
 
@@ -165,9 +165,9 @@ int32_t weft_session_set(weft_session* session, const char* name, const weft_ten
 int32_t weft_session_get(const weft_session* session, const char* name, weft_tensor** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_tensor*> {
     if (auto there = all(given(session, "session"), given(name, "name")); !there) return std::unexpected(there.error());
-    const auto& tensors = session->session.tensors();
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) return input_error(fmt::format("no tensor is named {}", name));
+    const auto tensors = session->session.tensors();
+    const auto found = tensors->find(name);
+    if (found == tensors->end()) return input_error(fmt::format("no tensor is named {}", name));
     return tensor_handle(found->second);
   });
 }
@@ -180,9 +180,9 @@ int32_t weft_session_drop(weft_session* session, const char* name, weft_error** 
   });
 }
 
-uint64_t weft_session_count(const weft_session* session) { return session ? session->session.tensors().size() : 0; }
+uint64_t weft_session_count(const weft_session* session) { return session ? session->session.tensors()->size() : 0; }
 const char* weft_session_name(const weft_session* session, uint64_t number) {
-  return session ? name_at(session->session.tensors(), number) : "";
+  return session ? name_at(*session->session.tensors(), number) : "";
 }
 
 int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,

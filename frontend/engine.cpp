@@ -1,5 +1,10 @@
 #include "weft/engine.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
 
@@ -7,15 +12,25 @@ namespace weft {
 namespace {
 
 Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, std::string_view text,
-                            const OperandInputs& operands, const CompileOptions& options) {
+                            const OperandInputs& operands, const CompileOptions& options, const Cancellation& cancellation) {
   const auto names = operands_of(text);
   if (!names) return std::unexpected(names.error());
   EvaluateOptions chosen;
   static_cast<CompileOptions&>(chosen) = options;
-  return prepare(pipeline, machine, text, *names, operands, chosen, pipeline.options().resources.cancellation);
+  return prepare(pipeline, machine, text, *names, operands, chosen, cancellation);
 }
 
 }  // namespace
+
+Expected<Kernel> Kernel::made(const EngineOptions& options, Expected<Prepared> prepared) {
+  if (!prepared) return std::unexpected(prepared.error());
+  const CompiledNetwork& code = *prepared->code;
+  std::string command;
+  if (options.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, options);
+  Kernel kernel;
+  kernel.state_ = std::make_shared<State>(State{code, std::move(prepared->report), options, std::move(command)});
+  return kernel;
+}
 
 Expected<Engine> Engine::create(EngineOptions options) {
   Expected<Machine> machine = Machine{};
@@ -24,33 +39,59 @@ Expected<Engine> Engine::create(EngineOptions options) {
   auto pipeline = Pipeline::create(std::move(options));
   if (!pipeline) return std::unexpected(pipeline.error());
   Engine engine;
-  engine.state_ = std::make_shared<State>(State{*pipeline, *machine});
+  const unsigned threads = pipeline->options().resources.threads.count();
+  engine.state_ = std::make_shared<State>(*pipeline, *machine, threads);
   return engine;
 }
 
 const EngineOptions& Engine::options() const { return state_->pipeline.options(); }
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options) const {
-  auto made = prepared(state_->pipeline, state_->machine, text, operand_inputs(operands, this->options().resources.threads), options);
-  if (!made) return std::unexpected(made.error());
-  Kernel kernel;
-  kernel.state_ = std::make_shared<Kernel::State>(Kernel::State{*made->code, std::move(made->report), this->options()});
-  return kernel;
+  const Pipeline& pipeline = state_->pipeline;
+  const Resources& resources = pipeline.options().resources;
+  return Kernel::made(pipeline.options(), prepared(pipeline, state_->machine, text, operand_inputs(operands, resources.threads), options,
+                                                   resources.cancellation));
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                                  const CompileOptions& options) const {
-  auto made = prepared(state_->pipeline, state_->machine, text, operand_inputs(operands), options);
-  if (!made) return std::unexpected(made.error());
-  Kernel kernel;
-  kernel.state_ = std::make_shared<Kernel::State>(Kernel::State{*made->code, std::move(made->report), this->options()});
-  return kernel;
+  const Pipeline& pipeline = state_->pipeline;
+  return Kernel::made(pipeline.options(), prepared(pipeline, state_->machine, text, operand_inputs(operands), options,
+                                                   pipeline.options().resources.cancellation));
+}
+
+std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,
+                                                           std::function<void(const Expected<Kernel>&)> done,
+                                                           Cancellation cancellation) const {
+  const auto promise = std::make_shared<std::promise<Expected<Kernel>>>();
+  std::shared_future<Expected<Kernel>> future = promise->get_future().share();
+  // Not the engine itself: its end would wait for work that keeps it alive.
+  state_->background.post([promise, text = std::move(text), operands = std::move(operands), options = std::move(options),
+                           done = std::move(done), cancellation = std::move(cancellation), pipeline = state_->pipeline,
+                           machine = state_->machine](bool dropped) {
+    Expected<Kernel> kernel = fail(ErrorKind::cancelled, dropped ? "the engine has ended" : "interrupted");
+    if (!dropped && !cancellation.cancelled()) {
+      const Threads& threads = pipeline.options().resources.threads;
+      kernel = Kernel::made(pipeline.options(),
+                            prepared(pipeline, machine, text, operand_inputs(operands, threads), options, cancellation));
+    }
+    promise->set_value(kernel);
+    if (done) done(kernel);
+  });
+  return future;
 }
 
 Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* cancellation) const {
   const auto pool = bindings.state_->pool(state_);
   if (!pool) return std::unexpected(pool.error());
-  return (*pool)->run(cancellation);
+  const EngineOptions& options = state_->options;
+  if (!options.trace) return (*pool)->run(cancellation);
+  const auto start = std::chrono::steady_clock::now();
+  auto results = (*pool)->run(cancellation);
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+  options.trace(fmt::format("{} # run threads {} {:.3f} ms{}", state_->command, options.resources.threads.count(),
+                            taken.count(), results ? "" : ": " + results.error().message));
+  return results;
 }
 
 Expected<std::string> Kernel::explain(const std::string& stage) const { return state_->code.explain(stage); }

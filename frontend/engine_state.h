@@ -1,26 +1,31 @@
 // What engines, kernels and bindings hold.
 #pragma once
 
-#include <atomic>
-#include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
 #include "engine/pipeline.h"
+#include "frontend/background.h"
 #include "frontend/run_pool.h"
 #include "weft/engine.h"
 
 namespace weft {
 
 struct Engine::State {
+  State(Pipeline made, const Machine& planned_for, unsigned threads)
+      : pipeline(std::move(made)), machine(planned_for), background(threads) {}
+
   Pipeline pipeline;
   Machine machine;  ///< what the planner takes the machine for
+  mutable Background background;
 };
 
 struct Kernel::State {
   CompiledNetwork code;
   Report report;
   EngineOptions options;
+  std::string command;  ///< of trace lines; empty where nobody reads them
 };
 
 struct Bindings::State {
@@ -38,6 +43,7 @@ struct Bindings::State {
 
   std::map<std::string, Operand> operands;
   Tensors outputs;
+  std::optional<Memory> idle;  ///< limits what runs keep for the next; none: no limit
   std::shared_mutex mutex;  // of what runs add: `verified` and `runs`
   std::vector<Run> runs;
 

@@ -7,6 +7,7 @@
 
 #include "engine/plan/quantities.h"
 #include "frontend/page_style.h"
+#include "frontend/result_report.h"
 
 namespace weft {
 namespace {
@@ -66,7 +67,7 @@ std::string header(const Report& report, bool ran) {
                                  ran ? "weft run" : "weft plan",
                                  report.expression.size() > long_expression ? " class=\"long\"" : "",
                                  code(report.expression));
-  text += tile(time_text(report.plan.cost_ns), fmt::format("predicted for a run on {:g} threads", report.explained->threads));
+  text += tile(time_text(report.plan.cost_ns), fmt::format("predicted for a run on {:g} threads", explanation_of(report).threads));
   if (!report.run_ms.empty()) {
     const std::size_t runs = report.run_ms.size();
     text += tile(time_text(report.median_run_ms() * 1e6),
@@ -84,7 +85,7 @@ std::string header(const Report& report, bool ran) {
 
 // One sentence about the loop that costs most, one strip with every product's share.
 std::string costs(const Report& report) {
-  const Explanation& explained = *report.explained;
+  const Explanation& explained = explanation_of(report);
   const double converting = conversion_ns(explained);
   const double total = total_ns(explained) + converting;
   const auto dearest = std::ranges::max_element(explained.loops, {}, &ExplainedLoop::ns);
@@ -194,7 +195,7 @@ class NestTable {
 };
 
 std::string reasons(const Report& report) {
-  const Explanation& explained = *report.explained;
+  const Explanation& explained = explanation_of(report);
   std::string text = "<ul class=\"why\">\n";
   for (const std::string& sentence : explained.search) text += fmt::format("<li>{}.</li>\n", escaped(sentence));
   for (const ExplainedConstraint& constraint : explained.constraints) {
@@ -220,7 +221,7 @@ std::string reasons(const Report& report) {
 std::string layouts(const Report& report) {
   std::string text = "<div class=\"scroll\"><table>\n<thead><tr><th>tensor</th><th>role</th><th>layout</th><th>scalar</th>"
                      "<th class=\"n\">stored entries</th><th>why</th></tr></thead>\n<tbody>\n";
-  for (const ExplainedLayout& layout : report.explained->layouts) {
+  for (const ExplainedLayout& layout : explanation_of(report).layouts) {
     std::string entries;
     const std::string name = layout.name.substr(0, layout.name.find('.'));
     if (const auto operand = report.operands.find(name); operand != report.operands.end()) {
@@ -250,7 +251,7 @@ std::string bars(const std::vector<std::pair<std::string, double>>& amounts, std
 
 std::string memory(const Report& report) {
   std::vector<std::pair<std::string, double>> amounts;
-  for (const ExplainedMemory& demand : report.explained->memory) {
+  for (const ExplainedMemory& demand : explanation_of(report).memory) {
     amounts.emplace_back(demand.name, static_cast<double>(demand.bytes));
   }
   std::ranges::sort(amounts, [](const auto& left, const auto& right) {
@@ -258,10 +259,10 @@ std::string memory(const Report& report) {
   });
   amounts.emplace_back("at most at once", static_cast<double>(report.plan.peak_bytes));
   std::string text = bars(amounts, bytes_text);
-  if (!report.explained->workspaces.empty()) {
+  if (!explanation_of(report).workspaces.empty()) {
     text += "<h3>Intermediates</h3>\n<div class=\"scroll\"><table>\n<thead><tr><th>name</th><th>stored over</th>"
             "<th class=\"n\">bytes at once</th><th>lives</th></tr></thead>\n<tbody>\n";
-    for (const ExplainedWorkspace& workspace : report.explained->workspaces) {
+    for (const ExplainedWorkspace& workspace : explanation_of(report).workspaces) {
       text += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", code(workspace.name),
                           workspace.indices.empty() ? "one scalar" : code(fmt::format("{}", fmt::join(workspace.indices, ", "))),
                           bytes_text(static_cast<double>(workspace.bytes)), escaped(workspace.place));
@@ -327,8 +328,8 @@ std::string page(const Report& report, const std::map<std::string, double>& read
       escaped(report.expression), page_style);
   text += header(report, ran);
   text += costs(report);
-  text += section("Loop nest", NestTable(*report.explained).write());
-  text += section("Contraction tree", fmt::format("<div class=\"scroll picture\">{}</div>\n", tree_picture(*report.explained)));
+  text += section("Loop nest", NestTable(explanation_of(report)).write());
+  text += section("Contraction tree", fmt::format("<div class=\"scroll picture\">{}</div>\n", tree_picture(explanation_of(report))));
   text += reasons(report);
   text += layouts(report);
   text += memory(report);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/plan/explained.h"
+#include "frontend/result_report.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -113,7 +114,7 @@ std::string report_json(const Report& report, const std::map<std::string, double
                   {"peak_is_estimate", report.plan.peak_is_estimate},
                   {"flops", report.plan.flops},
                   {"candidates", report.plan.candidates}};
-  json["explanation"] = explanation_json(*report.explained);
+  json["explanation"] = explanation_json(explanation_of(report));
   json["phases"] = {{"parse", report.phases.parse},       {"statistics", report.phases.statistics},
                     {"plan", report.phases.plan},         {"lower", report.phases.lower},
                     {"generate", report.phases.generate}, {"emit", report.phases.emit},

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "engine/plan/explained.h"
+
 namespace weft {
 namespace {
 
@@ -33,6 +35,11 @@ ResultReport summed(std::span<const Element> values) {
 }
 
 }  // namespace
+
+const Explanation& explanation_of(const Report& report) {
+  static const Explanation nothing;
+  return report.explained ? *report.explained : nothing;
+}
 
 std::string result_format(const Format& format) {
   std::string text;

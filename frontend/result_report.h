@@ -8,6 +8,9 @@
 
 namespace weft {
 
+/// The figures of a report; empty ones where it has none.
+const Explanation& explanation_of(const Report& report);
+
 /// "dd": the mode order is told only where it is not 0, 1, ….
 std::string result_format(const Format& format);
 

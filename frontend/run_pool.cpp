@@ -7,7 +7,7 @@ namespace weft {
 /// Keeps what the tensors of a result point into, and gives it back with the last of them.
 class RunPool::Lease {
  public:
-  Lease(std::shared_ptr<RunPool> pool, std::unique_ptr<BoundNetwork> bound)
+  Lease(std::shared_ptr<RunPool> pool, std::unique_ptr<Bound> bound)
       : pool_(std::move(pool)), bound_(std::move(bound)) {}
   ~Lease() { pool_->give_back(std::move(bound_)); }
   Lease(const Lease&) = delete;
@@ -15,33 +15,43 @@ class RunPool::Lease {
 
  private:
   std::shared_ptr<RunPool> pool_;
-  std::unique_ptr<BoundNetwork> bound_;
+  std::unique_ptr<Bound> bound_;
 };
 
-RunPool::RunPool(CompiledNetwork code, Tensors operands, HostMemory host, const EngineOptions& options)
+RunPool::RunPool(CompiledNetwork code, Tensors operands, HostMemory host, const EngineOptions& options,
+                 std::optional<Memory> idle)
     : code_(std::move(code)),
       operands_(std::move(operands)),
       host_(std::move(host)),
       resources_(options.resources),
-      deterministic_(options.deterministic) {}
+      deterministic_(options.deterministic),
+      most_idle_(std::move(idle)) {}
 
 RunPool::~RunPool() {
-  for (std::atomic<BoundNetwork*>& place : idle_) delete place.load();
+  for (std::atomic<Bound*>& place : idle_) delete place.load();
 }
 
-Expected<std::unique_ptr<BoundNetwork>> RunPool::take() {
-  for (std::atomic<BoundNetwork*>& place : idle_) {
+Expected<std::unique_ptr<RunPool::Bound>> RunPool::take() {
+  for (std::atomic<Bound*>& place : idle_) {
     if (place.load(std::memory_order_relaxed) == nullptr) continue;
-    if (BoundNetwork* bound = place.exchange(nullptr, std::memory_order_acq_rel)) return std::unique_ptr<BoundNetwork>(bound);
+    std::unique_ptr<Bound> bound(place.exchange(nullptr, std::memory_order_acq_rel));
+    if (bound == nullptr) continue;
+    bound->kept = {};
+    return bound;
   }
-  auto bound = code_.bind(operands_, resources_, deterministic_, host_);
-  if (!bound) return std::unexpected(bound.error());
-  return std::make_unique<BoundNetwork>(std::move(*bound));
+  auto network = code_.bind(operands_, resources_, deterministic_, host_);
+  if (!network) return std::unexpected(network.error());
+  return std::make_unique<Bound>(Bound{std::move(*network)});
 }
 
-void RunPool::give_back(std::unique_ptr<BoundNetwork> bound) {
-  for (std::atomic<BoundNetwork*>& place : idle_) {
-    BoundNetwork* empty = nullptr;
+void RunPool::give_back(std::unique_ptr<Bound> bound) {
+  if (most_idle_) {
+    auto kept = most_idle_->charge(bound->network.bytes(), "idle");
+    if (!kept) return;
+    bound->kept = std::move(*kept);
+  }
+  for (std::atomic<Bound*>& place : idle_) {
+    Bound* empty = nullptr;
     if (place.load(std::memory_order_relaxed) != nullptr) continue;
     if (place.compare_exchange_strong(empty, bound.get(), std::memory_order_acq_rel)) {
       (void)bound.release();
@@ -55,9 +65,10 @@ Expected<Tensors> RunPool::run(const Cancellation* cancellation) {
   if (!host_.outputs.empty()) turn.lock();
   auto bound = take();
   if (!bound) return std::unexpected(bound.error());
-  (*bound)->cancel_with(cancellation != nullptr ? *cancellation : resources_.cancellation);
-  const auto ran = (*bound)->run();
-  auto results = ran ? (*bound)->results() : std::unexpected(ran.error());
+  BoundNetwork& network = (*bound)->network;
+  network.cancel_with(cancellation != nullptr ? *cancellation : resources_.cancellation);
+  const auto ran = network.run();
+  auto results = ran ? network.results() : std::unexpected(ran.error());
   if (!results) {
     give_back(std::move(*bound));
     return results;

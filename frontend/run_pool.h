@@ -5,8 +5,10 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "engine/compiled_network.h"
+#include "runtime/charge.h"
 #include "weft/engine.h"
 
 namespace weft {
@@ -15,7 +17,8 @@ namespace weft {
 /// run, a few; taking one takes no lock. Thread safe.
 class RunPool : public std::enable_shared_from_this<RunPool> {
  public:
-  RunPool(CompiledNetwork code, Tensors operands, HostMemory host, const EngineOptions& options);
+  /// `idle` limits the memory of those that are kept.
+  RunPool(CompiledNetwork code, Tensors operands, HostMemory host, const EngineOptions& options, std::optional<Memory> idle);
   ~RunPool();
   RunPool(const RunPool&) = delete;
   RunPool& operator=(const RunPool&) = delete;
@@ -25,16 +28,21 @@ class RunPool : public std::enable_shared_from_this<RunPool> {
 
  private:
   class Lease;
-  Expected<std::unique_ptr<BoundNetwork>> take();
-  void give_back(std::unique_ptr<BoundNetwork> bound);
+  struct Bound {
+    BoundNetwork network;
+    Charge kept = {};  ///< while it is idle
+  };
+  Expected<std::unique_ptr<Bound>> take();
+  void give_back(std::unique_ptr<Bound> bound);
 
   CompiledNetwork code_;
   Tensors operands_;
   HostMemory host_;
   Resources resources_;
   bool deterministic_;
+  std::optional<Memory> most_idle_;
   std::mutex turn_;  // of runs that write to memory of the host
-  std::array<std::atomic<BoundNetwork*>, 16> idle_{};
+  std::array<std::atomic<Bound*>, 16> idle_{};
 };
 
 }  // namespace weft

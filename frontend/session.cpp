@@ -10,6 +10,7 @@
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
 #include "frontend/result_report.h"
+#include "frontend/session_state.h"
 
 namespace weft {
 namespace {
@@ -55,35 +56,38 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
 
 }  // namespace
 
-struct Session::State {
-  Engine engine;
-  Tensors tensors;
-};
-
-Expected<Session> Session::create(SessionOptions options) {
+Expected<Session> Session::create(EngineOptions options) {
   auto engine = Engine::create(std::move(options));
   if (!engine) return std::unexpected(engine.error());
-  return over(std::move(*engine));
+  return Session(std::move(*engine));
 }
 
-Session Session::over(Engine engine) {
-  Session session;
-  session.state_ = std::make_shared<State>(State{std::move(engine), {}});
-  return session;
-}
+Session::Session(Engine engine) : state_(std::make_shared<State>(std::move(engine))) {}
+const Engine& Session::engine() const { return state_->engine; }
 
-void Session::set(const std::string& name, Tensor tensor) { state_->tensors[name] = std::move(tensor); }
-void Session::drop(const std::string& name) { state_->tensors.erase(name); }
-const Tensors& Session::tensors() const { return state_->tensors; }
+void Session::set(const std::string& name, Tensor tensor) const { state_->replace(name, std::move(tensor)); }
+void Session::drop(const std::string& name) const { state_->replace(name, std::nullopt); }
+
+std::shared_ptr<const Tensors> Session::tensors() const { return state_->table().tensors; }
+
+Expected<Tensors> Session::evaluate(std::string_view text, Answer answer) const {
+  const std::shared_ptr<const KnownText> known = state_->find(text);
+  Expected<Tensors> results = Tensors{};
+  if (known && known->bindings) {
+    results = known->kernel.run(*known->bindings);
+  } else {
+    results = state_->evaluate(text, answer, known);
+  }
+  if (results || results.error().kind != ErrorKind::resource) return results;
+  // What is kept for other texts may be what is missing.
+  if (!state_->forget_memory()) return results;
+  return state_->evaluate(text, answer, known);
+}
 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& names,
-                                       const EvaluateOptions& options) {
+                                       const EvaluateOptions& options) const {
   const Pipeline& pipeline = state_->engine.state_->pipeline;
-  Tensors operands;
-  for (const std::string& name : names) {
-    const auto known = state_->tensors.find(name);
-    if (known != state_->tensors.end()) operands.insert(*known);
-  }
+  const Tensors operands = chosen(*tensors(), names);
   auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names,
                           operand_inputs(operands, pipeline.options().resources.threads), options,
                           pipeline.options().resources.cancellation);

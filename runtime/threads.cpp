@@ -7,6 +7,7 @@
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -76,6 +77,7 @@ struct Threads::Arena {
   std::once_flag started;
   std::optional<tbb::task_arena> arena;
   std::optional<Pinning> pinning;
+  pid_t process = 0;  // that the workers belong to
 
   void start() {
     std::call_once(started, [this] {
@@ -84,8 +86,11 @@ struct Threads::Arena {
       arena.emplace(static_cast<int>(std::min<std::size_t>(count, allowed)), 1);
       arena->initialize();
       pinning.emplace(*arena);
+      process = ::getpid();
     });
   }
+  /// Workers do not come along into the child of a fork. The arena is as it was, and never asked again.
+  bool has_workers() const { return process == ::getpid(); }
 };
 
 Threads::Threads(unsigned count)
@@ -100,6 +105,10 @@ void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, 
     return;
   }
   arena_->start();
+  if (!arena_->has_workers()) {
+    for (std::size_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
   arena_->pinning->note_caller();
   // Isolated: while it waits for the last tasks, a thread must not begin one of another for_each, whose caller may hold
   // a lock that this caller waits for.

@@ -33,7 +33,8 @@ class Repl {
   bool finished() const { return finished_; }
 
   // What commands work on.
-  const std::map<std::string, Tensor>& tensors() const { return session_.tensors(); }
+  /// Valid until the next call.
+  const Tensors& tensors() const { return *(tensors_ = session_.tensors()); }
   Expected<Tensor> tensor(const std::string& name) const;  ///< input error suggesting the nearest name
   Expected<void> load(const LoadStatement& statement);
   void keep(const std::string& name, Tensor tensor);
@@ -63,6 +64,7 @@ class Repl {
   ReplPlace place_;
   Resources resources_;
   Session session_;
+  mutable std::shared_ptr<const Tensors> tensors_;
   EvaluateOptions formats_;                   // only its formats and patterns
   std::map<std::string, Charge> carried_;     // of tensors charged to an account that was replaced
   std::optional<ExpressionStatement> last_;

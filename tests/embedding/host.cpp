@@ -46,7 +46,7 @@ int evaluate_product() {
   if (!vector) return wrong(vector.error().message);
   for (std::uint32_t column = 0; column < columns; ++column) vector->values.as<double>()[column] = column + 2.0;
 
-  weft::SessionOptions options;
+  weft::EngineOptions options;
   options.resources = resources;
   auto session = weft::Session::create(options);
   if (!session) return wrong(session.error().message);

@@ -23,6 +23,14 @@ expect_silence "$place/cmake/c_host" "$place/cache"
 expect_silence "$place/cmake/side_by_side"
 expect_silence "$place/cmake/fork"
 expect_silence "$place/cmake/plugin_host" "$place/cmake/libplugin.so"
+"$place/cmake/hello" >"$place/out" || fail "samples/hello.cpp"
+[ "$(cat "$place/out")" = $'2001\n0\n430' ] || { cat "$place/out" >&2; fail "samples/hello.cpp computes something else"; }
+"$place/cmake/embed" >"$place/out" || fail "samples/embed.cpp"
+printf '%s\n' 'A(2,1) = 190' 'A(2,1) = 1160' >"$place/expected"
+head -n 2 "$place/out" | cmp -s - "$place/expected" || { cat "$place/out" >&2; fail "samples/embed.cpp computes something else"; }
+grep -q '^refused: M: .*coordinate 5 .*extent 5' "$place/out" || { cat "$place/out" >&2; fail "samples/embed.cpp does not see the mistake"; }
+"$place/cmake/async" >"$place/out" 2>/dev/null || fail "samples/async.cpp"
+[ "$(grep -c '^A is 300x16' "$place/out")" = 3 ] || { cat "$place/out" >&2; fail "samples/async.cpp computes something else"; }
 "$place/cmake/c_api" >"$place/out" || fail "samples/c_api.c"
 [ "$(head -n 2 "$place/out")" = $'2001 0 430\n4002 0 860' ] || { cat "$place/out" >&2; fail "samples/c_api.c computes something else"; }
 python3 -B "$here/cp_als_test.py" "$place/cmake/cp_als" "$place" || fail "samples/cp_als.cpp"

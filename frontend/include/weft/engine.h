@@ -1,7 +1,8 @@
 // Engine: from text to machine code. Kernel: that code. Bindings: the tensors that it runs over.
 //
 // All three are cheap handles: copies share what they stand for, and every function that is const may be called from
-// several threads at once. Nothing here throws, prints or ends the process.
+// several threads at once. Nothing here throws, prints or ends the process. The child of a fork may go on with what its
+// parent had, on the calling thread alone, unless another thread was inside weft at that moment.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,7 @@
 
 namespace weft {
 
+struct Prepared;
 using Tensors = std::map<std::string, Tensor>;
 
 struct CompileOptions {
@@ -63,6 +65,7 @@ class Bindings {
 
  private:
   friend class Kernel;
+  friend class Session;
   struct State;
   void separate();
   std::shared_ptr<State> state_;
@@ -84,6 +87,7 @@ class Kernel {
   friend class Engine;
   friend class Bindings;
   struct State;
+  static Expected<Kernel> made(const EngineOptions& options, Expected<Prepared> prepared);
   std::shared_ptr<const State> state_;
 };
 
@@ -100,6 +104,12 @@ class Engine {
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
   Expected<Kernel> compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                            const CompileOptions& options = {}) const;
+  /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the future
+  /// is ready. Ends early, with the error `cancelled`, when the token is set, at the next step, or when the last handle
+  /// of the engine dies before its turn. Borrowed tensors must last until it is ready.
+  std::shared_future<Expected<Kernel>> compile_async(std::string text, Tensors operands, CompileOptions options = {},
+                                                     std::function<void(const Expected<Kernel>&)> done = {},
+                                                     Cancellation cancellation = {}) const;
 
  private:
   friend class Session;

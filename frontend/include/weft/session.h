@@ -11,8 +11,6 @@
 
 namespace weft {
 
-using SessionOptions = EngineOptions;
-
 struct EvaluateOptions : CompileOptions {
   unsigned repeat = 0;                    ///< 0: one run; n: n timed runs after one warm-up
   bool run = true;                        ///< false: plan only
@@ -27,21 +25,34 @@ struct Evaluation {
   Report report;
 };
 
-/// Not thread safe; make one per thread, or guard it. Tensors are values and may be shared between sessions.
+/// Which kernel an evaluation takes: the best one, or one that is there, until the best one is compiled in the background.
+enum class Answer { best, soonest };
+
+/// A cheap handle; copies share the tensors. Any number of threads may use it at once: an evaluation uses the tensors that
+/// were set when it began.
 class Session {
  public:
-  static Expected<Session> create(SessionOptions options);
-  /// Shares the caches, threads and memory account of an engine.
-  static Session over(Engine engine);
-  void set(const std::string& name, Tensor tensor);
-  void drop(const std::string& name);
-  const std::map<std::string, Tensor>& tensors() const;
+  static Expected<Session> create(EngineOptions options = {});
+  /// Sessions with tensors of their own may share an engine and what it remembers.
+  explicit Session(Engine engine);
+  const Engine& engine() const;
 
-  /// Evaluates an assignment, or several, over the tensors given by name. `operands` lists the names to use, in the
-  /// order of an einsum's factors; every one must occur in the expression. Errors: input with a picture of the text, unsupported,
-  /// resource, internal with a reproducing text, cancelled.
+  /// Replaces what the name stood for. The tensor is taken to be valid (verify()).
+  void set(const std::string& name, Tensor tensor) const;
+  void drop(const std::string& name) const;
+  std::shared_ptr<const Tensors> tensors() const;  ///< as they are now
+
+  /// Evaluates an assignment, or several, over the tensors that it names; einsum takes T0, T1, …. A text that was
+  /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes others,
+  /// and what up to 1024 texts keep for this is bounded, to 256 MB or an eighth of the memory limit. The results share the
+  /// memory of the run as those of Kernel::run. With Answer::soonest a kernel of the same text for other tensors of these extents is
+  /// taken where nothing better is there. Errors: as of Engine::compile and Kernel::run.
+  Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best) const;
+
+  /// The same in single steps with a report of each, planned and bound anew; results own their memory. `operands` lists
+  /// the names to use, in the order of an einsum's factors; every one must occur in the expression.
   Expected<Evaluation> evaluate(std::string_view expression, const std::vector<std::string>& operands,
-                                const EvaluateOptions& options = {});
+                                const EvaluateOptions& options = {}) const;
 
  private:
   struct State;

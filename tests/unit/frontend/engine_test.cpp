@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -249,6 +251,45 @@ TEST_CASE("a run is cancelled by its own token, and the next one is right") {
   cancellation.cancel();
   CHECK(kernel.run(bindings, &cancellation).error().kind == ErrorKind::cancelled);
   CHECK(values_of(ran(kernel, bindings, "y")) == expected);
+}
+
+TEST_CASE("kernels compile in the background: future, callback, cancellation, end of the engine") {
+  const Host host;
+  const Tensors operands = {{"M", host.matrix}, {"x", host.vector}};
+  std::optional<Engine> engine = engine_with(2);
+  std::promise<bool> called;
+  const auto future = engine->compile_async(std::string(product), operands, {},
+                                            [&](const Expected<Kernel>& kernel) { called.set_value(kernel.has_value()); });
+  CHECK(called.get_future().get());
+  REQUIRE(future.get());
+  CHECK(values_of(ran(*future.get(), bound(operands), "y")) == expected);
+  CHECK(engine->compile_async("y(i) = ", operands).get().error().kind == ErrorKind::input);
+
+  const Cancellation cancellation;
+  cancellation.cancel();
+  CHECK(engine->compile_async(std::string(product), operands, {}, {}, cancellation).get().error().kind == ErrorKind::cancelled);
+
+  std::vector<std::shared_future<Expected<Kernel>>> futures;
+  for (int number = 1; number < 30; ++number)
+    futures.push_back(engine->compile_async("y(i) = " + std::to_string(number) + " * M(i,j) * x(j)", operands));
+  engine.reset();
+  for (const auto& one : futures) CHECK((one.get() || one.get().error().kind == ErrorKind::cancelled));
+}
+
+TEST_CASE("the engine may end within a callback of its own") {
+  const Host host;
+  const Tensors operands = {{"M", host.matrix}, {"x", host.vector}};
+  auto engine = std::make_shared<std::optional<Engine>>(engine_with(2));
+  std::promise<void> ended;
+  const Engine& used = **engine;
+  std::promise<void> go;
+  used.compile_async(std::string(product), operands, {}, [engine, &ended, &go](const Expected<Kernel>&) {
+    go.get_future().wait();
+    engine->reset();
+    ended.set_value();
+  });
+  go.set_value();
+  ended.get_future().wait();
 }
 
 }  // namespace weft

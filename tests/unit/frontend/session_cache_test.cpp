@@ -42,7 +42,7 @@ Tensor filled(std::vector<std::uint64_t> extents) {
 /// A session of its own, as another process would have.
 Outcome evaluated(const fs::path& directory, const std::string& expression, bool paranoid = false) {
   Outcome outcome;
-  SessionOptions options;
+  EngineOptions options;
   options.cache_directory = directory.string();
   options.paranoid = paranoid;
   options.trace = [&](std::string_view line) { outcome.lines.emplace_back(line); };
@@ -175,7 +175,7 @@ TEST_CASE("session and disk cache: a paranoid session finds code and plans that 
 
 TEST_CASE("session: every line of its trace begins with a command that does the like") {
   std::vector<std::string> lines;
-  SessionOptions options;
+  EngineOptions options;
   options.resources.threads = Threads(1);
   options.strict_fp = true;
   options.trace = [&](std::string_view line) { lines.emplace_back(line); };

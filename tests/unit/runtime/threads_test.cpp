@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -27,6 +29,27 @@ TEST_CASE("every task runs once, on slots below the count") {
     }
   }
   CHECK(Threads().count() == allowed_cpus().size());
+}
+
+TEST_CASE("the child of a fork works without the workers of its parent") {
+  const Threads threads(3);
+  std::atomic<int> total{0};
+  threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
+  CHECK(total == 50);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
+    const Threads others(3);
+    others.for_each(50, [&](std::size_t, unsigned) { ++total; });
+    ::_exit(total == 150 ? 0 : 1);
+  }
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
+  CHECK(total == 100);
 }
 
 TEST_CASE("a slot belongs to one thread at a time") {

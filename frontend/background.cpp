@@ -1,0 +1,92 @@
+#include "frontend/background.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+struct Background::State {
+  unsigned most_threads = 1;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Work> waiting;
+  std::size_t idle = 0;  // threads that wait for work
+  bool ended = false;
+  std::vector<std::thread> threads;
+  pid_t process = 0;  // that the threads belong to
+
+  /// Threads do not come along into the child of a fork.
+  bool has_threads() const { return !threads.empty() && process == ::getpid(); }
+
+  void serve() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      ++idle;
+      changed.wait(lock, [&] { return ended || !waiting.empty(); });
+      --idle;
+      if (ended) return;
+      Work work = std::move(waiting.front());
+      waiting.pop_front();
+      lock.unlock();
+      work(false);
+      work = nullptr;  // what it holds may end this background, which takes the lock
+      lock.lock();
+    }
+  }
+};
+
+Background::Background(unsigned threads) : state_(std::make_shared<State>()) { state_->most_threads = std::max(1U, threads); }
+
+Background::~Background() {
+  std::deque<Work> dropped;
+  std::vector<std::thread> threads;
+  bool inherited = false;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->ended = true;
+    inherited = !state_->has_threads();
+    dropped.swap(state_->waiting);
+    threads.swap(state_->threads);
+  }
+  state_->changed.notify_all();
+  for (const Work& work : dropped) work(true);
+  for (std::thread& thread : threads) {
+    // What a thread is doing may hold the last handle of its engine.
+    if (inherited || thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+  }
+}
+
+void Background::post(Work work) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->threads.empty() && !state_->has_threads()) {
+      // In a child: the caller does the work.
+    } else if (state_->idle <= state_->waiting.size() && state_->threads.size() < state_->most_threads) {
+      try {
+        state_->threads.emplace_back([state = state_] { state->serve(); });
+        state_->process = ::getpid();
+      } catch (const std::system_error&) {
+        // The threads that there are do the work, or the caller.
+      }
+    }
+    if (state_->has_threads()) {
+      state_->waiting.push_back(std::exchange(work, nullptr));
+    }
+  }
+  state_->changed.notify_one();
+  if (work) work(false);
+}
+
+}  // namespace weft

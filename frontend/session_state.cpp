@@ -1,0 +1,146 @@
+#include "frontend/session_state.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "frontend/engine_state.h"
+#include "frontend/preparation.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t most_idle = std::uint64_t{256} << 20;
+
+}  // namespace
+
+Tensors chosen(const Tensors& tensors, const std::vector<std::string>& names) {
+  Tensors some;
+  for (const std::string& name : names) {
+    const auto known = tensors.find(name);
+    if (known != tensors.end()) some.insert(*known);
+  }
+  return some;
+}
+
+Session::State::State(Engine made)
+    : engine(std::move(made)),
+      idle_(std::min(most_idle, engine.options().resources.memory.limit() / 8)),
+      table_{std::make_shared<const Tensors>(), 0} {}
+
+Session::State::Table Session::State::table() const {
+  const std::shared_lock lock(mutex_);
+  return table_;
+}
+
+void Session::State::replace(const std::string& name, std::optional<Tensor> tensor) {
+  // Freed when the lock is: memory of runs may take long.
+  std::vector<std::shared_ptr<KnownText>> stale;
+  const std::unique_lock lock(mutex_);
+  auto tensors = std::make_shared<Tensors>(*table_.tensors);
+  if (tensor) {
+    (*tensors)[name] = std::move(*tensor);
+  } else {
+    tensors->erase(name);
+  }
+  table_ = {std::move(tensors), table_.time + 1};
+  replaced_[name] = table_.time;
+  for (auto& [text, known] : texts_) {
+    if (!known->bindings || std::ranges::find(known->operands, name) == known->operands.end()) continue;
+    auto without = std::make_shared<KnownText>(known->kernel, known->operands);
+    without->last_used = known->last_used.load(std::memory_order_relaxed);
+    stale.push_back(std::exchange(known, std::move(without)));
+  }
+}
+
+std::shared_ptr<const KnownText> Session::State::find(std::string_view text) const {
+  const std::shared_lock lock(mutex_);
+  const auto known = texts_.find(text);
+  if (known == texts_.end()) return nullptr;
+  known->second->last_used.store(uses_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  return known->second;
+}
+
+Bindings Session::State::bound(const Tensors& operands) const {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor, {.trusted = true});
+  bindings.state_->idle = idle_;
+  return bindings;
+}
+
+void Session::State::keep(std::string_view text, std::shared_ptr<KnownText> known, const Table& table) {
+  std::vector<std::shared_ptr<KnownText>> forgotten;  // freed after the lock
+  const std::unique_lock lock(mutex_);
+  const bool stale = std::ranges::any_of(known->operands, [&](const std::string& name) {
+    const auto when = replaced_.find(name);
+    return when != replaced_.end() && when->second > table.time;
+  });
+  if (stale) return;
+  const auto place = texts_.find(text);
+  if (place != texts_.end() && place->second->bindings && place->second->best && !known->best) return;
+  known->last_used = uses_.fetch_add(1, std::memory_order_relaxed);
+  if (place != texts_.end()) {
+    forgotten.push_back(std::exchange(place->second, std::move(known)));
+    return;
+  }
+  if (texts_.size() >= most_texts) {
+    // An eighth at a time, so that finding the oldest costs little for each.
+    std::vector<std::uint64_t> ages;
+    for (const auto& [one, other] : texts_) ages.push_back(other->last_used.load(std::memory_order_relaxed));
+    std::ranges::nth_element(ages, ages.begin() + most_texts / 8);
+    const std::uint64_t oldest = ages[most_texts / 8];
+    std::erase_if(texts_, [&](auto& one) {
+      if (one.second->last_used.load(std::memory_order_relaxed) >= oldest) return false;
+      forgotten.push_back(std::move(one.second));
+      return true;
+    });
+  }
+  texts_.emplace(text, std::move(known));
+}
+
+void Session::State::improve(const std::string& text, const std::vector<std::string>& operands, const Table& table) {
+  const Tensors tensors = chosen(*table.tensors, operands);
+  engine.compile_async(text, tensors, {},
+                       [weak = weak_from_this(), text, operands, table, tensors](const Expected<Kernel>& kernel) {
+                         const auto state = weak.lock();
+                         if (!state || !kernel) return;  // the other kernel goes on answering
+                         auto better = std::make_shared<KnownText>(*kernel, operands);
+                         better->bindings = state->bound(tensors);
+                         state->keep(text, std::move(better), table);
+                       });
+}
+
+Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known) {
+  const Table now = table();
+  auto names = operands_of(text);
+  if (!names) return std::unexpected(names.error());
+  const Tensors operands = chosen(*now.tensors, *names);
+  if (answer == Answer::soonest && known) {
+    auto other = std::make_shared<KnownText>(known->kernel, *names);
+    other->bindings = bound(operands);
+    other->best = false;
+    if (auto results = other->kernel.run(*other->bindings)) {
+      keep(text, std::move(other), now);
+      improve(std::string(text), *names, now);
+      return results;
+    }
+  }
+  auto kernel = engine.compile(text, operands);
+  if (!kernel) return std::unexpected(kernel.error());
+  const auto made = std::make_shared<KnownText>(std::move(*kernel), std::move(*names));
+  made->bindings = bound(operands);
+  keep(text, made, now);
+  return made->kernel.run(*made->bindings);
+}
+
+bool Session::State::forget_memory() {
+  std::vector<std::shared_ptr<KnownText>> forgotten;
+  const std::unique_lock lock(mutex_);
+  for (auto& [text, known] : texts_) {
+    if (!known->bindings) continue;
+    auto without = std::make_shared<KnownText>(known->kernel, known->operands);
+    forgotten.push_back(std::exchange(known, std::move(without)));
+  }
+  return !forgotten.empty();
+}
+
+}  // namespace weft

@@ -1,0 +1,178 @@
+#include "weft/session.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "weft/file.h"
+
+namespace weft {
+namespace {
+
+Session session_with(unsigned threads = 1, Memory memory = Memory()) {
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  options.resources.memory = std::move(memory);
+  auto session = Session::create(options);
+  REQUIRE(session);
+  return *session;
+}
+
+Tensor generated(const std::string& text) { return *generate_tensor(text, std::nullopt, Resources(), "T"); }
+
+/// n times the ones of an extent.
+Tensor constant(std::uint64_t extent, double value) {
+  Tensor tensor = *dense_zeros({extent}, dense_format(1), Resources(), "x");
+  for (double& each : tensor.values.as<double>()) each = value;
+  return tensor;
+}
+
+double scalar(const Expected<Tensors>& results, const std::string& name) {
+  if (!results) MESSAGE(results.error().message);
+  REQUIRE(results);
+  return results->at(name).values.as<const double>()[0];
+}
+
+std::uint64_t resident_kilobytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  unsigned long long size = 0, resident = 0;
+  const int read = std::fscanf(file, "%llu %llu", &size, &resident);
+  std::fclose(file);
+  REQUIRE(read == 2);
+  return resident * 4;
+}
+
+}  // namespace
+
+TEST_CASE("a text is evaluated over the tensors as they are") {
+  const Session session = session_with();
+  session.set("x", constant(10, 2));
+  session.set("y", constant(10, 3));
+  CHECK(scalar(session.evaluate("s = x(i) * y(i)"), "s") == 60);
+  CHECK(scalar(session.evaluate("s = x(i) * y(i)"), "s") == 60);
+  session.set("y", constant(10, 5));
+  CHECK(scalar(session.evaluate("s = x(i) * y(i)"), "s") == 100);
+  session.set("x", constant(4, 1));
+  session.set("y", constant(4, 1));
+  CHECK(scalar(session.evaluate("s = x(i) * y(i)"), "s") == 4);
+  const Session copy = session;
+  copy.set("T0", constant(3, 7));
+  CHECK(scalar(session.evaluate("i->"), "out") == 21);
+  session.drop("y");
+  const auto missing = session.evaluate("s = x(i) * y(i)");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().kind == ErrorKind::input);
+  CHECK(missing.error().message.find("y") != std::string::npos);
+  CHECK(session.tensors()->size() == 2);
+  CHECK(session.evaluate("s = ").error().kind == ErrorKind::input);
+}
+
+TEST_CASE("results that are held are not written over") {
+  const Session session = session_with();
+  session.set("x", constant(100, 2));
+  std::vector<Tensor> held;
+  for (int run = 0; run < 20; ++run) held.push_back(session.evaluate("y(i) = 2 * x(i)")->at("y"));
+  session.set("x", constant(100, 3));
+  held.push_back(session.evaluate("y(i) = 2 * x(i)")->at("y"));
+  for (std::size_t run = 0; run < 20; ++run) CHECK(held[run].values.as<const double>()[99] == 4);
+  CHECK(held[20].values.as<const double>()[99] == 6);
+}
+
+TEST_CASE("with a kernel for other tensors there the answer comes from it first, then from a better one") {
+  const Session session = session_with();
+  session.set("M", generated("sparse(50x60,nnz=200,seed=1)"));
+  session.set("x", generated("ones(60)"));
+  const std::string text = "s = M(i,j) * x(j)";
+  const double first = scalar(session.evaluate(text, Answer::soonest), "s");
+  CHECK(first == scalar(session.evaluate(text), "s"));
+  session.set("M", generated("sparse(50x60,nnz=1500,seed=2)"));
+  const double soon = scalar(session.evaluate(text, Answer::soonest), "s");
+  for (int run = 0; run < 200; ++run) {
+    CHECK(scalar(session.evaluate(text, Answer::soonest), "s") == doctest::Approx(soon));
+    std::this_thread::yield();
+  }
+  const Session fresh = session_with();
+  for (const auto& [name, tensor] : *session.tensors()) fresh.set(name, tensor);
+  CHECK(scalar(fresh.evaluate(text), "s") == doctest::Approx(soon));
+  // Other extents: the old kernel does not fit, a new one is made.
+  session.set("M", generated("sparse(20x60,nnz=300,seed=3)"));
+  CHECK(session.evaluate(text, Answer::soonest));
+}
+
+TEST_CASE("under a memory limit, what is kept for other texts makes way") {
+  const Memory memory(40 << 20);
+  const Session session = session_with(1, memory);
+  session.set("x", constant(1000, 1));
+  for (int number = 0; number < 12; ++number) {
+    const std::string factor = std::to_string(number + 1);
+    const auto results = session.evaluate("A(i,j) = " + factor + " * x(i) * x(j)");  // 8 MB each
+    if (!results) MESSAGE(results.error().message);
+    REQUIRE(results);
+    CHECK(results->at("A").values.as<const double>()[0] == number + 1);
+  }
+  CHECK(memory.peak() <= memory.limit());
+}
+
+// The number of evaluations in all is WEFT_EVALUATIONS, else few enough for every day.
+TEST_CASE("many threads evaluate many texts while a tensor is replaced: no error, no stale binding, no growth") {
+  const char* asked = std::getenv("WEFT_EVALUATIONS");
+  const long evaluations = asked ? std::atol(asked) : 8000;
+  constexpr int threads = 8, texts = 100;
+  const Session session = session_with(2);
+  session.set("M", generated("sparse(12x9,nnz=30,seed=1)"));
+  session.set("x", generated("ones(9)"));
+  session.set("c", constant(4, 1));
+  const double sum = scalar(session.evaluate("s = M(i,j) * x(j)"), "s");
+  std::vector<std::string> sums, changing;
+  for (int text = 0; text < texts / 2; ++text) {
+    sums.push_back("s = " + std::to_string(1 << (text % 20)) + " * M(i,j) * x(j)" + std::string(static_cast<std::size_t>(text / 20), ' '));
+    changing.push_back("s = " + std::to_string(text + 1) + " * c(i)");
+  }
+  std::atomic<double> latest{1};  // set before this is stored: no evaluation that begins later may see an earlier one
+  std::atomic<long> begun{0}, errors{0}, stale{0}, wrong{0};
+  const auto work = [&] {
+    for (long number = begun++; number < evaluations; number = begun++) {
+      const auto text = static_cast<std::size_t>(number % (texts / 2));
+      const double before = latest;
+      const bool fixed = number / (texts / 2) % 2 == 0;
+      const auto results = session.evaluate(fixed ? sums[text] : changing[text]);
+      if (!results) {
+        ++errors;
+        continue;
+      }
+      const double value = results->at("s").values.as<const double>()[0];
+      if (fixed && value != sum * (1 << (text % 20))) ++wrong;
+      if (!fixed && value < before * 4 * static_cast<double>(text + 1)) ++stale;
+    }
+  };
+  const auto all = [&] {
+    begun = 0;
+    std::vector<std::thread> workers;
+    for (int thread = 0; thread < threads; ++thread) workers.emplace_back(work);
+    double value = latest;
+    while (begun < evaluations) {
+      value += 1;
+      session.set("c", constant(4, value));
+      latest = value;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    for (std::thread& worker : workers) worker.join();
+  };
+  all();
+  const std::uint64_t before = resident_kilobytes();
+  all();
+  const std::uint64_t after = resident_kilobytes();
+  CHECK(errors == 0);
+  CHECK(stale == 0);
+  CHECK(wrong == 0);
+  CAPTURE(before);
+  CAPTURE(after);
+  CHECK(after < before + 20'000);
+}
+
+}  // namespace weft
