@@ -78,6 +78,12 @@ Expected<Session> session_with(const Operands& operands) {
   return session;
 }
 
+Expected<Engine> engine_with_one_thread() {
+  EngineOptions options;
+  options.resources = one_thread();
+  return Engine::create(options);
+}
+
 Expected<Pipeline> pipeline_with(bool use_cache, std::optional<std::string> directory) {
   EngineOptions options;
   options.resources = one_thread();
@@ -112,6 +118,16 @@ Expected<void> hits() {
   if (!session) return std::unexpected(session.error());
   const auto names = names_of(*operands);
   if (const auto first = session->evaluate(expression, names); !first) return std::unexpected(first.error());
+  const auto engine = engine_with_one_thread();
+  if (!engine) return std::unexpected(engine.error());
+  const auto compiled = engine->compile(expression, *operands);
+  if (!compiled) return std::unexpected(compiled.error());
+  line("a kernel by its text, from memory", ns_per_call(5000, [&] { (void)engine->compile(expression, *operands); }) / 1000, "us", "<= 2");
+  line("a kernel by its handle: a copy of it", ns_per_call(50000, [&] { const Kernel copy = *compiled; }), "ns", "<= 100");
+  Bindings bindings;
+  for (const auto& [name, tensor] : *operands) bindings.set(name, tensor);
+  if (const auto first = compiled->run(bindings); !first) return std::unexpected(first.error());
+  line("run a kernel over bindings, results handed out", ns_per_call(5000, [&] { (void)compiled->run(bindings); }), "ns", "");
   line("evaluate a text again (all of it, with a tiny run)", ns_per_call(200, [&] { (void)session->evaluate(expression, names); }) / 1000,
        "us", "");
 

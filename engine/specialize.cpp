@@ -9,11 +9,13 @@
 namespace weft {
 namespace {
 
-// Measured by weft-bench engine: a generic kernel takes about 1.3 times as long as a profiled one, so making the latter
-// (3 ms) pays from some ten milliseconds of runs on; a baked one saves about a third on top.
+// Measured by weft-bench engine: a profiled kernel saves a third and more of the time of a generic one, so making it (3 ms)
+// pays from some ten milliseconds of runs on; baking saves about a quarter of that of a profiled one at 50 to 130 us per entry,
+// and loses where the code outgrows the caches.
 constexpr double profiled_pays_from_ns = 10e6;
-constexpr double compile_ns_per_baked_entry = 25e3;
-constexpr double saved_by_baking = 0.3;
+constexpr double compile_ns_per_baked_entry = 80e3;
+constexpr double saved_by_baking = 0.25;
+constexpr std::uint64_t most_entries_worth_baking = 2048;
 
 constexpr std::string_view names[] = {"generic", "profiled", "baked", "auto"};
 
@@ -117,7 +119,8 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
 
 Specialization choose_specialization(double predicted_ns, double calls, std::uint64_t baked_entries) {
   const double total_ns = predicted_ns * calls;
-  if (baked_entries > 0 && total_ns * saved_by_baking > compile_ns_per_baked_entry * static_cast<double>(baked_entries))
+  if (baked_entries > 0 && baked_entries <= most_entries_worth_baking &&
+      total_ns * saved_by_baking > compile_ns_per_baked_entry * static_cast<double>(baked_entries))
     return Specialization::baked;
   return total_ns < profiled_pays_from_ns ? Specialization::generic : Specialization::profiled;
 }

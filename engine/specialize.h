@@ -15,7 +15,7 @@
 namespace weft {
 
 /// A pattern is baked into code up to this many entries and, where there are dense levels, coordinates of these: each is
-/// an iteration of its own, some 25 us of compile time.
+/// an iteration of its own, some 50 to 130 us of compile time.
 constexpr std::uint64_t most_baked_entries = 4096;
 
 /// Dense and compressed levels, at least one of these, with few enough entries.

@@ -91,6 +91,7 @@ TEST_CASE("counted iterations stand beside the predicted ones, far off ones are 
 TEST_CASE("nothing to show is shown") {
   Report report;
   report.expression = "a = 2 * s";
+  report.explained = std::make_shared<const Explanation>();
   const std::string text = page(report, {}, false);
   CHECK(text.find("no loop") != std::string::npos);
   CHECK(text.find("nan") == std::string::npos);
