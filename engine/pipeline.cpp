@@ -46,8 +46,9 @@ struct Pipeline::State {
   Jit jit;
   TargetMachines machines;
   std::optional<DiskCache> disk;
-  MemoryCache<CachedCode> memory{{}, [](const CachedCode& cached) { return cached.object_bytes; }};
-  MemoryCache<std::shared_ptr<const Plan>> plans;
+  MemoryCache<CachedCode> memory{{.entries = options.kernels_in_memory},
+                                 [](const CachedCode& cached) { return cached.object_bytes; }};
+  MemoryCache<std::shared_ptr<const Plan>> plans{{.entries = options.kernels_in_memory}};
   std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> disk_hits{0};
   std::atomic<std::uint64_t> compiled{0};

@@ -1,6 +1,7 @@
 // What an engine may use, and whom it tells.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,6 +18,9 @@ struct EngineOptions {
   bool checked = false;        ///< kernels check every access; slow
   bool use_cache = true;       ///< false: plans and kernels are made anew and not kept
   std::optional<std::string> cache_directory;  ///< of plans and kernels on disk; none: memory only
+  /// Plans and kernels each that are kept in memory for the next who asks (of kernels also at most 64 MiB of code): the least
+  /// recently used go, and their code with the last who holds them.
+  std::size_t kernels_in_memory = 1024;
   bool paranoid = false;  ///< what the disk cache gives is made anew and compared; a difference is traced and replaced
   std::string calibration;       ///< text that weft calibrate writes; empty: the constants that weft ships with
   std::string calibration_name;  ///< where that text is from, named in errors

@@ -1,0 +1,62 @@
+// An engine keeps no more kernels than it may.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/jit/debugger.h"
+#include "frontend/operand.h"
+#include "weft/engine.h"
+
+using namespace weft;
+
+namespace {
+
+Tensor operand(const std::string& text) {
+  auto tensor = load_operand(text, std::nullopt, Resources(), text);
+  REQUIRE(tensor);
+  return *tensor;
+}
+
+std::size_t loaded_kernels() {
+  std::size_t count = 0;
+  for (const WeftDebuggerCode* code = __jit_debug_descriptor.first; code != nullptr; code = code->next) ++count;
+  return count;
+}
+
+double first_of(const Kernel& kernel, const Tensors& operands) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  const auto results = kernel.run(bindings);
+  REQUIRE(results);
+  return results->at("y").values.as<const double>()[0];
+}
+
+}  // namespace
+
+TEST_CASE("engine: of many kernels only so many stay loaded, and one that is held stays usable") {
+  const std::size_t before = loaded_kernels();
+  {
+    EngineOptions options;
+    options.kernels_in_memory = 8;
+    options.resources.threads = Threads(1);
+    const auto engine = Engine::create(options);
+    REQUIRE(engine);
+    const auto compiled = [&](int extent, Tensors& operands) {
+      operands = {{"M", operand("ones(3x2)")}, {"x", operand("ones(2x" + std::to_string(extent) + ")")}};
+      auto kernel = engine->compile("y(i,r) = M(i,j) * x(j,r)", operands);
+      REQUIRE(kernel);
+      return *kernel;
+    };
+    Tensors held_operands;
+    const Kernel held = compiled(200, held_operands);
+    for (int extent = 201; extent < 250; ++extent) {
+      Tensors operands;
+      const Kernel kernel = compiled(extent, operands);
+      CHECK(loaded_kernels() - before <= 8 + 2 + 2);
+      if (extent % 16 == 0) CHECK(first_of(kernel, operands) == 2);
+    }
+    CHECK(first_of(held, held_operands) == 2);
+  }
+  CHECK(loaded_kernels() == before);
+}
