@@ -70,7 +70,7 @@ double resident_mb() {
 Resources one_thread() { return {Memory(), Threads(1), Cancellation(), {}}; }
 
 Expected<Session> session_with(const Operands& operands) {
-  SessionOptions options;
+  EngineOptions options;
   options.resources = one_thread();
   auto session = Session::create(options);
   if (!session) return session;

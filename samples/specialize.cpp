@@ -57,7 +57,7 @@ int main() {
   }
 
   // 3. A session, and a vector to multiply with. One thread: these products take less time than waking a second one.
-  weft::SessionOptions options;
+  weft::EngineOptions options;
   options.resources.threads = weft::Threads(1);
   auto session = weft::Session::create(options);
   if (!session) return failed(session.error());

@@ -104,7 +104,7 @@ TEST_CASE("specialization: every grade gives the same result") {
     CAPTURE(one.expression);
     std::vector<double> first;
     for (const unsigned threads : {1U, 2U}) {
-      SessionOptions options;
+      EngineOptions options;
       options.resources.threads = Threads(threads);
       auto session = Session::create(options);
       REQUIRE(session);
