@@ -4,7 +4,8 @@
  * an error object: NULL if only the kind matters, else *error becomes NULL or an object to be given to
  * weft_error_free. What a function makes is NULL after an error. A NULL handle, or NULL where something is written to,
  * is an error of kind WEFT_INPUT; functions without an error argument answer NULL with 0 or "". Nothing throws, prints or
- * ends the process.
+ * ends the process. Beyond those named at a function, whatever allocates may fail with WEFT_RESOURCE, and whatever takes an
+ * engine with WEFT_CANCELLED.
  *
  * Ownership. Each ..._create, and each function that fills in a handle, makes an object that its caller frees with the
  * ..._free of its type; freeing NULL does nothing. Objects keep alive what they were made from, so the order of freeing
@@ -109,13 +110,14 @@ void weft_engine_free(weft_engine* engine);
 
 /* What the command takes as SPEC: a file with an optional shape ("x.tns:10x20"; .tns, .mtx, .npy, also .gz and .zst), a
  * generator ("uniform(20x3,seed=1)", "sparse(20x30,nnz=100)", "ones(3)") or a number. `format` NULL: dense for .npy and
- * generated dense ones, else all levels compressed. */
+ * generated dense ones, else all levels compressed. Errors: WEFT_INPUT with file and line, WEFT_UNSUPPORTED for complex data. */
 int32_t weft_tensor_load(const weft_engine* engine, const char* spec, const char* format, weft_tensor** made, weft_error** error);
-/* Strides in elements, by mode; NULL: row-major. `values` points to the element at coordinates 0, 0, …. Order 0 has one
- * value. */
+/* Dense memory of the host. Strides in elements, by mode, negative ones too; NULL: row-major. `values` points to the element at
+ * coordinates 0, 0, …. Order 0 has one value. */
 int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, const int64_t* strides,
                           const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
-/* Compressed rows: `pos` has rows + 1 elements, `crd` and `values` have nnz; coordinates of a row are sorted, none twice.
+/* This and what follows: WEFT_INPUT for arrays that do not fit together, naming level, position and coordinate.
+ * Compressed rows: `pos` has rows + 1 elements, `crd` and `values` have nnz; coordinates of a row are sorted, none twice.
  * Indices are integers of index_bits, 32 or 64, signed or not. Compressed columns: `pos` has columns + 1. */
 int32_t weft_tensor_csr(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz, uint32_t index_bits,
                         const void* pos, const void* crd, const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
@@ -198,7 +200,8 @@ uint64_t weft_session_count(const weft_session* session);
 const char* weft_session_name(const weft_session* session, uint64_t number); /* in order; valid until a tensor is dropped */
 /* Evaluates "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", several assignments separated by ;, or an einsum. `operands` names tensors
  * of the session, with einsum in the order of the factors; every one must be used. NULL, for index notation only: those
- * that the expression reads and does not assign. `request` NULL: the defaults. */
+ * that the expression reads and does not assign. `request` NULL: the defaults. Errors: WEFT_INPUT with a picture of the text,
+ * WEFT_UNSUPPORTED, WEFT_INTERNAL with a text that reproduces it. */
 int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
                               const weft_request* request, weft_evaluation** made, weft_error** error);
 void weft_session_free(weft_session* session);
@@ -215,10 +218,12 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
 void weft_bindings_free(weft_bindings* bindings);
 
 /* Compiles for operands with the formats and extents of those bound; nothing of them is kept. `expression` as for
- * weft_session_evaluate, with the names of index notation; `request` NULL: the defaults. Equal kernels are compiled once. */
+ * weft_session_evaluate, with the names of index notation (an einsum's operands are T0, T1, …); `request` NULL: the defaults. Equal kernels are compiled
+ * once. Errors: as of weft_session_evaluate. */
 int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
                             const weft_request* request, weft_kernel** made, weft_error** error);
-/* `made` NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no report. */
+/* Operands of other formats are converted; WEFT_INPUT for one that is missing or has other extents.
+ * `made` NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error);
 /* Any stage, without having asked for it; see weft_request_add_stage and weft_evaluation_stage. */
