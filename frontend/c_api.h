@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <exception>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -45,6 +47,8 @@ struct weft_request {
 
 struct weft_session {
   weft::Session session;
+  std::mutex guard;
+  std::shared_ptr<const weft::Tensors> named;  ///< whose names were told last, so that they have an owner
 };
 
 struct weft_kernel {
@@ -52,6 +56,10 @@ struct weft_kernel {
   std::mutex guard;
   std::map<std::string, std::string> stages;  ///< those asked for, so that their texts have an owner
   std::string json;                           ///< empty until asked for
+};
+
+struct weft_compilation {
+  std::shared_future<weft::Expected<weft::Kernel>> kernel;
 };
 
 struct weft_bindings {

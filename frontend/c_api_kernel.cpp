@@ -1,6 +1,8 @@
-// weft.h: bindings, kernels, evaluations.
+// weft.h: bindings, kernels and their compilation, evaluations.
 #include <fmt/format.h>
 
+#include <chrono>
+#include <functional>
 #include <iterator>
 
 #include "frontend/c_api.h"
@@ -17,6 +19,15 @@ const char* name_at(const Tensors& tensors, std::uint64_t number) {
 
 using namespace weft;
 using namespace weft::c_api;
+
+namespace {
+
+/// Without what only an evaluation asks for.
+CompileOptions compile_options(const weft_request* request) {
+  return request ? static_cast<const CompileOptions&>(request->options) : CompileOptions{};
+}
+
+}  // namespace
 
 int32_t weft_bindings_create(weft_bindings** made, weft_error** error) {
   return making(made, error, []() -> Expected<weft_bindings*> { return new weft_bindings; });
@@ -57,11 +68,40 @@ int32_t weft_engine_compile(const weft_engine* engine, const char* expression, c
     if (auto there = all(given(engine, "engine"), given(expression, "expression"), given(bindings, "bindings")); !there) {
       return std::unexpected(there.error());
     }
-    auto kernel = engine->engine.compile(expression, bindings->operands, request ? static_cast<const CompileOptions&>(request->options) : CompileOptions{});
+    auto kernel = engine->engine.compile(expression, bindings->operands, compile_options(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
     return new weft_kernel{std::move(*kernel), {}, {}, {}};
   });
 }
+
+int32_t weft_compilation_start(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
+                               const weft_request* request, const weft_cancellation* cancellation, weft_done_callback done,
+                               void* context, weft_compilation** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_compilation*> {
+    if (auto there = all(given(engine, "engine"), given(expression, "expression"), given(bindings, "bindings")); !there) {
+      return std::unexpected(there.error());
+    }
+    std::function<void(const Expected<Kernel>&)> tell;
+    if (done) tell = [done, context](const Expected<Kernel>&) { done(context); };
+    return new weft_compilation{engine->engine.compile_async(expression, bindings->operands, compile_options(request), std::move(tell),
+                                                             cancellation ? cancellation->cancellation : Cancellation())};
+  });
+}
+
+int32_t weft_compilation_ready(const weft_compilation* compilation) {
+  return compilation && compilation->kernel.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? 1 : 0;
+}
+
+int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = given(compilation, "compilation"); !there) return std::unexpected(there.error());
+    const Expected<Kernel>& kernel = compilation->kernel.get();
+    if (!kernel) return std::unexpected(kernel.error());
+    return new weft_kernel{*kernel, {}, {}, {}};
+  });
+}
+
+void weft_compilation_free(weft_compilation* compilation) { delete compilation; }
 
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error) {

@@ -150,7 +150,7 @@ void weft_request_free(weft_request* request) { delete request; }
 int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_session*> {
     if (auto there = given(engine, "engine"); !there) return std::unexpected(there.error());
-    return new weft_session{Session(engine->engine)};
+    return new weft_session{Session(engine->engine), {}, {}};
   });
 }
 
@@ -181,8 +181,11 @@ int32_t weft_session_drop(weft_session* session, const char* name, weft_error** 
 }
 
 uint64_t weft_session_count(const weft_session* session) { return session ? session->session.tensors()->size() : 0; }
-const char* weft_session_name(const weft_session* session, uint64_t number) {
-  return session ? name_at(*session->session.tensors(), number) : "";
+const char* weft_session_name(weft_session* session, uint64_t number) {
+  if (!session) return "";
+  const std::lock_guard lock(session->guard);
+  session->named = session->session.tensors();
+  return name_at(*session->named, number);
 }
 
 int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
@@ -205,6 +208,15 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
     auto evaluation = session->session.evaluate(expression, *names, options);
     if (!evaluation) return std::unexpected(std::move(evaluation.error()));
     return new weft_evaluation{std::move(evaluation->results), std::move(evaluation->report), options.run, {}};
+  });
+}
+
+int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, weft_evaluation** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_evaluation*> {
+    if (auto there = all(given(session, "session"), given(expression, "expression")); !there) return std::unexpected(there.error());
+    auto results = session->session.evaluate(expression, soonest != 0 ? Answer::soonest : Answer::best);
+    if (!results) return std::unexpected(std::move(results.error()));
+    return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
   });
 }
 

@@ -11,8 +11,8 @@
  * ..._free of its type; freeing NULL does nothing. Objects keep alive what they were made from, so the order of freeing
  * does not matter. Texts handed in are copied; texts and arrays handed out belong to the object that they came from.
  *
- * Threads. Engines, kernels, tensors and cancellations may be used by several threads at once, and so may bindings by runs;
- * what changes an object, and options, requests, sessions and evaluations altogether, by one at a time.
+ * Threads. Engines, kernels, compilations, sessions, tensors and cancellations may be used by several threads at once, and so may
+ * bindings by runs; what changes another object, and options, requests and evaluations altogether, by one at a time.
  *
  * Fork. A child may use weft, what it inherited included, if no other thread of its parent was inside weft at that moment;
  * what the parent has started stays with the parent, and engines that ran before compute on one thread in the child.
@@ -49,11 +49,13 @@ typedef struct weft_tensor weft_tensor;         /* an immutable value */
 typedef struct weft_request weft_request;       /* how to evaluate or compile */
 typedef struct weft_session weft_session;       /* an engine and named tensors */
 typedef struct weft_kernel weft_kernel;         /* compiled code */
+typedef struct weft_compilation weft_compilation; /* of a kernel, in the background */
 typedef struct weft_bindings weft_bindings;     /* what a kernel runs over */
 typedef struct weft_evaluation weft_evaluation; /* results and report */
 
 typedef void (*weft_line_callback)(void* context, const char* line);
 typedef void (*weft_progress_callback)(void* context, const char* what, double fraction);
+typedef void (*weft_done_callback)(void* context);
 
 const char* weft_version(void); /* "0.1.0" */
 
@@ -197,13 +199,18 @@ int32_t weft_session_set(weft_session* session, const char* name, const weft_ten
 int32_t weft_session_get(const weft_session* session, const char* name, weft_tensor** made, weft_error** error);
 int32_t weft_session_drop(weft_session* session, const char* name, weft_error** error); /* no error without such a name */
 uint64_t weft_session_count(const weft_session* session);
-const char* weft_session_name(const weft_session* session, uint64_t number); /* in order; valid until a tensor is dropped */
+/* In order; valid until any thread asks this session for a name again. */
+const char* weft_session_name(weft_session* session, uint64_t number);
 /* Evaluates "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", several assignments separated by ;, or an einsum. `operands` names tensors
  * of the session, with einsum in the order of the factors; every one must be used. NULL, for index notation only: those
  * that the expression reads and does not assign. `request` NULL: the defaults. Errors: WEFT_INPUT with a picture of the text,
  * WEFT_UNSUPPORTED, WEFT_INTERNAL with a text that reproduces it. */
 int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
                               const weft_request* request, weft_evaluation** made, weft_error** error);
+/* The same for a text that is evaluated again and again: where it was evaluated before over the same tensors, all is looked up.
+ * `soonest` 1: a less specialised kernel answers where it is there already, until the best one is compiled in the background. The
+ * evaluation has results, but no report; einsum takes the tensors T0, T1, …. */
+int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, weft_evaluation** made, weft_error** error);
 void weft_session_free(weft_session* session);
 
 /* ---- kernels: compiled once, run often ---- */
@@ -218,10 +225,20 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
 void weft_bindings_free(weft_bindings* bindings);
 
 /* Compiles for operands with the formats and extents of those bound; nothing of them is kept. `expression` as for
- * weft_session_evaluate, with the names of index notation (an einsum's operands are T0, T1, …); `request` NULL: the defaults. Equal kernels are compiled
- * once. Errors: as of weft_session_evaluate. */
+ * weft_session_evaluate, with the names of index notation (an einsum's operands are T0, T1, …); `request` NULL: the
+ * defaults. Equal kernels are compiled once. Errors: as of weft_session_evaluate. */
 int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
                             const weft_request* request, weft_kernel** made, weft_error** error);
+/* The same on a thread of the engine's own. `done`, if not NULL, is called there when the kernel, or an error, is there; it must
+ * not call weft, nor throw or jump out. `cancellation`, if not NULL, ends this compilation only. Borrowed arrays must last until then. */
+int32_t weft_compilation_start(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
+                               const weft_request* request, const weft_cancellation* cancellation, weft_done_callback done,
+                               void* context, weft_compilation** made, weft_error** error);
+int32_t weft_compilation_ready(const weft_compilation* compilation); /* 1 or 0; does not wait */
+/* Waits; the kernel, or the error of the compilation. As often as wanted. */
+int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel** made, weft_error** error);
+void weft_compilation_free(weft_compilation* compilation); /* does not wait, and does not end the compilation */
+
 /* Operands of other formats are converted; WEFT_INPUT for one that is missing or has other extents.
  * `made` NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,

@@ -295,6 +295,69 @@ static void kernels(weft_engine* engine) {
   weft_tensor_free(vector);
 }
 
+static void count_up(void* context) { ++*(volatile int*)context; }
+
+/* Compiled beside the host's own work; looked up by text. */
+static void compilations(weft_engine* engine) {
+  weft_error* error = NULL;
+  weft_bindings* bindings = NULL;
+  weft_compilation *compilation = NULL, *mistaken = NULL, *cancelled = NULL;
+  weft_cancellation* cancellation = NULL;
+  weft_kernel* kernel = NULL;
+  weft_session* session = NULL;
+  weft_evaluation* evaluation = NULL;
+  weft_tensor *t = NULL, *result = NULL;
+  const char* text = NULL;
+  double sum = 0;
+  static volatile int done; /* the callback may come after this function */
+  int round;
+  EXPECT(weft_tensor_load(engine, "sparse(50x60,nnz=77,seed=5)", "ds", &t, &error) == WEFT_OK);
+  EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK && weft_bindings_set(bindings, "T", t, 0, &error) == WEFT_OK);
+  done = 0;
+  EXPECT(weft_compilation_start(engine, "s = T(i,j) * T(i,j)", bindings, NULL, NULL, count_up, (void*)&done, &compilation, &error) == WEFT_OK);
+  EXPECT(weft_compilation_start(engine, "s = T(i,j) * T(i,j", bindings, NULL, NULL, NULL, NULL, &mistaken, &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "^", weft_compilation_kernel(mistaken, &kernel, &error));
+  EXPECT(kernel == NULL);
+  EXPECT(weft_compilation_kernel(compilation, &kernel, &error) == WEFT_OK && weft_compilation_ready(compilation) == 1);
+  EXPECT(weft_cancellation_create(&cancellation, &error) == WEFT_OK);
+  weft_cancellation_cancel(cancellation);
+  EXPECT(weft_compilation_start(engine, "s = 3 * T(i,j)", bindings, NULL, cancellation, NULL, NULL, &cancelled, &error) == WEFT_OK);
+  weft_cancellation_free(cancellation);
+  weft_compilation_free(compilation);
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, &evaluation, &error) == WEFT_OK);
+  weft_kernel_free(kernel);
+  EXPECT_ERROR(WEFT_CANCELLED, "", weft_compilation_kernel(cancelled, &kernel, &error));
+  EXPECT(weft_evaluation_result(evaluation, "s", &result, &error) == WEFT_OK);
+  weft_evaluation_free(evaluation);
+  EXPECT(weft_tensor_to_dense(engine, result, &sum, 1, NULL, &error) == WEFT_OK && sum > 0 && sum < 77);
+  weft_tensor_free(result);
+  EXPECT_ERROR(WEFT_INPUT, "'compilation' is NULL", weft_compilation_kernel(NULL, &kernel, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'bindings' is NULL", weft_compilation_start(engine, "s = 1", NULL, NULL, NULL, NULL, NULL, &compilation, &error));
+  EXPECT(weft_compilation_ready(NULL) == 0);
+  while (!done) continue;
+  EXPECT(done == 1);
+  weft_compilation_free(mistaken);
+  weft_compilation_free(cancelled);
+  weft_compilation_free(NULL);
+  weft_bindings_free(bindings);
+
+  EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK && weft_session_set(session, "T", t, &error) == WEFT_OK);
+  for (round = 0; round < 6; ++round) {
+    double again = 0;
+    EXPECT(weft_session_answer(session, "s = T(i,j) * T(i,j)", round % 2, &evaluation, &error) == WEFT_OK);
+    EXPECT(weft_evaluation_result(evaluation, "s", &result, &error) == WEFT_OK);
+    EXPECT_ERROR(WEFT_INPUT, "report", weft_evaluation_report(evaluation, &text, &error));
+    EXPECT(weft_tensor_to_dense(engine, result, &again, 1, NULL, &error) == WEFT_OK && (again - sum) * (again - sum) < 1e-20);
+    weft_evaluation_free(evaluation);
+    weft_tensor_free(result);
+  }
+  EXPECT_ERROR(WEFT_INPUT, "U", weft_session_answer(session, "s = U(i,j)", 0, &evaluation, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'expression' is NULL", weft_session_answer(session, NULL, 0, &evaluation, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'session' is NULL", weft_session_answer(NULL, "s = T(i,j)", 0, &evaluation, &error));
+  weft_session_free(session);
+  weft_tensor_free(t);
+}
+
 static void files(weft_engine* engine, const char* directory) {
   char path[4096];
   weft_error* error = NULL;
@@ -435,6 +498,8 @@ int main(int arguments, char** argument) {
   sparse_result(plain);
   kernels(engine);
   kernels(plain);
+  compilations(engine);
+  compilations(plain);
   files(plain, argument[1]);
   errors(plain);
   EXPECT(weft_engine_memory_peak(engine) > 0 && weft_engine_memory_used(plain) == 0);
