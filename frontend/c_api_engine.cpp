@@ -103,6 +103,21 @@ int32_t weft_options_set_cache_directory(weft_options* options, const char* dire
   });
 }
 
+int32_t weft_options_set_paranoid(weft_options* options, int32_t paranoid, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.paranoid = paranoid != 0;
+    return {};
+  });
+}
+
+int32_t weft_options_set_dump_directory(weft_options* options, const char* directory, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->options.dump_directory.reset();
+    if (directory) options->options.dump_directory = directory;
+    return {};
+  });
+}
+
 int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
     options->options.use_cache = use != 0;

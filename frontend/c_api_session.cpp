@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/specialize.h"
 #include "frontend/c_api.h"
 #include "frontend/parse.h"
 
@@ -83,6 +84,16 @@ int32_t weft_request_set_objective(weft_request* request, const char* objective,
   return setting(request, "request", error, [&]() -> Expected<void> {
     if (auto there = given(objective, "objective"); !there) return there;
     request->options.objective = objective;
+    return {};
+  });
+}
+
+int32_t weft_request_set_specialization(weft_request* request, const char* specialization, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(specialization, "specialization"); !there) return there;
+    const auto grade = parse_specialization(specialization);
+    if (!grade) return input_error(fmt::format("specialization '{}': generic, profiled, baked and automatic are known", specialization));
+    request->options.specialize = *grade;
     return {};
   });
 }

@@ -80,6 +80,10 @@ int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_err
 int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error);
 /* Where plans and kernels are remembered on disk; "": where the command does; NULL, and the default: in memory only. */
 int32_t weft_options_set_cache_directory(weft_options* options, const char* directory, weft_error** error);
+/* 1: what the directory gives is made anew and compared; for the suspicious. Default 0. */
+int32_t weft_options_set_paranoid(weft_options* options, int32_t paranoid, weft_error** error);
+/* Where loops, LLVM IR and assembly of every kernel are written; NULL, and the default: what WEFT_DUMP names, or nowhere. */
+int32_t weft_options_set_dump_directory(weft_options* options, const char* directory, weft_error** error);
 /* 0: plans and kernels are made anew each time. Default 1. */
 int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error);
 /* 1: results are bit-identical for every number of threads. Default 0. */
@@ -182,6 +186,9 @@ int32_t weft_request_set_unfused(weft_request* request, int32_t unfused, weft_er
 int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error** error); /* until nothing cheaper can exist */
 /* How often it is expected to run, which amortises the conversion of operands. Default 1. */
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error);
+/* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked" (the coordinates
+ * of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all the same. */
+int32_t weft_request_set_specialization(weft_request* request, const char* specialization, weft_error** error);
 /* The rest concerns weft_session_evaluate only. So many timed runs after one warm-up; 0, and the default: one run. */
 int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_error** error);
 int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, weft_error** error); /* no results */

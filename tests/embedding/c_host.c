@@ -161,6 +161,8 @@ static void sparse_result(weft_engine* engine) {
   EXPECT(weft_request_create(&request, &error) == WEFT_OK);
   EXPECT(weft_request_set_format(request, "A", "ds", &error) == WEFT_OK);
   EXPECT(weft_request_set_calls(request, 10, &error) == WEFT_OK);
+  EXPECT(weft_request_set_specialization(request, "generic", &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "raw", weft_request_set_specialization(request, "raw", &error));
   EXPECT(weft_request_set_repeat(request, 2, &error) == WEFT_OK);
   EXPECT(weft_request_add_stage(request, "schedule", &error) == WEFT_OK);
   EXPECT(weft_request_add_stage(request, "object", &error) == WEFT_OK);
@@ -474,12 +476,16 @@ int main(int arguments, char** argument) {
   weft_error* error = NULL;
   weft_options* options = NULL;
   weft_engine *engine = NULL, *plain = NULL;
+  char dump[4096];
   int compiled_before;
   EXPECT(arguments == 2);
   EXPECT(strlen(weft_version()) > 0);
   EXPECT(weft_options_create(&options, &error) == WEFT_OK);
   EXPECT(weft_options_set_threads(options, 2, &error) == WEFT_OK);
   EXPECT(weft_options_set_cache_directory(options, argument[1], &error) == WEFT_OK);
+  EXPECT(weft_options_set_paranoid(options, 1, &error) == WEFT_OK);
+  snprintf(dump, sizeof dump, "%s/dump", argument[1]);
+  EXPECT(weft_options_set_dump_directory(options, dump, &error) == WEFT_OK);
   EXPECT(weft_options_set_deterministic(options, 1, &error) == WEFT_OK);
   EXPECT(weft_options_set_strict_fp(options, 1, &error) == WEFT_OK);
   EXPECT(weft_options_set_checked(options, 1, &error) == WEFT_OK);
