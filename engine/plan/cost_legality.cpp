@@ -5,11 +5,11 @@ namespace weft {
 
 // The same rule as check_presence(), for every order of the loops that are still to come: loops over unshared modes
 // are not filtered, and one factor at most, below a stored position, drives the loops that sum.
-bool CostModel::provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
-  const IndexSet inner = statements_[intermediate.writer].indices & ~shared;
+bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
+  const IndexSet inner = indices(intermediate.writer) & ~shared;
   const AccessModel* driver = nullptr;
   for (std::size_t number = writers.first; number <= writers.last; ++number) {
-    for (const auto& factor : statements_[number].factors) {
+    for (const auto& factor : statements_[number].model->factors) {
       if (!factor->sparse() || (factor->indices() & inner) == 0) continue;
       if (driver != nullptr) return false;
       driver = factor.get();
@@ -18,7 +18,7 @@ bool CostModel::provably_present(const Intermediate& intermediate, IndexSet shar
   for (const IndexId index : members(inner)) {
     if (extent(index) == 0) return false;
   }
-  for (const Intermediate& other : intermediates_) {
+  for (const StatementFlow::Intermediate& other : flow_->intermediates) {
     if (other.reader == intermediate.writer) return false;
   }
   if (driver == nullptr) return true;
@@ -33,18 +33,15 @@ bool CostModel::may_share_nest(StatementRange range) const {
   std::size_t leaving = 0;
   IndexSet filtered = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Statement& statement = statements_[number];
-    if (statement.reader == statements_.size() || statement.reader > range.last) ++leaving;
-    filtered |= statement.filtered;
+    if (leaves(number, range)) ++leaving;
+    filtered |= statements_[number].model->filtered;
   }
   return leaving <= 1 || filtered == 0;
 }
 
 bool CostModel::may_own(IndexId index, StatementRange range) const {
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Statement& statement = statements_[number];
-    const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
-    if (leaves && statement.sums(index)) return false;
+    if (leaves(number, range) && statements_[number].model->sums(index)) return false;
     if (makes_entries() && number + 1 == statements_.size() && result_->departs(0, index)) return false;
   }
   return true;
@@ -53,11 +50,11 @@ bool CostModel::may_own(IndexId index, StatementRange range) const {
 double CostModel::leaving_bytes(StatementRange range) const {
   double bytes = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Statement& statement = statements_[number];
-    const bool leaves = statement.reader == statements_.size() || statement.reader > range.last;
     const bool sparse = result_ != nullptr && number + 1 == statements_.size();
-    if (leaves && statement.keyed != 0) bytes += statement.product->distinct(statement.keyed) * 14;
-    else if (leaves) bytes += sparse ? result_->bytes() : statement.target->bytes();
+    const StatementModels::Statement& model = *statements_[number].model;
+    if (!leaves(number, range)) continue;
+    if (model.keyed != 0) bytes += model.product->distinct(model.keyed) * 14;
+    else bytes += sparse ? result_->bytes() : model.target->bytes();
   }
   return bytes;
 }

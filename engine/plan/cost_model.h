@@ -8,13 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
-#include "engine/plan/access_model.h"
-#include "engine/plan/joins.h"
 #include "engine/plan/meeting.h"
 #include "engine/plan/sparse_target.h"
+#include "engine/plan/statement_models.h"
 
 namespace weft {
 
@@ -56,6 +54,25 @@ struct RootEstimate {
 /// appended to, so that a workspace around the next ones is drained into it.
 inline constexpr IndexSet drained_loops = IndexSet{1} << (most_planned_indices - 1);
 
+/// Who writes and reads the intermediates of a schedule: whatever the layouts are.
+struct StatementFlow {
+  struct Intermediate {
+    std::size_t writer = 0;
+    std::size_t reader = 0;
+    IndexSet modes = 0;
+    double scalar_bytes = 8;
+    bool others_finite = true;  // of the statement that reads it
+  };
+  struct Statement {
+    std::vector<std::size_t> writers;  // per factor; the number of statements for operands
+    std::size_t reader = 0;            // of the target; the number of statements for the result
+  };
+  std::vector<Statement> statements;
+  std::vector<Intermediate> intermediates;
+
+  static StatementFlow of(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+};
+
 class CostModel {
  public:
   /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
@@ -64,9 +81,13 @@ class CostModel {
   /// the statistics of the operands.
   CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
             const PlanOptions& options, const std::vector<bool>& free, double room = dense_rooms[0]);
+  /// The same of statements whose models are shared, by their numbers there; `result` is the target of the last if it
+  /// is sparse.
+  CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
+            std::shared_ptr<StatementModels> models, const std::vector<std::uint32_t>& numbers);
 
   std::size_t statements() const { return statements_.size(); }
-  IndexSet indices(std::size_t statement) const { return statements_[statement].indices; }
+  IndexSet indices(std::size_t statement) const { return statements_[statement].model->indices; }
 
   /// The indices and drained_loops, as the functions below take them: the first `depth` loops that a range shares.
   IndexSet bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
@@ -87,15 +108,25 @@ class CostModel {
 
   /// The workspace with a key that a sparse intermediate is inside loops over `shared`, per combination of these; what
   /// storing it takes where nothing is shared. Only for statements whose target is_keyed().
-  KeyedPrice workspace(std::size_t writer, IndexSet shared) const;
+  KeyedPrice workspace(std::size_t writer, IndexSet shared) const {
+    return models_->workspace(statements_[writer].number, shared);
+  }
   /// Whether it needs a key there: some of its modes that sparse factors restrict are not bound outside.
-  bool is_keyed(std::size_t writer, IndexSet shared) const { return (statements_[writer].keyed & ~shared) != 0; }
+  bool is_keyed(std::size_t writer, IndexSet shared) const { return (key(writer) & ~shared) != 0; }
   /// Its modes that sparse factors restrict.
-  IndexSet key(std::size_t writer) const { return statements_[writer].keyed; }
+  IndexSet key(std::size_t writer) const { return statements_[writer].model->keyed; }
 
   /// The loop over `index` below the loops over `bound`, shared by a range of statements. Without a decision the
   /// model makes the cheapest one.
   LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const;
+  /// The same without details.
+  LoopPrice price(IndexSet bound, IndexId index, StatementRange range) const;
+  /// Where that price of a statement alone is kept for all models that have it, negative if nobody asked; null for one
+  /// that writes a sparse result, whose price depends on more.
+  LoopPrice* alone(IndexSet bound, IndexId index, std::size_t statement) const {
+    if (result_ != nullptr && statement + 1 == statements_.size()) return nullptr;
+    return &models_->loop(statements_[statement].number, bound, index).alone;
+  }
 
   /// Clearing (or allocating) the intermediates written by statements of `writers` and read by later ones up to
   /// `last`, per combination of the indices that the two sides share. Infinite where meaning or memory forbids it.
@@ -121,72 +152,49 @@ class CostModel {
   /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
   double iterations(IndexSet bound, StatementRange range) const;
 
+  /// No nests of all statements take less, whatever their loops are: see cost_bound.cpp.
+  double least_ns() const;
+
   double threads() const { return options_.machine.threads; }
 
   /// Joins whose ratio was asked for and that nobody counted, ascending.
-  std::vector<JoinSet> uncounted() const;
+  std::vector<JoinSet> uncounted() const { return models_->uncounted(); }
 
   const AccessModel& factor(std::size_t statement, std::size_t number) const {
-    return *statements_[statement].factors[number];
+    return *statements_[statement].model->factors[number];
   }
 
  private:
-  struct Intermediate {
-    std::size_t writer = 0;
-    std::size_t reader = 0;
-    IndexSet modes = 0;
-    double scalar_bytes = 8;
-    bool others_finite = true;  // of the statement that reads it
-  };
-  struct Statement {
-    IndexSet indices = 0;
-    std::vector<std::shared_ptr<const AccessModel>> factors;
-    std::shared_ptr<const AccessModel> target;
-    std::vector<int> first_bits;       // per factor, of its modes in a JoinSet; negative: not part of joins
-    std::vector<std::size_t> writers;  // per factor; statements_.size() for operands
-    std::size_t reader = 0;            // of the target; statements_.size() for the result
-    IndexSet filtered = 0;  // indices of sparse factors
-    IndexSet keyed = 0;     // of a sparse intermediate that it writes: what sparse factors restrict
-    std::shared_ptr<const ProductEstimate> product;  // and what flows into it
-    double flops = 0;
-    bool sums(IndexId index) const { return (target->indices() >> index & 1) == 0; }
-  };
-  struct Movement {
-    double bytes = 0;
-    double stream_ns = 0;  // beside arithmetic
-    double gather_ns = 0;  // on top of it
+  struct Placed {
+    const StatementModels::Statement* model = nullptr;
+    std::uint32_t number = 0;  // among the shared models
   };
 
-  double extent(IndexId index) const { return extents_[index]; }
-  double combinations(IndexSet indices) const;
-  JoinSet filtering(std::size_t statement, std::size_t factor, BoundState state) const;
-  double join_ratio(JoinSet set) const;
-  double touched(std::size_t statement, IndexSet bound, IndexSet more) const;
-  double iterations_below(std::size_t statement, IndexSet bound) const;
-  Movement move_dense(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
-  Movement write_dense(std::size_t statement, IndexSet bound, IndexId index, bool vector) const;
-  Movement move_sparse(std::size_t statement, const AccessModel& access, IndexSet bound, IndexId index) const;
-  double vector_ns(std::size_t statement, IndexId index) const;
-  bool may_be_vector(IndexSet bound, IndexId index, StatementRange range) const;
-  void add_sparse_target(const Schedule& schedule, const ScheduledStatement& scheduled, const Network& network,
-                         const std::vector<OperandFacts>& operands, Statement& statement) const;
-  std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer,
-                                             double room, const Network& network,
-                                             const std::vector<OperandFacts>& operands) const;
-  bool provably_present(const Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
+  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given, LoopEstimate* details) const;
+  double extent(IndexId index) const { return models_->extent(index); }
+  double combinations(IndexSet indices) const { return models_->combinations(indices); }
+  bool leaves(std::size_t statement, StatementRange range) const {
+    return flow_->statements[statement].reader > range.last;
+  }
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
-  Table table_of(std::size_t writer, IndexSet bound) const;
   bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
+  bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
 
   const PlanOptions& options_;
-  std::vector<double> extents_;
-  std::vector<Statement> statements_;
-  std::vector<Intermediate> intermediates_;
-  std::vector<Occurrence> occurrences_;
+  std::shared_ptr<StatementModels> models_;
+  std::shared_ptr<const StatementFlow> flow_;
+  std::vector<Placed> statements_;
   std::shared_ptr<const SparseTarget> result_;  // of the last statement; none if it is dense
-  mutable std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
+  // What pricing works with, kept for its memory.
+  mutable std::vector<const StatementLoop*> loops_;
+  mutable std::vector<Meeter> meeters_;
+  mutable std::vector<JoinSet> meeter_filters_;
 };
+
+/// The result of a schedule without loops, if it has compressed levels.
+std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
+                                                  const std::vector<OperandFacts>& operands);
 
 /// Nanoseconds to convert an operand once.
 double conversion_ns(const OperandFacts& operand, const Machine& machine);

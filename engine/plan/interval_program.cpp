@@ -59,11 +59,17 @@ IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first) {
 }
 
 LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end) {
+  if (LoopPrice* alone = first == end ? model_.alone(bound, index, first) : nullptr) {
+    if (alone->ns < 0) {
+      *alone = model_.price(bound, index, {first, end});
+      ++work_;
+    }
+    return *alone;
+  }
   const std::uint32_t number = IntervalTable::loop_number(interval(first, end), index);
   if (const LoopPrice* known = table_.loops.find(bound, number)) return *known;
-  const LoopEstimate estimate = model_.loop(bound, index, {first, end});
+  const LoopPrice price = model_.price(bound, index, {first, end});
   ++work_;
-  const LoopPrice price{estimate.iterations, estimate.ns};
   table_.loops.insert(bound, number, price);
   return price;
 }

@@ -63,4 +63,10 @@ std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurr
   return found;
 }
 
+double least_joined(const PlanOptions& options) {
+  double least = 1;
+  for (const auto& [join, ratio] : options.joins) least *= ratio < 1 ? ratio : 1 / ratio;
+  return least;
+}
+
 }  // namespace weft

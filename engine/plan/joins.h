@@ -28,6 +28,10 @@ struct Occurrence {
 /// Every sparse access, in the order of the network; none where their modes do not fit into a JoinSet.
 std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands);
 
+/// How far below independence counted joins may put the iterations of any loops: each may hold for all of them, or have
+/// been cut off at the extent of an index before.
+double least_joined(const PlanOptions& options);
+
 /// The connected parts of a set that hold two or more occurrences.
 std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurrences);
 

@@ -44,6 +44,13 @@ struct Machine {
   double start_serial = 200;      // of a loop nest
   double start_parallel = 5000;
 
+  /// Of the smallest cache that holds so many bytes; 3: memory.
+  std::size_t cache_level(double bytes) const {
+    std::size_t level = 0;
+    while (level < 3 && bytes > cache_bytes[level]) ++level;
+    return level;
+  }
+
   bool operator==(const Machine&) const = default;
 };
 

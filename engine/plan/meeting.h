@@ -1,6 +1,8 @@
 // How the sparse accesses of one loop meet, and what that takes: merging, searching, galloping.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/plan/machine.h"
@@ -19,22 +21,21 @@ struct Meeter {
   Table table = Table::none;
 };
 
-/// Figures per entry into the loop, and who drives.
+/// Figures per entry into the loop.
 struct Meeting {
   double steps = 0;
   double ns = 0;
-  std::vector<Intersection::Part> parts;
+  bool looked_up = false;  ///< as the parts say; otherwise all drive
 };
 
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
 
 /// The shortest fiber drives and the others are looked up, unless two fingers are cheaper, which need entries in order.
-/// Infinite where two tables would have to drive.
-Meeting cheapest_meeting(const Machine& machine, std::vector<Meeter> candidates);
+/// Infinite where two tables would have to drive. Sets the parts.
+Meeting cheapest_meeting(const Machine& machine, std::span<Meeter> meeters);
 
-/// As the parts of a schedule say; accesses without a part drive.
-Meeting given_meeting(const Machine& machine, std::vector<Meeter> candidates,
-                      const std::vector<Intersection::Part>& parts);
+/// As the parts of a schedule say; accesses without a part drive. Sets the parts.
+Meeting given_meeting(const Machine& machine, std::span<Meeter> meeters, const std::vector<Intersection::Part>& parts);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/cost_model.h"
+#include "engine/plan/joins.h"
 
 namespace weft {
 namespace {
@@ -17,6 +18,7 @@ double least_iterations(const Network& network, const Term& term, const std::vec
   const auto extent = [&](IndexId index) { return static_cast<double>(network.indices[index].extent); };
   double count = 1;
   for (const IndexId index : members(indices)) count *= extent(index);
+  count *= least_joined(options);
   for (const TensorAccess& factor : term.factors) {
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     if (!has_sparse_level(facts.format)) continue;

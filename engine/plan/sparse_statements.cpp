@@ -1,0 +1,81 @@
+// What statements' models say of sparse intermediates.
+#include <algorithm>
+
+#include "engine/plan/append_order.h"
+#include "engine/plan/binding.h"
+#include "engine/plan/statement_models.h"
+
+namespace weft {
+namespace {
+
+constexpr double stored_entry = 2.5;  // appending and assembling an entry of an intermediate, all threads together
+
+}  // namespace
+
+// A workspace is read in the order of the reader's loops, a stored intermediate in that of its format.
+std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& schedule, const ScheduledAccess& factor,
+                                                            const Statement& writer) {
+  const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+  const auto statistics = [&](const std::vector<IndexId>& indices, const Format& format) {
+    return std::make_shared<const Statistics>(estimated_statistics(*writer.product, network_, indices, format, true));
+  };
+  std::shared_ptr<AccessModel> access;
+  if (may_be_computed(tensor.format)) {
+    access = std::make_shared<AccessModel>(factor, tensor, false, 0, network_, operands_,
+                                           statistics(factor.indices, tensor.format));
+  } else {
+    const bool whole = writer.keyed == index_set(factor.indices);
+    const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
+    ScheduledTensor table = tensor;
+    table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
+    access = std::make_shared<AccessModel>(keyed, table, true, 0, network_, operands_, statistics(keyed.indices, table.format));
+    access->add_block(index_set(factor.indices) & ~writer.keyed);
+  }
+  access->set_contiguous(writer.target->contiguous());
+  return access;
+}
+
+const KeyedPrice& StatementModels::workspace(std::uint32_t writer, IndexSet shared) {
+  if (const KeyedPrice* known = workspaces_.find(shared, writer)) return *known;
+  workspaces_.insert(shared, writer, made_workspace(writer, shared));
+  return *workspaces_.find(shared, writer);
+}
+
+// Stored, it has its modes in the order of its writer's loops: at best all but the last are bound in this order, and
+// that one is gathered in a workspace for each combination of the others.
+KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared) {
+  const Statement& statement = statements_[writer];
+  const ProductEstimate& product = *statement.product;
+  const IndexSet key = statement.keyed & ~shared;
+  KeyedWorkspace figures;
+  figures.block = combinations(statement.target->indices() & ~statement.keyed & ~shared);
+  figures.scalar_bytes = statement.target->scalar_bytes();
+  figures.keys = combinations(key);
+  figures.one_mode = (key & (key - 1)) == 0;
+  figures.ordered = !figures.one_mode;
+  figures.inserts = iterations_below(writer, shared) / std::max(1.0, figures.block);
+  const double entries = product.distinct(shared | key);
+  if (shared != 0) {
+    figures.entries = entries / std::max(1.0, product.distinct(shared));
+    return cheapest_keyed(options_.machine, figures);
+  }
+  double fillings = 1;
+  if (!figures.one_mode) {
+    for (const IndexId last : members(key)) {
+      const double others = product.distinct(key & ~one_index(last));
+      if (others < fillings) continue;
+      fillings = others;
+      figures.keys = extent(last);
+    }
+  }
+  figures.one_mode = true;
+  figures.ordered = true;
+  figures.entries = entries / std::max(1.0, fillings);
+  figures.inserts /= std::max(1.0, fillings);
+  KeyedPrice price = cheapest_keyed(options_.machine, figures);
+  price.ns = price.ns * fillings / options_.machine.threads + entries * stored_entry;
+  price.bytes += entries * (figures.block * figures.scalar_bytes + 8);
+  return price;
+}
+
+}  // namespace weft

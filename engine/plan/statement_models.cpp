@@ -1,0 +1,318 @@
+#include "engine/plan/statement_models.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "engine/plan/binding.h"
+#include "engine/plan/lookups.h"
+#include "engine/plan/meeting.h"
+#include "engine/plan/sparse_target.h"
+
+namespace weft {
+namespace {
+
+// The layout of an intermediate follows the loops of its writer, which are not known before they are chosen. The innermost
+// should be an index that no sparse operand filters, for its reader runs over it in a vector loop too.
+IndexSet contiguous_in(IndexSet modes, IndexSet filtered) { return (modes & ~filtered) != 0 ? modes & ~filtered : modes; }
+
+IndexSet filtered_indices(const Schedule& schedule) {
+  IndexSet filtered = 0;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand && has_sparse_level(tensor.format)) filtered |= index_set(factor.indices);
+    }
+  }
+  return filtered;
+}
+
+// Of a factor that is a workspace with this key.
+Table table_of(IndexSet key) {
+  if (key == 0) return Table::none;
+  return (key & (key - 1)) == 0 ? Table::one_mode : Table::several_modes;
+}
+
+}  // namespace
+
+StatementModels::StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
+    : network_(network), operands_(operands), options_(options) {
+  for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
+  // Several assignments number their operands each for themselves.
+  if (network.assignments.size() == 1) occurrences_ = occurrences(network, operands);
+  if (occurrences_.size() < 2) occurrences_.clear();
+}
+
+std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& schedule, const ScheduledAccess& access,
+                                                           bool free, double room) {
+  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
+  const double given_room = free ? room : 0;
+  if (tensor.role == TensorRole::operand) {
+    for (const Known& known : accesses_) {
+      if (known.access == access && known.room == given_room) return known.model;
+    }
+  }
+  const auto model = std::make_shared<AccessModel>(access, tensor, free, room, network_, operands_);
+  if (tensor.role == TensorRole::intermediate) {
+    model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule)));
+  } else if (tensor.role == TensorRole::operand) {
+    accesses_.push_back({access, given_room, model});
+  }
+  return model;
+}
+
+std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
+                                   const std::vector<bool>& free, double room) {
+  const ScheduledStatement& scheduled = schedule.statements[number];
+  Statement statement;
+  statement.indices = indices_of(scheduled);
+  for (const ScheduledAccess& factor : scheduled.factors) {
+    const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+    const std::size_t writer = writer_of(schedule, factor.tensor);
+    const Statement* writes = writer < earlier.size() ? &statements_[earlier[writer]] : nullptr;
+    statement.keys.push_back(writes != nullptr ? writes->keyed : 0);
+    const bool keyed = statement.keys.back() != 0;
+    statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
+                                      : access(schedule, factor, free[factor.tensor], room));
+    if (statement.factors.back()->sparse()) statement.filtered |= index_set(factor.indices);
+    // A copy for lookups filters as the operand does.
+    const bool copied = writes != nullptr && is_lookup_copy(schedule, writer);
+    const ScheduledTensor& filter = copied ? schedule.tensors[schedule.statements[writer].factors.front().tensor] : tensor;
+    const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
+      return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
+    });
+    statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
+  }
+  statement.target = access(schedule, scheduled.target, false, room);
+  if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate &&
+      has_sparse_level(schedule.tensors[scheduled.target.tensor].format)) {
+    statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));
+    statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
+  }
+  statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
+  statement.scalar_body_ns =
+      options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
+  statements_.push_back(std::move(statement));
+  return static_cast<std::uint32_t>(statements_.size() - 1);
+}
+
+double StatementModels::combinations(IndexSet indices) const {
+  double product = 1;
+  for (; indices != 0; indices &= indices - 1) product *= extents_[static_cast<std::size_t>(std::countr_zero(indices))];
+  return product;
+}
+
+JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state) const {
+  const int first = statements_[statement].first_bits[factor];
+  return first < 0 ? 0 : JoinSet{statements_[statement].factors[factor]->filtering_modes(state)} << first;
+}
+
+double StatementModels::join_ratio(JoinSet set) {
+  if (set == 0) return 1;
+  const auto [found, added] = ratios_.try_emplace(set, 1.0);
+  if (!added) return found->second;
+  double ratio = 1;
+  for (const JoinSet join : joins_in(set, occurrences_)) {
+    if (const auto counted = options_.joins.find(join); counted != options_.joins.end()) ratio *= counted->second;
+  }
+  return found->second = ratio;
+}
+
+std::vector<JoinSet> StatementModels::uncounted() const {
+  std::vector<JoinSet> missing;
+  for (const auto& [set, ratio] : ratios_) {
+    for (const JoinSet join : joins_in(set, occurrences_)) {
+      if (!options_.joins.contains(join)) missing.push_back(join);
+    }
+  }
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  return missing;
+}
+
+StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet bound) {
+  const Statement& statement = statements_[number];
+  bound &= statement.indices;
+  if (Prefix** known = prefixes_.find(bound, number)) return **known;
+  const std::span<Reached> reached = reached_.add(statement.factors.size());
+  Prefix made;
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    const AccessModel& access = *statement.factors[factor];
+    if (!access.sparse()) continue;
+    const BoundState state = access.bound(bound);
+    reached[factor] = {state, access.density(state)};
+    made.density *= reached[factor].density;
+    made.filters |= filtering(number, factor, state);
+  }
+  made.factors = reached;
+  made.iterations_below = combinations(statement.indices & ~bound);
+  const std::span<const Reached> last = bound == statement.indices ? made.factors : prefix(number, statement.indices).factors;
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    if (!statement.factors[factor]->sparse()) continue;
+    made.iterations_below *= reached[factor].density > 0 ? last[factor].density / reached[factor].density : 0;
+  }
+  Prefix& kept = prefix_rows_.add(1).front();
+  kept = made;
+  prefixes_.insert(bound, number, &kept);
+  return kept;
+}
+
+// Distinct combinations of `more` that one statement visits below `bound`: those that its sparse factors let through
+// when nothing else is bound, and no more than it has iterations there.
+double StatementModels::touched(std::uint32_t number, IndexSet bound, const Prefix& before, IndexSet more) {
+  double count = combinations(more);
+  if (statements_[number].filtered != 0) {
+    const Prefix& after = prefix(number, bound | more);
+    for (std::size_t factor = 0; factor < before.factors.size(); ++factor) {
+      if (!statements_[number].factors[factor]->sparse()) continue;
+      count *= before.factors[factor].density > 0 ? after.factors[factor].density / before.factors[factor].density : 0;
+    }
+  }
+  return std::min(count, before.iterations_below);
+}
+
+// A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
+// outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
+// is read in the last loop.
+Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
+                                     const Prefix& inside) {
+  if (!contains(access.indices(), index)) return {};
+  const Machine& machine = options_.machine;
+  const IndexSet inner = access.indices() & ~bound;
+  const IndexSet rest = inner & ~one_index(index);
+  const double unit = access.scalar_bytes();
+  const IndexSet filtered = statements_[statement].filtered;
+  // Columns of a row-major array drag whole lines along.
+  const double spread = (inner & access.contiguous()) != 0 ? unit : machine.line_bytes;
+  const std::size_t from = machine.cache_level(std::min(access.bytes(), combinations(inner) * spread));
+  if (rest == 0) {
+    const bool streamed = contains(access.contiguous() & ~filtered, index);
+    if (streamed) return {unit, unit / machine.stream[from], 0};
+    return {machine.line_bytes, 0, machine.gather[from]};
+  }
+  const double elements = touched(statement, bound | one_index(index), inside, rest);
+  double bytes = elements * unit;
+  if ((rest & access.contiguous() & ~filtered) == 0) {
+    bytes = elements * machine.line_bytes;
+    if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
+  }
+  if (machine.cache_level(bytes) >= from) return {};
+  return {bytes, bytes / machine.stream[from], 0};
+}
+
+// A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
+// written back where the last of its other modes is bound, element by element where they are not adjacent.
+Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& inside) {
+  const Machine& machine = options_.machine;
+  const AccessModel& target = *statements_[statement].target;
+  const IndexSet inner = target.indices() & ~bound;
+  const IndexSet rest = inner & ~one_index(index);
+  const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(combinations(rest) * target.scalar_bytes());
+  if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index, inside);
+  const double elements = combinations(rest);
+  const bool adjacent = (rest & target.contiguous()) != 0;
+  const double bytes = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
+  const std::size_t from = machine.cache_level(std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
+  if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
+  return {bytes, bytes / machine.stream[from], 0};
+}
+
+Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
+                                      const Prefix& outside, const Prefix& inside) {
+  const AccessModel& access = *statements_[statement].factors[factor];
+  const BoundState before = outside.factors[factor].state;
+  const BoundState after = inside.factors[factor].state;
+  if (before == after) return {};
+  const auto bytes_below = [&](BoundState state) {
+    const double positions = access.positions(state);
+    return positions > 0 ? access.bytes() / std::max(1.0, positions) : 0;
+  };
+  const std::size_t from = options_.machine.cache_level(bytes_below(before));
+  const IndexSet rest = access.indices() & ~(bound | one_index(index));
+  if (rest == 0) {
+    const double bytes = access.scalar_bytes() + 4;
+    return {bytes, bytes / options_.machine.stream[from], 0};
+  }
+  const double below = access.entries() / std::max(1.0, access.positions(after));
+  const double share = below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), inside, rest) / below) : 0;
+  const double bytes = bytes_below(after) * share;
+  if (options_.machine.cache_level(bytes) >= from) return {};
+  return {bytes, bytes / options_.machine.stream[from], 0};
+}
+
+StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index) {
+  const IndexSet own = statements_[number].indices;
+  Prefix& before = prefix(number, bound);
+  if (before.loops.empty()) before.loops = loop_places_.add(static_cast<std::size_t>(std::popcount(own)));
+  const auto place = static_cast<std::size_t>(std::popcount(own & (one_index(index) - 1)));
+  StatementLoop*& known = before.loops[place];
+  if (known == nullptr) {
+    StatementLoop& made = loop_rows_.add(1).front();
+    made = made_loop(number, bound & own, index, before);
+    known = &made;
+  }
+  return *known;
+}
+
+StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before) {
+  const Statement& statement = statements_[number];
+  const IndexSet inside = bound | one_index(index);
+  const Prefix& after = prefix(number, inside);
+  StatementLoop made;
+  made.outside = before.filters;
+  const bool whole = (statement.indices & ~inside) == 0;
+  made.innermost = whole;
+  made.vector = whole && !contains(statement.keyed, index) && !(options_.strict_fp && statement.sums(index));
+
+  std::size_t advanced = 0;
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    if (before.factors[factor].state != after.factors[factor].state) ++advanced;
+  }
+  const std::span<AdvancedAccess> accesses = advanced_.add(advanced);
+  const std::span<Movement> moved = movements_.add(statement.factors.size());
+  auto next = accesses.begin();
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    const AccessModel& access = *statement.factors[factor];
+    moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, before, after)
+                                    : move_dense(number, access, bound, index, after);
+    const auto [outer, outer_density] = before.factors[factor];
+    const auto [inner, inner_density] = after.factors[factor];
+    if (outer == inner) continue;
+    AdvancedAccess& one = *next++;
+    one.factor = static_cast<std::uint32_t>(factor);
+    BoundState first = outer;
+    access.for_each_step(outer, inner, [&](const LevelStep& step) {
+      if (step.direct) first = step.state;
+      made.vector = made.vector && !step.sparse;
+      if (!step.sparse) {
+        one.tables += 1;
+      } else if (step.direct) {
+        one.drives = true;
+        one.table = table_of(statement.keys[factor] & ~bound);
+        one.length = step.length;
+        one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
+      } else {
+        one.late_ns += search_ns(options_.machine, step.length);
+      }
+    });
+    const double all = outer_density > 0 ? inner_density / outer_density : 0;
+    one.late_density = one.direct > 0 ? all / one.direct : 0;
+    one.first = filtering(number, factor, first);
+    one.all = filtering(number, factor, inner);
+  }
+  made.advanced = accesses;
+  made.factors = moved.data();
+  made.written = write_dense(number, bound, index, after);
+  // One vector after the other: the row stays in registers.
+  const IndexSet row = statement.target->indices() & ~bound;
+  made.row_stays = (row & ~one_index(index)) == 0 && fits_registers(combinations(row) * statement.target->scalar_bytes());
+
+  // One pass over the whole extent; the last vector is computed whole.
+  const double lanes = options_.machine.line_bytes / statement.target->scalar_bytes();
+  const double computed = std::ceil(extent(index) / lanes) * lanes;
+  const double sum = statement.sums(index) ? options_.machine.vector_sum : 0;
+  made.vector_ns = statement.flops * computed * options_.machine.vector_flop + sum;
+  return made;
+}
+
+}  // namespace weft

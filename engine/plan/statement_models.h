@@ -1,0 +1,184 @@
+// What the cost model knows of statements, wherever they stand: which accesses a loop of theirs advances, what it moves
+// and computes. Alternatives of a search have most statements in common, so that all of this is looked up.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/access_model.h"
+#include "engine/plan/interval_table.h"
+#include "engine/plan/drain.h"
+#include "engine/plan/joins.h"
+#include "engine/plan/meeting.h"
+#include "engine/plan/product_estimate.h"
+
+namespace weft {
+
+/// Bytes that a loop moves for one access, per iteration.
+struct Movement {
+  double bytes = 0;
+  double stream_ns = 0;  ///< beside arithmetic
+  double gather_ns = 0;  ///< on top of it
+};
+
+/// A sparse access that a loop binds levels of.
+struct AdvancedAccess {
+  std::uint32_t factor = 0;
+  bool drives = false;      ///< the first of these levels is sparse
+  Table table = Table::none;
+  double length = 0;        ///< of its fibers, in the mean
+  double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
+  double late_density = 1;  ///< what the levels behind it let through of that
+  double late_ns = 0;       ///< searching them
+  double tables = 0;        ///< dense levels, which are looked up
+  JoinSet first = 0;        ///< what filters when the first of these levels is bound
+  JoinSet all = 0;          ///< when all of them are
+};
+
+/// One statement inside a loop over an index.
+struct StatementLoop {
+  JoinSet outside = 0;     ///< what filters outside the loop
+  std::span<const AdvancedAccess> advanced;
+  const Movement* factors = nullptr;  ///< read, in the order of the factors
+  Movement written;                   ///< of the target, once in each direction
+  double vector_ns = 0;               ///< the body over the whole extent as vector code
+  LoopPrice alone{0, -1};             ///< if no other statement shares the loop; negative before it was asked for
+  bool innermost = false;             ///< its body runs there
+  bool vector = false;                ///< may be vector code, if no other statement shares the loop
+  bool row_stays = false;             ///< in registers: vector code does not write it
+};
+
+/// Rows of values that stay where they are.
+template <class Value>
+class Rows {
+ public:
+  std::span<Value> add(std::size_t count) {
+    if (count > left_) {
+      size_ = std::max(count, 2 * size_);
+      left_ = size_;
+      blocks_.push_back(std::make_unique<Value[]>(left_));
+      next_ = blocks_.back().get();
+    }
+    const std::span<Value> row(next_, count);
+    next_ += count;
+    left_ -= count;
+    return row;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Value[]>> blocks_;
+  Value* next_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t size_ = 8;  // of the last block
+};
+
+class StatementModels {
+ public:
+  /// Refers to all of its arguments.
+  StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+  StatementModels(const StatementModels&) = delete;
+  StatementModels& operator=(const StatementModels&) = delete;
+
+  struct Statement {
+    IndexSet indices = 0;
+    std::vector<std::shared_ptr<const AccessModel>> factors;
+    std::shared_ptr<const AccessModel> target;
+    std::vector<int> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
+    std::vector<IndexSet> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
+    IndexSet filtered = 0;        // indices of sparse factors
+    IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
+    std::shared_ptr<const ProductEstimate> product;  // and what flows into it
+    double flops = 0;
+    double scalar_body_ns = 0;
+    bool sums(IndexId index) const { return !contains(target->indices(), index); }
+  };
+
+  /// A statement of a schedule, `earlier` being the numbers of those before it: `free` tells per tensor whether its
+  /// layout follows the loops, `room` how many combinations a dense level of those may have per stored one. Schedules that
+  /// share models have the same operands at the same places, in the same formats. The number stays valid.
+  std::uint32_t add(const Schedule& schedule, std::size_t statement, std::span<const std::uint32_t> earlier,
+                    const std::vector<bool>& free, double room);
+
+  const Statement& statement(std::uint32_t number) const { return statements_[number]; }
+  /// The loop over `index`, which the statement has, below loops over `bound`.
+  StatementLoop& loop(std::uint32_t statement, IndexSet bound, IndexId index);
+
+  /// Share of the combinations of the indices of `bound` that the sparse factors let through, by independence.
+  double density(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).density; }
+  /// Iterations of the innermost loop of a statement for one iteration of the loops of `bound`.
+  double iterations_below(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).iterations_below; }
+
+  /// The workspace of a sparse intermediate that a statement writes, inside loops over `shared`, and per combination of
+  /// these; what storing it takes where nothing is shared.
+  const KeyedPrice& workspace(std::uint32_t writer, IndexSet shared);
+
+  double extent(IndexId index) const { return extents_[index]; }
+  double combinations(IndexSet indices) const;
+  JoinSet filtering(std::uint32_t statement, std::size_t factor, BoundState state) const;
+
+  bool any_joins() const { return !occurrences_.empty(); }
+  /// What counted joins are off independence; 1 where nobody counted.
+  double join_ratio(JoinSet set);
+  /// Joins whose ratio was asked for and that nobody counted, ascending.
+  std::vector<JoinSet> uncounted() const;
+
+  const PlanOptions& options() const { return options_; }
+
+ private:
+  // How far the accesses of a statement are bound.
+  struct Reached {
+    BoundState state = 0;
+    double density = 1;
+  };
+  struct Prefix {
+    double iterations_below = 1;  // of the innermost loop, per combination of the bound indices
+    double density = 1;           // of all sparse factors
+    JoinSet filters = 0;
+    std::span<const Reached> factors;
+    std::span<StatementLoop*> loops;  // by place among the statement's indices; empty before one was asked for
+  };
+  struct Known {
+    ScheduledAccess access;
+    double room = 0;  // 0: the layout is given
+    std::shared_ptr<const AccessModel> model;
+  };
+
+  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, bool free, double room);
+  std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
+  KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
+  Prefix& prefix(std::uint32_t statement, IndexSet bound);
+  StatementLoop made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before);
+  double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
+  // Below the loops over `bound`; `inside` is the prefix with the index.
+  Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside);
+  Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& inside);
+  Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+                       const Prefix& inside);
+  bool fits_registers(double bytes) const { return bytes <= options_.machine.register_bytes; }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::vector<double> extents_;
+  std::vector<Occurrence> occurrences_;
+  std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
+  std::vector<Known> accesses_;
+  std::deque<Statement> statements_;
+  IndexSetTable<Prefix*> prefixes_;            // by statement
+  IndexSetTable<KeyedPrice> workspaces_;       // by statement
+  Rows<Prefix> prefix_rows_;
+  Rows<StatementLoop> loop_rows_;
+  Rows<StatementLoop*> loop_places_;
+  Rows<Reached> reached_;
+  Rows<AdvancedAccess> advanced_;
+  Rows<Movement> movements_;
+};
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+#include "engine/plan/tree_bound.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "engine/plan/cost_model.h"
+#include "unit/plan/networks.h"
+#include "unit/plan/random_networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+constexpr std::size_t most = 400;
+
+// Every third network has joins that were counted: few, many, as independence says.
+void count_joins(Problem& made, const std::vector<Schedule>& schedules, unsigned seed) {
+  if (seed % 3 != 0) return;
+  std::mt19937 random(seed);
+  for (const Schedule& schedule : schedules) {
+    for (const std::uint64_t join : uncounted_joins(schedule, made.network, made.operands, made.options)) {
+      constexpr double ratios[] = {0.05, 0.5, 1, 4, 50};
+      made.options.joins[join] = ratios[random() % std::size(ratios)];
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("no schedule takes less than the bounds of its tree and of its statements say") {
+  std::size_t compared = 0;
+  std::size_t joined = 0;
+  double closest_tree = 0;
+  double closest_statements = 0;
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    Problem made = random_network(seed, seed % 4 == 0, true);
+    CAPTURE(print(made.network));
+    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, most);
+    count_joins(made, all, seed);
+    if (!made.options.joins.empty()) ++joined;
+    for (const Schedule& schedule : all) {
+      CAPTURE(print(schedule, made.network));
+      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      const double ns = judged.ns - judged.conversion_ns / std::max(1.0, made.options.calls);
+      const double tree = least_tree_ns(made.network, schedule.tree, made.operands, made.options, judged.ns * 2);
+      const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+      CHECK(tree <= ns);
+      CHECK(model.least_ns() <= ns);
+      closest_tree = std::max(closest_tree, tree / ns);
+      closest_statements = std::max(closest_statements, model.least_ns() / ns);
+      ++compared;
+    }
+  }
+  CHECK(compared > 10000);
+  CHECK(joined > 30);
+  CHECK(closest_tree > 0.1);
+  CHECK(closest_statements > 0.9);
+}
