@@ -15,12 +15,13 @@ constexpr double rounding = 0.95;  // statistics are rounded, so that densities 
 
 // Every statement runs its innermost loop, whichever that is, once per combination of its other indices: at least those
 // that the sparse factors of all statements let through, for others may have shared the loops outside, and filtered them.
-// A loop that another statement may share has no price of its own, only a body. Times of nests are concave in their work,
+// A loop that another statement may share has no price of its own, only a body; nor has one where joins were counted, whose
+// steps depend on what shares the loops outside. Times of nests are concave in their work,
 // so that all of it in one nest takes no longer.
 double CostModel::least_ns() const {
-  const double joined = least_joined(options_);
+  const double least_ratio = least_joined(options_);
   const auto entries = [&](IndexSet bound) {
-    double count = combinations(bound) * joined;
+    double count = combinations(bound) * least_ratio;
     for (const Placed& statement : statements_) {
       if (statement.model->filtered != 0) count *= std::min(1.0, models_->density(statement.number, bound));
     }
@@ -34,7 +35,7 @@ double CostModel::least_ns() const {
     const auto within = [&](std::size_t other) { return other < statements_.size() && (own & ~indices(other)) == 0; };
     if (own == 0) continue;
     any_loops = true;
-    if (within(number - 1) || within(number + 1)) {
+    if (joined() || within(number - 1) || within(number + 1)) {
       const StatementModels::Statement& model = *statements_[number].model;
       work += entries(own) * std::min(model.scalar_body_ns, model.flops * options_.machine.vector_flop);
       continue;
@@ -44,8 +45,9 @@ double CostModel::least_ns() const {
       const auto index = static_cast<IndexId>(std::countr_zero(open));
       const IndexSet outside = own & ~one_index(index);
       const double times = entries(outside);
-      double ns = price(outside, index, alone).ns;
-      if (result_ != nullptr && number + 1 == statements_.size()) ns = std::min(ns, price(outside | drained_loops, index, alone).ns);
+      double ns = price(outside, index, alone, number).ns;
+      const bool appends = result_ != nullptr && number + 1 == statements_.size();
+      if (appends) ns = std::min(ns, price(outside | drained_loops, index, alone, number).ns);
       least = std::min(least, times > 0 ? times * ns : 0);
     }
     work += least;

@@ -84,20 +84,21 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   return count * models_->join_ratio(filters);
 }
 
-LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given) const {
+LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, std::size_t beside,
+                             const LoopDecision* given) const {
   LoopEstimate estimate;
-  const LoopPrice price = priced(bound, index, range, given, &estimate);
+  const LoopPrice price = priced(bound, index, range, beside, given, &estimate);
   estimate.iterations = price.iterations;
   estimate.ns = price.ns;
   return estimate;
 }
 
-LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range) const {
-  return priced(bound, index, range, nullptr, nullptr);
+LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range, std::size_t beside) const {
+  return priced(bound, index, range, beside, nullptr, nullptr);
 }
 
-LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, const LoopDecision* given,
-                            LoopEstimate* details) const {
+LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, std::size_t beside,
+                            const LoopDecision* given, LoopEstimate* details) const {
   const Machine& machine = options_.machine;
   const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
   loops_.clear();
@@ -132,6 +133,10 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   }
   double iterations = met * late_density;
   if (models_->any_joins()) {
+    // Hubs are entered as often as the statements that share the outer loops meet them there.
+    for (std::size_t number = range.last + 1; number <= beside; ++number) {
+      outside |= models_->filters(statements_[number].number, bound);
+    }
     const double entered = models_->join_ratio(outside);
     const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(outside | more) / entered : 1; };
     for (std::size_t number = 0; number < meeters_.size(); ++number) {

@@ -116,11 +116,18 @@ class CostModel {
   /// Its modes that sparse factors restrict.
   IndexSet key(std::size_t writer) const { return statements_[writer].model->keyed; }
 
-  /// The loop over `index` below the loops over `bound`, shared by a range of statements. Without a decision the
-  /// model makes the cheapest one.
-  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const;
+  /// The loop over `index` below the loops over `bound`, shared by a range of statements. Those behind it, up to
+  /// `beside`, share the loops over `bound` too: what they let through there is met below as well. Without a decision
+  /// the model makes the cheapest one.
+  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, std::size_t beside,
+                    const LoopDecision* given = nullptr) const;
+  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const {
+    return loop(bound, index, range, range.last, given);
+  }
   /// The same without details.
-  LoopPrice price(IndexSet bound, IndexId index, StatementRange range) const;
+  LoopPrice price(IndexSet bound, IndexId index, StatementRange range, std::size_t beside) const;
+  /// Whether prices depend on the statements beside: joins were counted.
+  bool joined() const { return models_->any_joins() && !options_.joins.empty(); }
   /// Where that price of a statement alone is kept for all models that have it, negative if nobody asked; null for one
   /// that writes a sparse result, whose price depends on more.
   LoopPrice* alone(IndexSet bound, IndexId index, std::size_t statement) const {
@@ -170,7 +177,8 @@ class CostModel {
     std::uint32_t number = 0;  // among the shared models
   };
 
-  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given, LoopEstimate* details) const;
+  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, std::size_t beside, const LoopDecision* given,
+                   LoopEstimate* details) const;
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }
   bool leaves(std::size_t statement, StatementRange range) const {

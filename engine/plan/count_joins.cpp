@@ -312,9 +312,27 @@ Expected<void> count_joins_of(const Schedule& schedule, const Network& network, 
   return {};
 }
 
+namespace {
+
+// What nobody counted looks cheap for that alone: the last choice need not be better than one before it.
+Plan cheapest_of(std::vector<Plan> plans, const Network& network, const std::vector<OperandFacts>& operands,
+                 const PlanOptions& options) {
+  for (Plan& plan : plans) {
+    plan.cost = cost(plan.schedule, network, operands, options);
+    plan.optimal = "false";
+    plan.runner_up.reset();
+    plan.runner_up_cost.reset();
+    plan.why.clear();
+  }
+  return std::move(*std::ranges::min_element(plans, {}, [](const Plan& plan) { return plan.cost.ns; }));
+}
+
+}  // namespace
+
 Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
                             JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner) {
   constexpr int most_rounds = 8;
+  std::vector<Plan> seen;  // that depend on nothing uncounted
   for (int round = 0;; ++round) {
     auto planned = planner(options);
     if (!planned) return planned;
@@ -323,12 +341,10 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
       return std::unexpected(counted.error());
     }
     if (options.joins.size() == known) return planned;
-    if (round == most_rounds) {
-      planned->cost = cost(planned->schedule, network, operands, options);
-      return planned;
-    }
-    if (!planned->runner_up) continue;
-    if (auto counted = count_joins_of(*planned->runner_up, network, operands, options, counter); !counted) {
+    seen.push_back(std::move(*planned));
+    if (round == most_rounds) return cheapest_of(std::move(seen), network, operands, options);
+    if (!seen.back().runner_up) continue;
+    if (auto counted = count_joins_of(*seen.back().runner_up, network, operands, options, counter); !counted) {
       return std::unexpected(counted.error());
     }
   }

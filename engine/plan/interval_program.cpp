@@ -24,9 +24,14 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused)
       own_(std::make_unique<IntervalTable>()),
       table_(*own_) {
   for (std::uint32_t first = 0; first < count_; ++first) {
-    for (std::uint32_t last = 0; last < count_; ++last) intervals_.push_back(first * count_ + last);
+    std::uint32_t number = 0;
+    for (std::uint32_t last = 0; last < count_; ++last) {
+      number = last < first ? 0 : table_.interval(number, last);
+      intervals_.push_back(number);
+    }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
   }
+  number_groups();
 }
 
 IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTable& table,
@@ -41,6 +46,7 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTab
     }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
   }
+  number_groups();
 }
 
 // Statements with many indices have too many subsets: the width of the search shrinks so that its cost stays bounded.
@@ -51,27 +57,43 @@ IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first) {
   const std::size_t tried = width <= 12 ? 3 : width <= 16 ? 2 : 1;
   if (std::popcount(unbound) <= static_cast<int>(tried)) return unbound;
   std::vector<std::pair<double, IndexId>> ranked;
-  for (const IndexId index : members(unbound)) ranked.emplace_back(loop(bound, index, first, first).iterations, index);
+  for (const IndexId index : members(unbound)) ranked.emplace_back(loop(bound, index, first, first, first).iterations, index);
   std::sort(ranked.begin(), ranked.end());
   IndexSet chosen = 0;
   for (std::size_t number = 0; number < tried; ++number) chosen |= one_index(ranked[number].second);
   return chosen;
 }
 
-LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end) {
-  if (LoopPrice* alone = first == end ? model_.alone(bound, index, first) : nullptr) {
+// Nests beside one another have no loops in common.
+LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, std::uint32_t last) {
+  const std::uint32_t beside = groups_.empty() || bound == 0 ? end : last;
+  if (LoopPrice* alone = beside == first ? model_.alone(bound, index, first) : nullptr) {
     if (alone->ns < 0) {
-      *alone = model_.price(bound, index, {first, end});
+      *alone = model_.price(bound, index, {first, end}, first);
       ++work_;
     }
     return *alone;
   }
-  const std::uint32_t number = IntervalTable::loop_number(interval(first, end), index);
+  const std::uint32_t group = beside == end ? interval(first, end) : groups_[(first * count_ + end) * count_ + last];
+  const std::uint32_t number = IntervalTable::loop_number(group, index);
   if (const LoopPrice* known = table_.loops.find(bound, number)) return *known;
-  const LoopPrice price = model_.price(bound, index, {first, end});
+  const LoopPrice price = model_.price(bound, index, {first, end}, beside);
   ++work_;
   table_.loops.insert(bound, number, price);
   return price;
+}
+
+// Groups first … end beside others up to last, as intervals that end in a number of their own.
+void IntervalProgram::number_groups() {
+  if (!model_.joined()) return;
+  groups_.assign(std::size_t{count_} * count_ * count_, 0);
+  for (std::uint32_t first = 0; first < count_; ++first) {
+    for (std::uint32_t last = first + 1; last < count_; ++last) {
+      for (std::uint32_t end = first; end < last; ++end) {
+        groups_[(first * count_ + end) * count_ + last] = table_.interval(interval(first, last), ~(end - first));
+      }
+    }
+  }
 }
 
 IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
@@ -94,7 +116,7 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
       if (root && !model_.may_share_nest(range)) continue;
       double ns = end < last ? model_.crossing(bound, range, last) : 0;
       if (ns >= cheapest.ns) continue;
-      const LoopPrice loop = this->loop(bound, index, first, end);
+      const LoopPrice loop = this->loop(bound, index, first, end, last);
       const double drained = model_.departs(bound, index, range) ? model_.drain(bound, index, range).ns : 0;
       const double here = loop.ns + drained;
       if (!root && ns + here >= cheapest.ns) continue;

@@ -23,10 +23,16 @@ double look_up_ns(const Machine& machine, const Meeter& meeter, double lookups) 
   return meeter.part.gallop ? gallop_ns(machine, meeter.length, lookups) : search_ns(machine, meeter.length);
 }
 
-// Two fingers advance through every fiber until the shortest ends.
+// Two fingers advance until one fiber ends. In a random order of a and b coordinates, those behind the last of the other
+// fiber are a / (b + 1) and b / (a + 1) in the mean.
 Meeting merge_all(const Machine& machine, std::span<const Meeter> meeters) {
   Meeting meeting;
   for (const Meeter& meeter : meeters) meeting.steps += meeter.length;
+  if (meeters.size() == 2) {
+    const double one = meeters[0].length;
+    const double other = meeters[1].length;
+    meeting.steps -= one / (other + 1) + other / (one + 1);
+  }
   meeting.ns = meeting.steps * (meeters.size() == 1 ? machine.drive_step : machine.merge_step);
   return meeting;
 }

@@ -69,7 +69,7 @@ class Builder {
         if (!contains(model_.indices(end) & ~state.bound, index) || (end > state.first && !program_.fused())) break;
         const StatementRange range{state.first, end};
         if (state.bound == 0 && !model_.may_share_nest(range)) continue;
-        const LoopEstimate loop = model_.loop(state.bound, index, range);
+        const LoopEstimate loop = model_.loop(state.bound, index, range, state.bound == 0 ? end : state.last);
         const auto add_root = [&](RootReduction reduction) {
           const double start = model_.root(index, range, loop.iterations, 0, &reduction).ns;
           const double share = model_.root(index, range, loop.iterations, 1, &reduction).ns - start;

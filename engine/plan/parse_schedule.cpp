@@ -1,8 +1,6 @@
-#include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -10,86 +8,11 @@
 #include "engine/network/inlining.h"
 #include "engine/network/names.h"
 #include "engine/network/picture.h"
+#include "engine/plan/schedule_line.h"
 #include "engine/plan/schedule_text.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view blanks = " \t\r";
-
-// One line, read from left to right. An error carries the line's number and the line.
-class Line {
- public:
-  Line(std::string_view text, std::size_t number) : text_(text), number_(number) { skip(); }
-
-  bool at_end() const { return position_ == text_.size(); }
-  bool take(std::string_view token) {
-    if (text_.substr(position_, token.size()) != token) return false;
-    position_ += token.size();
-    skip();
-    return true;
-  }
-  // A keyword ends where no name continues: "loops" is not the beginning of "loopsy".
-  bool take_word(std::string_view word) {
-    const std::size_t end = position_ + word.size();
-    if (text_.substr(position_, word.size()) != word) return false;
-    if (end < text_.size() && (continues_name(text_[end]) || text_[end] == '.')) return false;
-    position_ = end;
-    skip();
-    return true;
-  }
-  // A name, with the number of its layout where it has one ("T.2").
-  std::string take_name() {
-    const std::size_t begin = position_;
-    while (position_ < text_.size() && (continues_name(text_[position_]) || text_[position_] == '.')) ++position_;
-    const std::string name(text_.substr(begin, position_ - begin));
-    skip();
-    return name;
-  }
-  std::string take_until_blank() {
-    const std::size_t begin = position_;
-    while (position_ < text_.size() && blanks.find(text_[position_]) == std::string_view::npos) ++position_;
-    const std::string token(text_.substr(begin, position_ - begin));
-    skip();
-    return token;
-  }
-  std::string take_rest() {
-    std::string rest(text_.substr(position_));
-    while (!rest.empty() && blanks.find(rest.back()) != std::string_view::npos) rest.pop_back();
-    position_ = text_.size();
-    return rest;
-  }
-  std::optional<std::uint32_t> take_number() {
-    std::uint32_t value = 0;
-    const auto [end, problem] = std::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
-    if (problem != std::errc{}) return std::nullopt;
-    position_ = static_cast<std::size_t>(end - text_.data());
-    skip();
-    return value;
-  }
-  std::optional<double> take_real() {
-    // fast_float also reads "inf" and "nan", which here would be names.
-    if (at_end() || (!is_digit(text_[position_]) && text_[position_] != '-' && text_[position_] != '.')) return std::nullopt;
-    double value = 0;
-    const auto [end, problem] = fast_float::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
-    if (problem != std::errc{}) return std::nullopt;
-    position_ = static_cast<std::size_t>(end - text_.data());
-    skip();
-    return value;
-  }
-  std::unexpected<Error> wrong(const std::string& message) const {
-    return input_error(fmt::format("schedule, line {}: {}\n{}", number_, message, picture(text_, {{position_, position_}})));
-  }
-
- private:
-  void skip() {
-    while (position_ < text_.size() && blanks.find(text_[position_]) != std::string_view::npos) ++position_;
-  }
-
-  std::string_view text_;
-  std::size_t number_;
-  std::size_t position_ = 0;
-};
 
 class ScheduleParser {
  public:
@@ -101,7 +24,7 @@ class ScheduleParser {
     bool opened = false;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
-      Line line(text.substr(0, end), ++number);
+      ScheduleLine line(text.substr(0, end), ++number);
       text.remove_prefix(std::min(end + 1, text.size()));
       if (line.at_end() || line.take("#")) continue;
       if (!opened) {
@@ -134,10 +57,10 @@ class ScheduleParser {
     std::size_t number = 0;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
-      Line line(text.substr(0, end), ++number);
+      ScheduleLine line(text.substr(0, end), ++number);
       text.remove_prefix(std::min(end + 1, text.size()));
       if (!line.take_word("tree")) continue;
-      const Line before = line;
+      const ScheduleLine before = line;
       const std::string name = line.take_name();
       if (!line.take("=")) continue;
       const bool known = std::any_of(network_.assignments.begin(), network_.assignments.end(),
@@ -153,9 +76,9 @@ class ScheduleParser {
     return {};
   }
 
-  Expected<void> parse_line(Line& line) {
+  Expected<void> parse_line(ScheduleLine& line) {
     // A statement may write a tensor named like a keyword: only the brackets after the name tell them apart.
-    Line ahead = line;
+    ScheduleLine ahead = line;
     ahead.take_name();
     if (ahead.take("[")) return parse_statement(line);
     if (line.take_word("tree")) return parse_tree_line(line);
@@ -167,11 +90,11 @@ class ScheduleParser {
     return line.wrong("expected tree, layout, intermediate, result, meet, parallel or a statement");
   }
 
-  Expected<void> parse_tree_line(Line& line) {
+  Expected<void> parse_tree_line(ScheduleLine& line) {
     if (trees_ == network_.assignments.size()) {
       return line.wrong(trees_ == 1 ? "a second line 'tree'" : "more lines 'tree' than assignments");
     }
-    const Line before = line;
+    const ScheduleLine before = line;
     const std::string name = line.take_name();
     if (!line.take("=")) {
       line = before;
@@ -189,7 +112,7 @@ class ScheduleParser {
     return {};
   }
 
-  Expected<void> parse_layout(Line& line, TensorRole role) {
+  Expected<void> parse_layout(ScheduleLine& line, TensorRole role) {
     const std::string text = line.take_name();
     const std::string name = text.substr(0, text.find('.'));
     const auto declared = std::find_if(network_.tensors.begin(), network_.tensors.end(),
@@ -218,14 +141,14 @@ class ScheduleParser {
   }
 
   // What follows the layout of a result: "delivered ss:1,0 f64", "like T".
-  Expected<void> parse_handing_over(Line& line, ScheduledTensor& tensor) {
+  Expected<void> parse_handing_over(ScheduleLine& line, ScheduledTensor& tensor) {
     if (line.take_word("delivered")) {
       auto format = parse_format_words(line, tensor.format.order());
       if (!format) return std::unexpected(format.error());
       tensor.delivered = std::move(*format);
     }
     if (!line.take_word("like")) return {};
-    const Line before = line;
+    const ScheduleLine before = line;
     const std::string name = line.take_name();
     const auto found = std::find(labels_.begin(), labels_.end(), name);
     if (found == labels_.end()) return before.wrong(fmt::format("'{}' has no line layout above", name));
@@ -233,7 +156,7 @@ class ScheduleParser {
     return {};
   }
 
-  Expected<void> parse_intermediate(Line& line) {
+  Expected<void> parse_intermediate(ScheduleLine& line) {
     ScheduledTensor tensor;
     tensor.role = TensorRole::intermediate;
     tensor.name = line.take_name();
@@ -258,7 +181,7 @@ class ScheduleParser {
   }
 
   // "sss:0,1,2 f64 [bits 32/64,…] [strided]"; order 0 is the scalar alone. Only workspaces have accumulators.
-  Expected<Format> parse_format_words(Line& line, std::size_t order, bool workspace = false) {
+  Expected<Format> parse_format_words(ScheduleLine& line, std::size_t order, bool workspace = false) {
     std::string text = order == 0 ? std::string() : line.take_until_blank();
     const std::string kinds = text.substr(0, text.find(':'));
     if (workspace) std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kinds.size()), 'a', 'h');
@@ -296,8 +219,8 @@ class ScheduleParser {
     return format;
   }
 
-  Expected<IndexId> parse_index(Line& line) {
-    const Line before = line;
+  Expected<IndexId> parse_index(ScheduleLine& line) {
+    const ScheduleLine before = line;
     const std::string name = line.take_name();
     for (IndexId index = 0; index < network_.indices.size(); ++index) {
       if (network_.indices[index].name == name) return index;
@@ -305,7 +228,7 @@ class ScheduleParser {
     return before.wrong(name.empty() ? "the name of an index is missing" : fmt::format("no index is named '{}'", name));
   }
 
-  Expected<std::vector<IndexId>> parse_index_list(Line& line) {
+  Expected<std::vector<IndexId>> parse_index_list(ScheduleLine& line) {
     std::vector<IndexId> indices;
     do {
       const auto index = parse_index(line);
@@ -315,7 +238,7 @@ class ScheduleParser {
     return indices;
   }
 
-  Expected<std::vector<IndexId>> parse_bracketed(Line& line) {
+  Expected<std::vector<IndexId>> parse_bracketed(ScheduleLine& line) {
     if (!line.take("[")) return line.wrong("expected '['");
     if (line.take("]")) return std::vector<IndexId>();
     auto indices = parse_index_list(line);
@@ -323,8 +246,8 @@ class ScheduleParser {
     return indices;
   }
 
-  Expected<ScheduledAccess> parse_access(Line& line) {
-    const Line before = line;
+  Expected<ScheduledAccess> parse_access(ScheduleLine& line) {
+    const ScheduleLine before = line;
     const std::string name = line.take_name();
     const auto found = std::find(labels_.begin(), labels_.end(), name);
     if (found == labels_.end()) {
@@ -342,7 +265,7 @@ class ScheduleParser {
     return access;
   }
 
-  Expected<void> parse_statement(Line& line) {
+  Expected<void> parse_statement(ScheduleLine& line) {
     ScheduledStatement statement;
     auto target = parse_access(line);
     if (!target) return std::unexpected(target.error());
@@ -388,7 +311,7 @@ class ScheduleParser {
     return {};
   }
 
-  Expected<void> parse_intersection(Line& line) {
+  Expected<void> parse_intersection(ScheduleLine& line) {
     if (schedule_.statements.empty()) return line.wrong("'meet' belongs below the statement whose loop it describes");
     Intersection meeting;
     const auto index = parse_index(line);
@@ -422,7 +345,7 @@ class ScheduleParser {
     return {};
   }
 
-  Expected<void> parse_parallel(Line& line) {
+  Expected<void> parse_parallel(ScheduleLine& line) {
     std::vector<std::string> roots;
     for (const ScheduledStatement& statement : schedule_.statements) {
       if (statement.fused > 0) continue;

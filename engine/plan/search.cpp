@@ -1,13 +1,12 @@
 #include "engine/plan/search.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <set>
 
+#include "engine/plan/alternative_models.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/fusion_structures.h"
@@ -23,7 +22,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
-constexpr std::size_t most_factors = 56;  // of which some may be converted
 constexpr double accuracy = 1e-9;
 constexpr std::uint64_t work_of_model = 50;  // what making a cost model takes, in loops priced
 
@@ -48,11 +46,11 @@ class Search {
         effort_(options.prove ? for_proofs : usual),
         memory_(usable_memory(options)),
         formats_(result_formats(network, operands, options)),
-        models_(std::make_shared<StatementModels>(network, operands, options)) {
+        models_(network, operands, options, formats_) {
     const Term& term = network.assignments.front().terms.front();
     for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
       const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
-      if (!may_be_converted(facts) || facts.format.order() > most_free_modes || factor >= most_factors) continue;
+      if (!may_be_converted(facts) || facts.format.order() > most_free_modes || factor >= AlternativeModels::most_factors) continue;
       convertible_.push_back(factor);
     }
   }
@@ -88,7 +86,7 @@ class Search {
         for (const ResultFormat& format : formats_) {
           if (formats_.size() > 1) set_result_format(statements, network_, format);
           for (Schedule& variant : with_sparse_intermediates(statements, network_, operands_)) {
-            trees_.back().orders.push_back(order_of(std::move(variant)));
+            trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
         }
       }
@@ -119,15 +117,9 @@ class Search {
   }
 
  private:
-  struct Order {
-    Schedule statements;  // without loops
-    std::shared_ptr<const StatementFlow> flow;
-    std::shared_ptr<const SparseTarget> result;  // none if it is dense
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> contents;  // per statement, and the factors that it reads
-  };
   struct Tree {
     double least_ns = 0;  // without conversions
-    std::vector<Order> orders;
+    std::vector<StatementOrder> orders;
     bool exhausted = true;
   };
   // What the interval program found for one alternative; conversions are the least that it pays.
@@ -288,14 +280,15 @@ class Search {
     return free;
   }
 
-  const Schedule& statements(const Record& record) const { return trees_[record.tree].orders[record.order].statements; }
+  const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
+  const Schedule& statements(const Record& record) const { return order_of(record).statements; }
 
   double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room, double limit) {
     ++result_.tried;
     Record record{tree, order, free_accesses, room, 0, {}};
     const std::vector<bool> free = freed(record);
-    const std::vector<std::uint32_t> numbers = this->numbers(record, free);
-    const CostModel model = model_of(record, numbers);
+    const std::vector<std::uint32_t> numbers = models_.numbers(order_of(record), free, room);
+    const CostModel model = models_.model(order_of(record), numbers);
     work_ += work_of_model;
     const double below = limit - conversions(free_accesses, true);
     if (std::isfinite(below) && model.least_ns() >= below) return infinity;
@@ -309,68 +302,6 @@ class Search {
     records_.push_back(std::move(record));
     if (records_.back().nests.ns + conversions(free_accesses, false) < limit_) judge(records_.back(), free, model);
     return records_.back().least_ns;
-  }
-
-  CostModel model_of(const Record& record, const std::vector<std::uint32_t>& numbers) const {
-    const Order& order = trees_[record.tree].orders[record.order];
-    return CostModel(order.flow, order.result, models_, numbers);
-  }
-
-  // Models of the statements, by what flows into them, which of the factors that they read are converted, and with how
-  // much room.
-  std::vector<std::uint32_t> numbers(const Record& record, const std::vector<bool>& free) {
-    const Order& order = trees_[record.tree].orders[record.order];
-    const auto room = std::find(std::begin(dense_rooms), std::end(dense_rooms), record.room) - std::begin(dense_rooms);
-    std::vector<std::uint32_t> found;
-    for (std::size_t number = 0; number < order.contents.size(); ++number) {
-      const auto [content, read] = order.contents[number];
-      std::uint64_t variant = 0;
-      for (IndexSet factors = read; factors != 0; factors &= factors - 1) {
-        const auto factor = static_cast<std::size_t>(std::countr_zero(factors));
-        if (free[factor]) variant |= std::uint64_t{1} << factor;
-      }
-      if (variant != 0) variant |= static_cast<std::uint64_t>(room) << most_factors;
-      const std::uint32_t* known = variants_.find(variant, content);
-      const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, record.room);
-      if (known == nullptr) variants_.insert(variant, content, model);
-      found.push_back(model);
-    }
-    return found;
-  }
-
-  // Statements with the factors of the term that flow into each of their factors; equal ones have one number.
-  Order order_of(Schedule statements) {
-    Order order;
-    std::vector<std::uint64_t> leaves(statements.tensors.size());
-    for (const ScheduledStatement& statement : statements.statements) {
-      std::vector<std::uint64_t> content;
-      std::uint64_t all = 0;
-      std::uint64_t reads = 0;
-      for (const ScheduledAccess& factor : statement.factors) {
-        const bool read = statements.tensors[factor.tensor].role == TensorRole::operand;
-        const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
-        content.push_back(from);
-        content.push_back(read);
-        if (!read && !statements.tensors[factor.tensor].format.all_dense()) content.push_back(std::uint64_t{1} << 33);
-        all |= from;
-        if (read) reads |= from;
-      }
-      const ScheduledTensor& target = statements.tensors[statement.target.tensor];
-      if (target.role == TensorRole::intermediate && !target.format.all_dense()) content.push_back(std::uint64_t{1} << 34);
-      if (formats_.size() > 1 && target.role == TensorRole::result) {
-        const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
-          return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
-        });
-        content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
-      }
-      leaves[statement.target.tensor] = all;
-      const auto next = static_cast<std::uint32_t>(contents_.size());
-      order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
-    }
-    order.flow = std::make_shared<const StatementFlow>(StatementFlow::of(statements, operands_));
-    order.result = sparse_target(statements, network_, operands_);
-    order.statements = std::move(statements);
-    return order;
   }
 
   void judge_the_best() {
@@ -387,7 +318,7 @@ class Search {
       if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
       if (record.judged) continue;
       const std::vector<bool> free = freed(record);
-      judge(record, free, model_of(record, numbers(record, free)));
+      judge(record, free, models_.model(order_of(record), models_.numbers(order_of(record), free, record.room)));
     }
     std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
       if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
@@ -447,10 +378,8 @@ class Search {
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::pair<double, Alternative>> open_;
-  std::shared_ptr<StatementModels> models_;
+  AlternativeModels models_;
   IntervalTable table_;
-  std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
-  IndexSetTable<std::uint32_t> variants_;  // models by content
   SearchResult result_;
   double best_ns_ = infinity;  // of what fits
   double limit_ = infinity;    // the second best: nothing dearer is looked for

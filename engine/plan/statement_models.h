@@ -112,6 +112,8 @@ class StatementModels {
 
   /// Share of the combinations of the indices of `bound` that the sparse factors let through, by independence.
   double density(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).density; }
+  /// What filters the loops over `bound`.
+  JoinSet filters(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).filters; }
   /// Iterations of the innermost loop of a statement for one iteration of the loops of `bound`.
   double iterations_below(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).iterations_below; }
 

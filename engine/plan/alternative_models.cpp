@@ -1,0 +1,71 @@
+#include "engine/plan/alternative_models.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+namespace weft {
+
+AlternativeModels::AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands,
+                                     const PlanOptions& options, const std::vector<ResultFormat>& formats)
+    : network_(network),
+      operands_(operands),
+      formats_(formats),
+      models_(std::make_shared<StatementModels>(network, operands, options)) {}
+
+// By what flows into them, which of the factors that they read are converted, and with how much room.
+std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double room) {
+  const auto room_number = std::find(std::begin(dense_rooms), std::end(dense_rooms), room) - std::begin(dense_rooms);
+  std::vector<std::uint32_t> found;
+  for (std::size_t number = 0; number < order.contents.size(); ++number) {
+    const auto [content, read] = order.contents[number];
+    std::uint64_t variant = 0;
+    for (IndexSet factors = read; factors != 0; factors &= factors - 1) {
+      const auto factor = static_cast<std::size_t>(std::countr_zero(factors));
+      if (free[factor]) variant |= std::uint64_t{1} << factor;
+    }
+    if (variant != 0) variant |= static_cast<std::uint64_t>(room_number) << most_factors;
+    const std::uint32_t* known = variants_.find(variant, content);
+    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, room);
+    if (known == nullptr) variants_.insert(variant, content, model);
+    found.push_back(model);
+  }
+  return found;
+}
+
+// By the factors of the term that flow into each of their factors.
+StatementOrder AlternativeModels::order_of(Schedule statements) {
+  StatementOrder order;
+  std::vector<std::uint64_t> leaves(statements.tensors.size());
+  for (const ScheduledStatement& statement : statements.statements) {
+    std::vector<std::uint64_t> content;
+    std::uint64_t all = 0;
+    std::uint64_t reads = 0;
+    for (const ScheduledAccess& factor : statement.factors) {
+      const bool read = statements.tensors[factor.tensor].role == TensorRole::operand;
+      const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
+      content.push_back(from);
+      content.push_back(read);
+      if (!read && !statements.tensors[factor.tensor].format.all_dense()) content.push_back(std::uint64_t{1} << 33);
+      all |= from;
+      if (read) reads |= from;
+    }
+    const ScheduledTensor& target = statements.tensors[statement.target.tensor];
+    if (target.role == TensorRole::intermediate && !target.format.all_dense()) content.push_back(std::uint64_t{1} << 34);
+    if (formats_.size() > 1 && target.role == TensorRole::result) {
+      const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
+        return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
+      });
+      content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
+    }
+    leaves[statement.target.tensor] = all;
+    const auto next = static_cast<std::uint32_t>(contents_.size());
+    order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
+  }
+  order.flow = std::make_shared<const StatementFlow>(StatementFlow::of(statements, operands_));
+  order.result = sparse_target(statements, network_, operands_);
+  order.statements = std::move(statements);
+  return order;
+}
+
+}  // namespace weft
