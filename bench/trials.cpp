@@ -58,17 +58,55 @@ Expected<Trials::Ready> Trials::ready(const Schedule& schedule, const Resources&
   return Ready{std::move(*kernel), std::move(*binding)};
 }
 
+namespace {
+
+// Nonzero entries in the order of the modes, whichever format the tensor has.
+Expected<Tensor> nonzeros(const Tensor& tensor, const Resources& resources) {
+  auto found = entries(tensor, true, resources);
+  if (!found) return std::unexpected(found.error());
+  return build(std::move(*found), sparse_format(tensor.format.order()), resources, "result");
+}
+
+bool same_positions(const Tensor& left, const Tensor& right) {
+  for (std::size_t level = 0; level < left.levels.size(); ++level) {
+    if (!std::ranges::equal(left.levels[level].pos.as<const std::byte>(), right.levels[level].pos.as<const std::byte>()) ||
+        !std::ranges::equal(left.levels[level].crd.as<const std::byte>(), right.levels[level].crd.as<const std::byte>())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
+  const Resources& resources = engine_.options().resources;
+  // Dense results are compared as they are, sparse ones by their entries: schedules differ in the format that they deliver.
+  Expected<Tensor> entries = result;
+  if (!result.format.all_dense()) entries = nonzeros(result, resources);
+  if (!entries) return std::unexpected(entries.error());
   if (!expected_) {
-    auto kept = Buffer::allocate(result.values.size_bytes(), engine_.options().resources.memory, "expected result");
+    auto kept = Buffer::allocate(entries->values.size_bytes(), resources.memory, "expected result");
     if (!kept) return std::unexpected(kept.error());
-    std::ranges::copy(result.values.as<const double>(), kept->as<double>().begin());
-    expected_ = result;
+    std::ranges::copy(entries->values.as<const double>(), kept->as<double>().begin());
+    expected_ = std::move(*entries);
     expected_->values = std::move(*kept);
     return {};
   }
+  if (!(expected_->format == entries->format)) {
+    for (Tensor* one : {&*expected_, &*entries}) {
+      if (!one->format.all_dense()) continue;
+      auto made = nonzeros(*one, resources);
+      if (!made) return std::unexpected(made.error());
+      *one = std::move(*made);
+    }
+  }
   const auto expected = expected_->values.as<const double>();
-  const auto found = result.values.as<const double>();
+  const auto found = entries->values.as<const double>();
+  if (found.size() != expected.size() || !same_positions(*expected_, *entries)) {
+    return internal_error("the result has " + std::to_string(found.size()) + " entries, others than the " +
+                          std::to_string(expected.size()) + " expected, with\n" + print(schedule, network_));
+  }
   for (std::size_t n = 0; n < expected.size(); ++n) {
     if (std::abs(found[n] - expected[n]) <= tolerance * std::abs(expected[n])) continue;
     return internal_error("element " + std::to_string(n) + " is " + std::to_string(found[n]) + " instead of " +

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "engine/plan/alternative_models.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/interval_program.h"
@@ -49,18 +50,23 @@ struct Statements {
 class LookupSearch {
  public:
   LookupSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
-      : network_(network), operands_(operands), options_(options), memory_(usable_memory(options)) {}
+      : network_(network),
+        operands_(operands),
+        options_(options),
+        memory_(usable_memory(options)),
+        formats_(result_formats(network, operands, options)),
+        models_(network, operands, options, formats_) {}
 
   std::optional<Candidate> cheapest(const SearchResult& found) {
     for (const Candidate& candidate : found.candidates) {
       if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
     }
-    if (!std::isfinite(best_ns_) || best_ns_ < least_ns) return std::nullopt;
+    if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet()) return std::nullopt;
     for (const Statements& statements : alternatives(trees(found))) extend(statements, 0);
     return std::move(best_);
   }
 
-  std::vector<Schedule> all() const {
+  std::vector<Schedule> all() {
     std::vector<Schedule> schedules;
     std::vector<Statements> open = alternatives(choose_trees(network_, operands_, options_).trees);
     for (std::size_t number = 0; number < open.size(); ++number) {
@@ -76,6 +82,12 @@ class LookupSearch {
   }
 
  private:
+  bool sparse_operands_meet() const {
+    const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
+    const auto sparse = [&](const TensorAccess& access) { return has_sparse_level(facts_of(operands_, access.tensor).format); };
+    return std::ranges::count_if(factors, sparse) > 1;
+  }
+
   std::vector<ContractionTree> trees(const SearchResult& found) const {
     std::vector<ContractionTree> wanted;
     for (const Candidate& candidate : found.candidates) {
@@ -91,12 +103,11 @@ class LookupSearch {
 
   std::vector<Statements> alternatives(const std::vector<ContractionTree>& trees) const {
     std::vector<Statements> all;
-    const std::vector<ResultFormat> formats = result_formats(network_, operands_, options_);
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
         Schedule statements = statements_of(network_, tree, order, operands_, options_);
-        for (const ResultFormat& format : formats) {
-          if (formats.size() > 1) set_result_format(statements, network_, format);
+        for (const ResultFormat& format : formats_) {
+          if (formats_.size() > 1) set_result_format(statements, network_, format);
           for (Schedule& one : with_sparse_intermediates(statements, network_, operands_)) {
             all.push_back({one, false});
             all.push_back({std::move(one), true});
@@ -147,11 +158,14 @@ class LookupSearch {
   }
 
   // The legal schedule with the cheapest loops, if they take less than the limit.
-  std::optional<Schedule> scheduled(const Statements& statements, double limit) const {
+  std::optional<Schedule> scheduled(const Statements& statements, double limit) {
     const std::vector<bool> free = freed(statements);
     if (statements.free && std::ranges::find(free, true) == free.end()) return std::nullopt;
-    const CostModel model(statements.schedule, network_, operands_, options_, free);
-    IntervalProgram program(model);
+    const StatementOrder order = models_.order_of(statements.schedule);
+    const std::vector<std::uint32_t> numbers = models_.numbers(order, free, dense_rooms[0]);
+    const CostModel model = models_.model(order, numbers);
+    if (model.least_ns() >= limit) return std::nullopt;
+    IntervalProgram program(model, true, table_, numbers);
     const auto nests = program.solve(limit);
     if (!nests) return std::nullopt;
     Schedule schedule = statements.schedule;
@@ -188,6 +202,9 @@ class LookupSearch {
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   std::uint64_t memory_;
+  std::vector<ResultFormat> formats_;
+  AlternativeModels models_;
+  IntervalTable table_;
   double best_ns_ = infinity;
   std::optional<Candidate> best_;
 };

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "engine/plan/joins.h"
+#include "engine/plan/trees.h"
 #include "unit/plan/networks.h"
 
 using namespace weft;
@@ -37,6 +39,21 @@ TEST_CASE("iterations are extents times densities") {
   CHECK(innermost.iterations == doctest::Approx(10));
   CHECK(innermost.flops == doctest::Approx(20));
   CHECK_FALSE(innermost.decision.vector);
+}
+
+TEST_CASE("fibers are as long as what shares the outer loops meets them") {
+  Made made(problem("K:ij:ss:600 K:jk K:ki -> ", {{'i', 200}, {'j', 200}, {'k', 200}}), *parse_tree("((K * K) * K)", {"K", "K", "K"}));
+  const IndexSet outside = index_set({0, 2});
+  const auto steps = [&](std::size_t beside) { return made.model().loop(outside, 1, first_only, beside).steps; };
+  const double alone = steps(0);
+  CHECK(steps(1) == alone);
+  // Whatever the statements meet, K[k,i] and the row of K[i,j] below it meet nine times as often as independence says.
+  const std::vector<Occurrence> occurred = occurrences(made.problem.network, made.problem.operands);
+  REQUIRE(occurred.size() == 3);
+  const JoinSet ends = JoinSet{1} << occurred[0].first_bit | occurred[2].all();
+  made.problem.options.joins[ends | occurred[0].all()] = 9;
+  CHECK(steps(0) == alone);
+  CHECK(steps(1) > 2 * alone);
 }
 
 TEST_CASE("a short fiber drives and a long one is looked up, equal ones are merged") {

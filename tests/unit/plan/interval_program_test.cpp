@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "engine/plan/search.h"
 #include "engine/plan/trees.h"
@@ -47,6 +48,40 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
     ++compared;
   }
   CHECK(compared >= 200);
+}
+
+// Then prices depend on the statements that share the outer loops.
+TEST_CASE("with counted joins too") {
+  std::size_t compared = 0;
+  std::size_t joined = 0;
+  for (unsigned seed = 1; seed <= 240; ++seed) {
+    CAPTURE(seed);
+    Problem made = random_network(seed, false, true);
+    CAPTURE(print(made.network));
+    constexpr std::size_t limit = 1500;
+    std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+    if (all.size() == limit) continue;
+    std::mt19937 random(seed);
+    for (const Schedule& schedule : all) {
+      for (const std::uint64_t join : uncounted_joins(schedule, made.network, made.operands, made.options)) {
+        constexpr double ratios[] = {0.1, 0.5, 2, 30};
+        made.options.joins[join] = ratios[random() % std::size(ratios)];
+      }
+    }
+    if (!made.options.joins.empty()) ++joined;
+    all = enumerate_schedules(made.network, made.operands, made.options, limit);  // how accesses meet depends on joins
+    double cheapest = std::numeric_limits<double>::infinity();
+    for (const Schedule& schedule : all) {
+      cheapest = std::min(cheapest, cost(schedule, made.network, made.operands, made.options).ns);
+    }
+    const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+    REQUIRE_FALSE(found.candidates.empty());
+    CAPTURE(print(found.candidates.front().schedule, made.network));
+    CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
+    ++compared;
+  }
+  CHECK(compared >= 120);
+  CHECK(joined >= 40);
 }
 
 TEST_CASE("what the program predicts is what cost() says of the schedule") {
