@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "engine/chunks.h"
 #include "engine/compiled_network.h"
 #include "runtime/appended.h"
+#include "runtime/hashed_memory.h"
 
 namespace weft {
 
@@ -38,6 +40,12 @@ struct AppendedTarget {
   std::vector<std::vector<std::uint64_t>> entries = {};
 };
 
+/// Hashed workspaces of one worker: their tables and where these grow.
+struct WorkerTables {
+  std::vector<std::unique_ptr<HashedMemory>> memories;
+  std::vector<HashedTable> tables;
+};
+
 /// One nest with everything its kernel reads and writes.
 struct BoundNest {
   std::vector<Chunk> chunks;
@@ -51,6 +59,7 @@ struct BoundNest {
   bool late = false;
   std::vector<std::uint32_t> read_last;  ///< appended intermediates that no later nest reads: freed after this one
   std::uint64_t scratch_bytes = 0;     ///< per worker
+  std::vector<WorkerTables> tables;    ///< per worker, of the only nest: kept from one run to the next
 };
 
 /// An operand whose values the host changes, as the host has it.

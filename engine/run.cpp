@@ -49,18 +49,13 @@ void add_in_order(const Threads& threads, std::span<Element> sum, const std::vec
   }
 }
 
-/// Hashed workspaces of one worker: their tables and where these grow.
-struct WorkerTables {
-  std::vector<std::unique_ptr<HashedMemory>> memories;
-  std::vector<HashedTable> tables;
-};
-
-WorkerTables tables_of(const CompiledNest& nest, const Memory& memory) {
+WorkerTables tables_of(const CompiledNest& nest, const Resources& resources) {
   WorkerTables made;
   for (const std::uint32_t storage : nest.signature.hashed) {
     made.memories.push_back(
-        std::make_unique<HashedMemory>(memory, "workspace " + nest.canonical.program.storages[storage].name));
+        std::make_unique<HashedMemory>(resources.memory, "workspace " + nest.canonical.program.storages[storage].name));
     made.tables.push_back(made.memories.back()->table());
+    made.tables.back().cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
   }
   return made;
 }
@@ -126,9 +121,13 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number) {
   BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
   std::vector<Worker> workers(resources.threads.count());
-  std::vector<WorkerTables> tables;
-  for (std::size_t worker = 0; worker < workers.size(); ++worker)
-    tables.push_back(tables_of(compiled, resources.memory));
+  // Several nests hand the memory of their tables to each other.
+  std::vector<WorkerTables> own;
+  std::vector<WorkerTables>& tables = nests.size() == 1 ? nest.tables : own;
+  if (tables.empty())
+    for (std::size_t worker = 0; worker < workers.size(); ++worker) tables.push_back(tables_of(compiled, resources));
+  for (const WorkerTables& worker : tables)
+    for (const std::unique_ptr<HashedMemory>& memory : worker.memories) memory->forget_refusal();
   std::vector<std::vector<std::uint64_t>> counted;  // by worker, of a kernel that counts
   if (kernel->code.count) counted.assign(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {

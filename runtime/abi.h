@@ -6,7 +6,7 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 3;
+constexpr std::uint32_t kernel_abi_version = 4;
 
 /// One compressed level of an appended output, as far as one chunk fills it. The parents of the level are numbered from
 /// the chunk's first coordinate on where level 0 is dense and bound by the root loop.
@@ -39,7 +39,14 @@ using GrowFunction = std::int32_t(AppendedOutput* output, std::uint64_t level, s
 struct HashedTable {
   enum Array : std::uint64_t { slots_array, keys_array, values_array, sorted_array, arrays };
 
-  std::uint32_t* slots = nullptr;   ///< 0: free, else an entry + 1; found by linear probing from the key's hash on
+  /// A key whose coordinates fit into 64 bits is told by its tag, all of them side by side; of longer keys it is a hash.
+  struct Slot {
+    std::uint64_t tag = 0;
+    std::uint64_t entry = 0;  ///< 0: free, else an entry + 1
+  };
+  static constexpr std::uint64_t most_packed_modes = 16;
+
+  Slot* slots = nullptr;            ///< found by linear probing from the tag's hash on
   std::uint64_t* keys = nullptr;    ///< entry by entry, its coordinates by mode
   unsigned char* values = nullptr;  ///< a block of dense levels below every entry
   std::uint64_t* sorted = nullptr;  ///< keys in increasing order, each followed by the number of its entry
@@ -49,6 +56,9 @@ struct HashedTable {
   std::uint64_t modes = 0;          ///< of the key
   std::uint64_t block_bytes = 0;
   std::int32_t status = 0;          ///< KernelStatus of the last growth
+  std::int32_t packed = 0;          ///< 1: tags are whole keys
+  std::uint8_t bits[most_packed_modes] = {};  ///< of the coordinates of a mode, where tags are whole keys
+  const std::uint8_t* cancelled = nullptr;    ///< nonzero: sorting may stop; null: nobody asks
   /// Makes an array at least so long and keeps its contents; null where there is no room.
   void* (*allocate)(HashedTable* table, std::uint64_t array, std::uint64_t bytes) = nullptr;
   void* owner = nullptr;
@@ -81,8 +91,8 @@ void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std
 /// Lists the coordinates below `extent` whose mark is not 0, in increasing order; how many.
 std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent);
 
-/// Makes the table fit for a workspace and empties it.
-void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes);
+/// Makes the table fit for a workspace, whose coordinates stay below `extents` (by mode), and empties it.
+void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents);
 constexpr std::uint64_t no_entry = ~std::uint64_t{0};
 /// The entry of a key, made with zeros if there is none; no_entry if it has no room: `status` says why.
 std::uint64_t weft_hashed_insert(HashedTable* table, const std::uint64_t* key);
@@ -90,7 +100,7 @@ std::uint64_t weft_hashed_insert(HashedTable* table, const std::uint64_t* key);
 void weft_hashed_remove_last(HashedTable* table);
 /// The entry of a key, or no_entry.
 std::uint64_t weft_hashed_find(const HashedTable* table, const std::uint64_t* key);
-/// Fills `sorted`. KernelStatus.
+/// Fills `sorted`. KernelStatus: done, limit or cancelled.
 std::int32_t weft_hashed_sort(HashedTable* table);
 /// At the cost of what is in it.
 void weft_hashed_clear(HashedTable* table);

@@ -21,6 +21,7 @@ class HashedMemory {
   HashedTable table();
   /// Why a table could not grow: a resource error naming the workspace.
   const std::optional<Error>& refused() const { return refused_; }
+  void forget_refusal() { refused_.reset(); }
 
  private:
   static void* allocate(HashedTable* table, std::uint64_t array, std::uint64_t bytes);

@@ -1,7 +1,9 @@
 // Hashed workspaces. Kernels call these functions by the names that runtime/abi.h gives them.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "runtime/hashed_memory.h"
@@ -32,15 +34,32 @@ constexpr std::uint64_t most_entries = UINT32_MAX - 1;
 /// Emptier tables than this are cleaned entry by entry.
 constexpr std::uint64_t slots_per_entry = 16;
 
-/// Multiplication by odd constants (Knuth, "The Art of Computer Programming" 6.4), the high bits folded into the low ones
-/// that choose the slot.
+/// Multiplication by odd constants (Knuth, "The Art of Computer Programming" 6.4).
+constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
+
 std::uint64_t hash(const std::uint64_t* key, std::uint64_t modes) {
   std::uint64_t mixed = 0;
   for (std::uint64_t mode = 0; mode < modes; ++mode) {
-    mixed = (mixed ^ key[mode]) * 0x9E3779B97F4A7C15u;
+    mixed = (mixed ^ key[mode]) * golden;
     mixed ^= mixed >> 32;
   }
   return mixed;
+}
+
+std::uint64_t tag_of(const HashedTable& table, const std::uint64_t* key) {
+  if (table.packed == 0) return hash(key, table.modes);
+  std::uint64_t tag = key[0];
+  for (std::uint64_t mode = 1; mode < table.modes; ++mode) tag = tag << table.bits[mode] | key[mode];
+  return tag;
+}
+
+/// The coordinates of a tag that is a whole key.
+void unpack(const HashedTable& table, std::uint64_t tag, std::uint64_t* key) {
+  for (std::uint64_t mode = table.modes; mode-- > 1;) {
+    key[mode] = tag & ((std::uint64_t{1} << table.bits[mode]) - 1);
+    tag >>= table.bits[mode];
+  }
+  key[0] = tag;
 }
 
 bool equal(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t modes) {
@@ -49,14 +68,15 @@ bool equal(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t modes) 
   return true;
 }
 
-/// Of the entry, or the free one where it belongs.
-std::uint64_t slot_of(const HashedTable& table, const std::uint64_t* key) {
+/// Of the entry, or the free one where it belongs. The high bits of the product choose where the search begins.
+std::uint64_t slot_of(const HashedTable& table, std::uint64_t tag, const std::uint64_t* key) {
   const std::uint64_t mask = table.slot_count - 1;
-  std::uint64_t slot = hash(key, table.modes) & mask;
-  while (table.slots[slot] != 0 &&
-         !equal(table.keys + (table.slots[slot] - 1) * table.modes, key, table.modes))
-    slot = (slot + 1) & mask;
-  return slot;
+  std::uint64_t slot = tag * golden >> (64 - std::countr_zero(table.slot_count));
+  for (;; slot = (slot + 1) & mask) {
+    const HashedTable::Slot& found = table.slots[slot];
+    if (found.entry == 0) return slot;
+    if (found.tag == tag && (table.packed != 0 || equal(table.keys + (found.entry - 1) * table.modes, key, table.modes))) return slot;
+  }
 }
 
 template <class T>
@@ -84,114 +104,148 @@ bool grow(HashedTable& table) {
   }
   if (2 * (table.size + 1) > table.slot_count) {
     const std::uint64_t more = std::max(first_slots, 2 * table.slot_count);
-    if (!resize(table, table.slots, HashedTable::slots_array, more * sizeof(std::uint32_t))) return false;
+    if (!resize(table, table.slots, HashedTable::slots_array, more * sizeof(HashedTable::Slot))) return false;
     table.slot_count = more;
-    std::fill_n(table.slots, more, 0u);
-    for (std::uint64_t entry = 0; entry < table.size; ++entry)
-      table.slots[slot_of(table, table.keys + entry * table.modes)] = static_cast<std::uint32_t>(entry + 1);
+    std::fill_n(table.slots, more, HashedTable::Slot{});
+    for (std::uint64_t entry = 0; entry < table.size; ++entry) {
+      const std::uint64_t* key = table.keys + entry * table.modes;
+      const std::uint64_t tag = tag_of(table, key);
+      table.slots[slot_of(table, tag, key)] = {tag, entry + 1};
+    }
   }
   return true;
 }
 
-bool less(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t modes) {
-  return std::lexicographical_compare(a, a + modes, b, b + modes);
+bool is_cancelled(const HashedTable& table) { return table.cancelled != nullptr && *table.cancelled != 0; }
+
+/// Orders records of `words` words by some bits of one of them; `to` has room for them. False: cancelled.
+bool sort_by_digits(const HashedTable& table, std::uint64_t*& from, std::uint64_t*& to, std::uint64_t words, std::uint64_t word) {
+  constexpr unsigned bits = 8;
+  constexpr std::uint64_t buckets = 1u << bits;
+  std::uint64_t varying = 0;
+  for (std::uint64_t n = 1; n < table.size; ++n) varying |= from[n * words + word] ^ from[word];
+  for (unsigned shift = 0; shift < 64 && (varying >> shift) != 0; shift += bits) {
+    if ((varying >> shift) % buckets == 0) continue;
+    if (is_cancelled(table)) return false;
+    std::uint64_t starts[buckets] = {};
+    for (std::uint64_t n = 0; n < table.size; ++n) ++starts[(from[n * words + word] >> shift) % buckets];
+    std::uint64_t start = 0;
+    for (std::uint64_t& bucket : starts) start += std::exchange(bucket, start);
+    for (std::uint64_t n = 0; n < table.size; ++n) {
+      const std::uint64_t place = starts[(from[n * words + word] >> shift) % buckets]++;
+      for (std::uint64_t each = 0; each < words; ++each) to[place * words + each] = from[n * words + each];
+    }
+    std::swap(from, to);
+  }
+  return true;
+}
+
+/// Keys that are one number each: pairs of it and the entry are ordered, and taken apart where they belong.
+std::int32_t sort_packed(HashedTable& table) {
+  constexpr std::uint64_t few_entries = 96;
+  const std::uint64_t record = table.modes + 1;
+  if (!resize(table, table.sorted, HashedTable::sorted_array, table.size * (record + 4) * sizeof(std::uint64_t))) return table.status;
+  std::uint64_t* from = table.sorted + table.size * record;
+  std::uint64_t* to = from + 2 * table.size;
+  for (std::uint64_t entry = 0; entry < table.size; ++entry) {
+    from[2 * entry] = tag_of(table, table.keys + entry * table.modes);
+    from[2 * entry + 1] = entry;
+  }
+  if (table.size <= few_entries) {
+    std::array<std::pair<std::uint64_t, std::uint64_t>, few_entries> pairs;
+    for (std::uint64_t n = 0; n < table.size; ++n) pairs[n] = {from[2 * n], from[2 * n + 1]};
+    std::sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(table.size));
+    for (std::uint64_t n = 0; n < table.size; ++n) std::tie(from[2 * n], from[2 * n + 1]) = pairs[n];
+  } else if (!sort_by_digits(table, from, to, 2, 0)) {
+    return static_cast<std::int32_t>(KernelStatus::cancelled);
+  }
+  for (std::uint64_t n = 0; n < table.size; ++n) {
+    unpack(table, from[2 * n], table.sorted + n * record);
+    table.sorted[n * record + table.modes] = from[2 * n + 1];
+  }
+  return 0;
 }
 
 /// Least significant digit of the last mode first; moves whole records of key and entry between the halves of `sorted`.
-void sort_by_digits(HashedTable& table) {
-  constexpr unsigned bits = 8;
-  constexpr std::uint64_t buckets = 1u << bits;
+std::int32_t sort_long(HashedTable& table) {
   const std::uint64_t record = table.modes + 1;
+  if (!resize(table, table.sorted, HashedTable::sorted_array, 2 * table.size * record * sizeof(std::uint64_t))) return table.status;
   std::uint64_t* from = table.sorted;
   std::uint64_t* to = table.sorted + table.size * record;
-  for (std::uint64_t mode = table.modes; mode-- > 0;) {
-    std::uint64_t all = 0;
-    for (std::uint64_t n = 0; n < table.size; ++n) all |= from[n * record + mode];
-    for (unsigned shift = 0; shift < 64 && (all >> shift) != 0; shift += bits) {
-      std::uint64_t starts[buckets] = {};
-      for (std::uint64_t n = 0; n < table.size; ++n) ++starts[(from[n * record + mode] >> shift) % buckets];
-      std::uint64_t start = 0;
-      for (std::uint64_t& bucket : starts) start += std::exchange(bucket, start);
-      for (std::uint64_t n = 0; n < table.size; ++n) {
-        const std::uint64_t place = starts[(from[n * record + mode] >> shift) % buckets]++;
-        std::copy_n(from + n * record, record, to + place * record);
-      }
-      std::swap(from, to);
-    }
+  for (std::uint64_t n = 0; n < table.size; ++n) {
+    std::copy_n(table.keys + n * table.modes, table.modes, from + n * record);
+    from[n * record + table.modes] = n;
   }
+  for (std::uint64_t mode = table.modes; mode-- > 0;)
+    if (!sort_by_digits(table, from, to, record, mode)) return static_cast<std::int32_t>(KernelStatus::cancelled);
   if (from != table.sorted) std::copy_n(from, table.size * record, table.sorted);
+  return 0;
 }
 
 }  // namespace
 
-void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes) {
+void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents) {
   table->modes = modes;
   table->block_bytes = block_bytes;
   table->status = 0;
+  std::uint64_t width = 0;
+  for (std::uint64_t mode = 0; mode < modes; ++mode) {
+    const auto bits = static_cast<unsigned>(extents[mode] == 0 ? 0 : std::bit_width(extents[mode] - 1));
+    if (mode < HashedTable::most_packed_modes) table->bits[mode] = static_cast<std::uint8_t>(bits);
+    width += bits;
+  }
+  table->packed = width <= 64 && modes <= HashedTable::most_packed_modes ? 1 : 0;
+  // Behind a first mode of one coordinate another one may take all bits.
+  for (std::uint64_t mode = 1; mode < modes && table->packed != 0; ++mode)
+    if (table->bits[mode] == 64) table->packed = 0;
   // Arrays made for entries of another shape hold fewer of these; they are as long as they are.
   table->capacity = 0;
   table->size = 0;
-  std::fill_n(table->slots, table->slot_count, 0u);
+  std::fill_n(table->slots, table->slot_count, HashedTable::Slot{});
 }
 
 std::uint64_t weft_hashed_insert(HashedTable* table, const std::uint64_t* key) {
+  const std::uint64_t tag = tag_of(*table, key);
   std::uint64_t slot = 0;
   if (table->slot_count != 0) {
-    slot = slot_of(*table, key);
-    if (table->slots[slot] != 0) return table->slots[slot] - 1;
+    slot = slot_of(*table, tag, key);
+    if (table->slots[slot].entry != 0) return table->slots[slot].entry - 1;
   }
   if (table->size == table->capacity || 2 * (table->size + 1) > table->slot_count) {
     if (!grow(*table)) return no_entry;
-    slot = slot_of(*table, key);
+    slot = slot_of(*table, tag, key);
   }
   const std::uint64_t entry = table->size++;
-  std::copy_n(key, table->modes, table->keys + entry * table->modes);
-  std::memset(table->values + entry * table->block_bytes, 0, table->block_bytes);
-  table->slots[slot] = static_cast<std::uint32_t>(entry + 1);
+  for (std::uint64_t mode = 0; mode < table->modes; ++mode) table->keys[entry * table->modes + mode] = key[mode];
+  if (table->block_bytes == sizeof(double))
+    std::memset(table->values + entry * sizeof(double), 0, sizeof(double));
+  else
+    std::memset(table->values + entry * table->block_bytes, 0, table->block_bytes);
+  table->slots[slot] = {tag, entry + 1};
   return entry;
 }
 
 void weft_hashed_remove_last(HashedTable* table) {
   --table->size;
   // Nothing was put behind it: no other key's search passes its slot.
-  table->slots[slot_of(*table, table->keys + table->size * table->modes)] = 0;
+  const std::uint64_t* key = table->keys + table->size * table->modes;
+  table->slots[slot_of(*table, tag_of(*table, key), key)] = {};
 }
 
 std::uint64_t weft_hashed_find(const HashedTable* table, const std::uint64_t* key) {
   if (table->slot_count == 0) return no_entry;
-  const std::uint32_t found = table->slots[slot_of(*table, key)];
+  const std::uint64_t found = table->slots[slot_of(*table, tag_of(*table, key), key)].entry;
   return found == 0 ? no_entry : found - 1;
 }
 
 std::int32_t weft_hashed_sort(HashedTable* table) {
-  constexpr std::uint64_t few_entries = 96;
-  const std::uint64_t record = table->modes + 1;
-  const std::uint64_t halves = table->size > few_entries ? 2 : 1;
-  if (!resize(*table, table->sorted, HashedTable::sorted_array, halves * table->size * record * sizeof(std::uint64_t)))
-    return table->status;
-  if (halves == 1) {
-    std::uint64_t order[few_entries];
-    for (std::uint64_t n = 0; n < table->size; ++n) order[n] = n;
-    std::sort(order, order + table->size, [&](std::uint64_t a, std::uint64_t b) {
-      return less(table->keys + a * table->modes, table->keys + b * table->modes, table->modes);
-    });
-    for (std::uint64_t n = 0; n < table->size; ++n) {
-      std::copy_n(table->keys + order[n] * table->modes, table->modes, table->sorted + n * record);
-      table->sorted[n * record + table->modes] = order[n];
-    }
-    return 0;
-  }
-  for (std::uint64_t n = 0; n < table->size; ++n) {
-    std::copy_n(table->keys + n * table->modes, table->modes, table->sorted + n * record);
-    table->sorted[n * record + table->modes] = n;
-  }
-  sort_by_digits(*table);
-  return 0;
+  if (is_cancelled(*table)) return static_cast<std::int32_t>(KernelStatus::cancelled);
+  return table->packed != 0 ? sort_packed(*table) : sort_long(*table);
 }
 
 void weft_hashed_clear(HashedTable* table) {
   if (table->size > table->slot_count / slots_per_entry) {
-    std::fill_n(table->slots, table->slot_count, 0u);
+    std::fill_n(table->slots, table->slot_count, HashedTable::Slot{});
     table->size = 0;
   }
   // The last one first: as when it was made, its search ends at its slot.

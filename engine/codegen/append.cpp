@@ -152,13 +152,13 @@ void Generator::push_coordinate(loop::StorageId storage, std::uint32_t level, ll
     emit_->store(size, appended_level(storage, level, offsetof(AppendedLevel, size)), 8);
 }
 
-void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope,
+void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, Filling filling, const Scope& scope,
                              Then then) {
   const loop::StorageId id = program_.accesses[access].storage;
   const std::uint32_t level = scope.cursors[access].bound;
   const AppendedCode& code = appended_.at(id);
   if (level == code.last) {
-    append_leaf(access, coordinate, certain, scope, then);
+    append_leaf(access, coordinate, filling, scope, then);
     return;
   }
   const std::uint32_t below = next_compressed(program_.storages[id], level);
@@ -182,8 +182,9 @@ void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, boo
   });
 }
 
-/// An entry with its values: one scalar, summed in a register until it is stored, or a block of zeros to add to.
-void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope,
+/// An entry with its values: one scalar, summed in a register until it is stored, or a block of zeros to add to, unless all
+/// of it is written at once.
+void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, Filling filling, const Scope& scope,
                             Then then) {
   const loop::StorageId id = program_.accesses[access].storage;
   StorageCode& storage = storages_[id];
@@ -199,7 +200,8 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, bool
   llvm::Value* behind = emit_->add(position, emit_->constant(1));
   Scope inner = scope;
   inner.cursors[access] = {level + 1, position, nullptr};
-  if (!certain) inner.flags[id] = emit_->slot(ir.getFalse());
+  if (!filling.certain) inner.flags[id] = emit_->slot(ir.getFalse());
+  inner.fresh[id] = !scalar && filling.whole;
   if (scalar) {
     inner.held[id] = {emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))};
   } else {
@@ -207,8 +209,9 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, bool
     load_values();
     llvm::Value* elements = block_elements(storage, level + 1);
     const unsigned bytes = scalar_bytes(storage.storage->scalar);
-    ir.CreateMemSet(emit_->address(storage.type, storage.values, emit_->mul(position, elements)), ir.getInt8(0),
-                    emit_->mul(elements, emit_->constant(bytes)), llvm::Align(bytes));
+    if (!inner.fresh[id])
+      ir.CreateMemSet(emit_->address(storage.type, storage.values, emit_->mul(position, elements)), ir.getInt8(0),
+                      emit_->mul(elements, emit_->constant(bytes)), llvm::Align(bytes));
     if (emit_->checked()) storage.levels.back().positions = emit_->mul(behind, elements);
   }
   then(inner);
@@ -221,7 +224,7 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, bool
     }
     push_coordinate(id, level, position, coordinate);
   };
-  if (certain)
+  if (filling.certain)
     keep();
   else
     emit_->if_then(emit_->get(inner.flags[id]), keep);

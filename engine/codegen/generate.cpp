@@ -38,6 +38,7 @@ void Generator::run() {
   scope.values.resize(program_.accesses.size(), nullptr);
   scope.held.resize(program_.storages.size());
   scope.flags.resize(program_.storages.size());
+  scope.fresh.resize(program_.storages.size());
   receive_appended();
   clean_marks();
   open_tables();
@@ -159,8 +160,9 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
       return later.use == loop::Use::drive || later.use == loop::Use::locate;
     });
     const bool certain = body && !filtered && certainly_accumulates(program_, *body, storage.id);
+    const bool whole = body && !options_.strict_fp && writes_whole_block(program_, *body, storage.id, cursor.bound + 1);
     if (step.use == loop::Use::append)
-      append_entry(access, coordinate, certain, scope, go_on);
+      append_entry(access, coordinate, {certain, whole}, scope, go_on);
     else
       insert_entry(access, coordinate, certain, scope, go_on);
     return;
@@ -271,8 +273,9 @@ void Generator::add_product(const loop::Accumulate& sum, const Scope& scope) {
   const std::vector<Slot>& held = scope.held[target.id];
   const unsigned bytes = scalar_bytes(target.storage->scalar);
   llvm::Value* place = held.empty() ? value_address(*emit_, target, scope.cursors[sum.target].begin) : nullptr;
-  llvm::Value* old = place ? emit_->load(target.type, place, bytes) : emit_->get(held.front());
-  llvm::Value* added = convert(multiply_add(product, factor, convert(old, type)), target.type);
+  const auto old = [&] { return place ? emit_->load(target.type, place, bytes) : emit_->get(held.front()); };
+  llvm::Value* whole = scope.fresh[target.id] ? multiply(product, factor) : multiply_add(product, factor, convert(old(), type));
+  llvm::Value* added = convert(whole, target.type);
   if (place)
     emit_->store(added, place, bytes);
   else

@@ -25,6 +25,7 @@ struct Scope {
   std::vector<llvm::Value*> values;       ///< by access: of inputs all of whose levels are bound
   std::vector<std::vector<Slot>> held;    ///< by storage: one scalar, or the vectors of a row; empty: in memory
   std::vector<Slot> flags;  ///< by storage: whether anything was accumulated, where that is not certain
+  std::vector<bool> fresh;  ///< by storage: elements of a new entry that nothing was written to and that are written once
 
   Depths depths() const;
 };
@@ -103,8 +104,13 @@ class Generator {
   void make_room(loop::StorageId storage, std::uint32_t level, llvm::Value* entries);
   llvm::Value* appended_level(loop::StorageId storage, std::uint32_t level, std::uint64_t offset);
   void push_coordinate(loop::StorageId storage, std::uint32_t level, llvm::Value* position, llvm::Value* coordinate);
-  void append_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
-  void append_leaf(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+  /// What the body accumulates into the entry: whether that is certain, and whether it writes all of its block once.
+  struct Filling {
+    bool certain = false;
+    bool whole = false;
+  };
+  void append_entry(loop::AccessId access, llvm::Value* coordinate, Filling filling, const Scope& scope, Then then);
+  void append_leaf(loop::AccessId access, llvm::Value* coordinate, Filling filling, const Scope& scope, Then then);
 
   // workspace.cpp
   void clean_marks();

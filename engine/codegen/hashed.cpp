@@ -16,7 +16,10 @@ void Generator::open_tables() {
     storage.table = emit_->address(emit_->ir().getInt8Ty(), tables, emit_->constant(n * sizeof(HashedTable)));
     storage.count = emit_->slot(emit_->constant(0));
     llvm::Value* block = emit_->mul(block_elements(storage, key), emit_->constant(scalar_bytes(storage.storage->scalar)));
-    emit_->call("weft_hashed_open", emit_->ir().getVoidTy(), {storage.table, emit_->constant(key), block});
+    llvm::Value* extents = emit_->words(key);
+    for (std::uint32_t level = 0; level < key; ++level)
+      emit_->store(storage.levels[level].extent, emit_->address(emit_->word(), extents, emit_->constant(level)), 8);
+    emit_->call("weft_hashed_open", emit_->ir().getVoidTy(), {storage.table, emit_->constant(key), block, extents});
   }
 }
 

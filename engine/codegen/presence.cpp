@@ -1,6 +1,7 @@
 #include "engine/codegen/presence.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/loop/overloaded.h"
 #include "engine/loop/presence.h"
@@ -89,6 +90,61 @@ std::vector<StorageId> flagged_factors(const Program& program, const Accumulate&
     if (std::ranges::find(found, storage) == found.end() && loop::may_be_absent(program, storage)) found.push_back(storage);
   }
   return found;
+}
+
+namespace {
+
+bool is_target(const loop::Program& program, const loop::Accumulate& sum, loop::StorageId storage) {
+  return program.accesses[sum.target].storage == storage;
+}
+
+std::size_t accumulates(const loop::Program& program, const loop::Block& block, loop::StorageId storage) {
+  std::size_t count = 0;
+  for (const loop::Statement& statement : block)
+    std::visit(loop::Overloaded{[&](const loop::Accumulate& sum) { count += is_target(program, sum, storage) ? 1 : 0; },
+                                [&](const auto& inner) { count += accumulates(program, inner.body, storage); }},
+               statement.node);
+  return count;
+}
+
+/// A loop over the whole range of its index: no step leaves a coordinate out.
+bool visits_all(const loop::Program& program, const loop::For& each) {
+  return std::ranges::all_of(each.steps, [&](const loop::Step& step) {
+    const loop::Access& access = program.accesses[step.access];
+    const auto place = std::ranges::find(access.indices, each.index);
+    return place != access.indices.end() && std::ranges::count(access.indices, each.index) == 1 &&
+           std::ranges::count(each.steps, step.access, &loop::Step::access) == 1 &&
+           program.storages[access.storage].levels[static_cast<std::size_t>(place - access.indices.begin())].kind == LevelKind::dense;
+  });
+}
+
+/// The levels that the loops on the way to the one accumulate bind, all of them dense; nothing if they do anything else.
+std::optional<std::uint32_t> whole_levels(const loop::Program& program, const loop::Block& block, loop::StorageId storage) {
+  for (const loop::Statement& statement : block) {
+    if (const auto* sum = std::get_if<loop::Accumulate>(&statement.node)) {
+      if (is_target(program, *sum, storage)) return 0;
+    } else if (const auto* live = std::get_if<loop::With>(&statement.node)) {
+      if (accumulates(program, live->body, storage) > 0) return whole_levels(program, live->body, storage);
+    } else if (const auto* each = std::get_if<loop::For>(&statement.node)) {
+      if (accumulates(program, each->body, storage) == 0) continue;
+      const bool binds = std::ranges::any_of(
+          each->steps, [&](const loop::Step& step) { return program.accesses[step.access].storage == storage; });
+      const auto inner = whole_levels(program, each->body, storage);
+      return binds && inner && visits_all(program, *each) ? std::optional(*inner + 1) : std::nullopt;
+    } else if (accumulates(program, std::get<loop::Bind>(statement.node).body, storage) > 0) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool writes_whole_block(const loop::Program& program, const loop::Block& block, loop::StorageId storage, std::uint32_t bound) {
+  const std::vector<Level>& levels = program.storages[storage].levels;
+  if (accumulates(program, block, storage) != 1) return false;
+  const auto written = whole_levels(program, block, storage);
+  return written && *written > 0 && bound + *written == levels.size();
 }
 
 }  // namespace weft

@@ -9,6 +9,10 @@ namespace weft {
 /// Every run of the block accumulates into the storage at least once.
 bool certainly_accumulates(const loop::Program& program, const loop::Block& block, loop::StorageId storage);
 
+/// Whether a run of the block writes every element below the first `bound` levels of the storage, which are dense, once: one
+/// accumulate, inside loops over their whole extents and nothing else. What the elements held before need not be read.
+bool writes_whole_block(const loop::Program& program, const loop::Block& block, loop::StorageId storage, std::uint32_t bound);
+
 /// The storages of the factors that may be absent (loop::may_be_absent), each once: the kernel keeps a flag of each, and
 /// without all of them there is nothing to add.
 std::vector<loop::StorageId> flagged_factors(const loop::Program& program, const loop::Accumulate& sum);

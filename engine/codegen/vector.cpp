@@ -182,8 +182,10 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   const StorageCode& storage = storage_of(sum.sum->target);
   const std::vector<Slot>& held = scope.held[storage.id];
   const Lanes contiguous{sum.target.begin, emit_->constant(1)};
-  llvm::Value* old = held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[number]);
-  llvm::Value* added = convert_lanes(multiply_add(product, last, convert_lanes(old, sum.type)), storage.type);
+  const auto old = [&] { return held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[number]); };
+  llvm::Value* sum_of_lanes = scope.fresh[storage.id] ? multiply(product, last)
+                                                      : multiply_add(product, last, convert_lanes(old(), sum.type));
+  llvm::Value* added = convert_lanes(sum_of_lanes, storage.type);
   if (held.empty())
     store_piece(storage, piece, sum.target.begin, added);
   else

@@ -14,6 +14,7 @@ namespace weft {
 namespace {
 
 constexpr double most_accumulated_keys = 0x1p48;
+constexpr double most_coordinates = 0x1p32;  // of one mode: lists of touched ones are 32 bits wide, and so is a bitmap's extent
 
 std::string place(std::size_t statement) { return fmt::format("schedule, statement {}: ", statement + 1); }
 
@@ -90,7 +91,12 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
                                      "share: that level is written d",
                                      tensor.name, network.indices[index].name));
     }
-    if (kind == LevelKind::accumulator) keys *= static_cast<double>(network.indices[index].extent);
+    const auto extent = static_cast<double>(network.indices[index].extent);
+    if (kind == LevelKind::accumulator) keys *= extent;
+    if ((kind == LevelKind::accumulator || kind == LevelKind::bitmap) && extent > most_coordinates) {
+      return input_error(fmt::format("schedule: a table of all {:.3g} coordinates of {} for {}: use h", extent,
+                                     network.indices[index].name, tensor.name));
+    }
     kinds.push_back(kind);
   }
   const auto is_key = [](LevelKind kind) {
@@ -215,8 +221,9 @@ Expected<void> check_target(const Schedule& schedule, const Network& network, st
   }
   double keys = 1;
   for (const IndexId index : key) keys *= static_cast<double>(network.indices[index].extent);
-  if (statement.drained->kind == LevelKind::hashed || keys <= most_accumulated_keys) return {};
-  return input_error(fmt::format("{}an accumulator over {:.3g} keys: use hashed", place(number), keys));
+  const bool bitmap = statement.drained->kind == LevelKind::bitmap;
+  if (statement.drained->kind == LevelKind::hashed || keys <= (bitmap ? most_coordinates : most_accumulated_keys)) return {};
+  return input_error(fmt::format("{}{} over {:.3g} keys: use hashed", place(number), bitmap ? "a bitmap" : "an accumulator", keys));
 }
 
 }  // namespace

@@ -15,7 +15,14 @@
 namespace weft {
 namespace {
 
-Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
+/// Opening operands in place is not among what the search decides: for sparse results, whose loops look operands up.
+bool appends(const Schedule& schedule) {
+  return std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [](const ScheduledTensor& tensor) {
+    return tensor.role == TensorRole::result && !tensor.format.all_dense();
+  });
+}
+
+Error too_large(const Schedule& schedule, const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
   std::string demands;
   std::vector<MemoryDemand> sorted = cost.memory;
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -26,11 +33,12 @@ Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = 
     }
   }
   const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
+  const char* advice = !result              ? "raise the memory limit, or contract in another order with --tree"
+                       : appends(schedule) ? "raise the memory limit, or compress more levels of the result"
+                                            : "request a sparse format for the result, or raise the limit";
   return Error{ErrorKind::resource,
                fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}{}{}): {}", cost.announced_bytes,
-                           limit, demands, why.empty() ? "" : "; ", why,
-                           result ? "request a sparse format for the result, or raise the limit"
-                                  : "raise the memory limit, or contract in another order with --tree")};
+                           limit, demands, why.empty() ? "" : "; ", why, advice)};
 }
 
 std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {
@@ -70,13 +78,6 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
   }
   return fmt::format("{:.3g} times the time: it moves data through slower caches or runs less in parallel ({})", ratio,
                      what);
-}
-
-/// Opening operands in place is not among what the search decides: for sparse results, whose loops look operands up.
-bool appends(const Schedule& schedule) {
-  return std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [](const ScheduledTensor& tensor) {
-    return tensor.role == TensorRole::result && !tensor.format.all_dense();
-  });
 }
 
 void open_layouts(Candidate& candidate, const Network& network, const std::vector<OperandFacts>& operands,
@@ -132,7 +133,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
       found.candidates.begin(), found.candidates.end(),
       [](const Candidate& left, const Candidate& right) { return left.cost.announced_bytes < right.cost.announced_bytes; });
   if (smallest->cost.announced_bytes > limit) {
-    return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
+    return std::unexpected(too_large(smallest->schedule, smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
   }
   std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes > limit; });
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
@@ -175,7 +176,7 @@ Expected<Plan> plan_given(const Schedule& schedule, const Network& network, cons
   plan.optimal = "false";
   plan.candidates = 1;
   if (plan.cost.announced_bytes > usable_memory(options)) {
-    return std::unexpected(too_large(plan.cost, usable_memory(options)));
+    return std::unexpected(too_large(plan.schedule, plan.cost, usable_memory(options)));
   }
   return plan;
 }

@@ -12,6 +12,8 @@
 #include "engine/plan/check.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/product_estimate.h"
+#include "engine/plan/result_format.h"
 #include "engine/plan/statements.h"
 #include "engine/plan/workspace_order.h"
 
@@ -162,12 +164,29 @@ class ForestPlanner {
     return {};
   }
 
-  // What the results of later assignments leave.
+  // Whether a result has compressed levels: as requested, or by what its operands alone let through.
+  bool is_sparse(const Network& stored, const Assignment& assignment) const {
+    const std::string& name = stored.tensors[assignment.result.tensor].name;
+    if (const auto asked = options_.result_formats.find(name); asked != options_.result_formats.end()) {
+      return !asked->second.all_dense();
+    }
+    if (options_.result_patterns.contains(name)) return true;
+    std::vector<TensorAccess> known;
+    for (const TensorAccess& factor : assignment.terms.front().factors) {
+      if (std::ranges::find(operands_, factor.tensor, &OperandFacts::tensor) != operands_.end()) known.push_back(factor);
+    }
+    const ProductEstimate estimate(stored, operands_, known);
+    const IndexSet restricted = estimate.restricted() & index_set(assignment.result.indices);
+    return restricted != 0 && estimate.fill(restricted) < sparse_fill;
+  }
+
+  // What the dense results of later assignments leave.
   std::uint64_t room(const Attempt& made, std::size_t number) const {
     if (options_.memory_limit == ~std::uint64_t{0}) return options_.memory_limit;
     double left = static_cast<double>(options_.memory_limit);
     for (std::size_t later = number + 1; later < made.stored.assignments.size(); ++later) {
       const TensorDeclaration& result = made.stored.tensors[made.stored.assignments[later].result.tensor];
+      if (is_sparse(made.stored, made.stored.assignments[later])) continue;  // charged as it grows
       double bytes = scalar_bytes(result.scalar);
       for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
       left -= bytes;

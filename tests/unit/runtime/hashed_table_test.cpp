@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <random>
 #include <vector>
@@ -31,11 +33,15 @@ TEST_CASE("a hashed table is a map that is read in order") {
     INFO("seed ", seed);
     std::mt19937_64 random(seed);
     const std::uint64_t modes = 1 + seed % 4;
-    weft_hashed_open(&table, modes, sizeof(double));
+    // Coordinates that fit side by side into 64 bits, and such that do not.
+    const std::uint64_t extent = seed % 3 == 0 ? ~std::uint64_t{0} : 1 + random() % 30;
+    const std::uint64_t announced = seed % 3 == 1 ? extent : std::max<std::uint64_t>(extent, std::uint64_t{1} << seed);
+    const std::vector<std::uint64_t> extents(modes, announced);
+    weft_hashed_open(&table, modes, sizeof(double), extents.data());
+    CHECK((table.packed != 0) == (modes * static_cast<unsigned>(std::bit_width(announced - 1)) <= 64));
     for (int use = 0; use < 2; ++use) {  // the second time after it was emptied
       std::map<Key, double> expected;
       const std::uint64_t entries = random() % 2000;
-      const std::uint64_t extent = seed % 3 == 0 ? ~std::uint64_t{0} : 1 + random() % 30;
       for (std::uint64_t n = 0; n < entries; ++n) {
         Key key(modes);
         for (std::uint64_t& coordinate : key) coordinate = random() % extent;
@@ -63,7 +69,7 @@ TEST_CASE("a hashed table is a map that is read in order") {
       }
       weft_hashed_clear(&table);
       CHECK(table.size == 0);
-      CHECK(std::all_of(table.slots, table.slots + table.slot_count, [](std::uint32_t slot) { return slot == 0; }));
+      CHECK(std::all_of(table.slots, table.slots + table.slot_count, [](const HashedTable::Slot& slot) { return slot.entry == 0; }));
     }
   }
 }
@@ -71,7 +77,8 @@ TEST_CASE("a hashed table is a map that is read in order") {
 TEST_CASE("a hashed table that may not grow says so and stays whole") {
   HashedMemory memory(Memory(20000), "workspace w");
   HashedTable table = memory.table();
-  weft_hashed_open(&table, 1, sizeof(double));
+  const std::uint64_t extent = 20000;
+  weft_hashed_open(&table, 1, sizeof(double), &extent);
   std::uint64_t key = 0;
   while (weft_hashed_insert(&table, &key) != no_entry) {
     ++key;
@@ -83,4 +90,41 @@ TEST_CASE("a hashed table that may not grow says so and stays whole") {
   CHECK(memory.refused()->message.find("workspace w") != std::string::npos);
   CHECK(table.size == key);
   for (std::uint64_t n = 0; n < key; ++n) CHECK(weft_hashed_find(&table, &n) == n);
+}
+
+TEST_CASE("keys with modes of one coordinate, of no coordinate, and of all") {
+  HashedMemory memory(Memory(), "w");
+  HashedTable table = memory.table();
+  const std::vector<std::vector<std::uint64_t>> shapes = {{1, ~std::uint64_t{0}}, {~std::uint64_t{0}, 1}, {1, 1, 1}, {0, 5}, std::vector<std::uint64_t>(20, 2)};
+  for (const std::vector<std::uint64_t>& extents : shapes) {
+    weft_hashed_open(&table, extents.size(), sizeof(double), extents.data());
+    std::map<Key, double> expected;
+    for (std::uint64_t n = 0; n < 300; ++n) {
+      Key key;
+      for (const std::uint64_t extent : extents) key.push_back(extent < 2 ? 0 : (n * n * 0x9E3779B97F4A7C15u) % extent);
+      add(table, key, 1.0);
+      expected[key] += 1.0;
+    }
+    REQUIRE(weft_hashed_sort(&table) == 0);
+    REQUIRE(table.size == expected.size());
+    std::uint64_t place = 0;
+    for (const auto& [key, value] : expected) {
+      const std::uint64_t* record = table.sorted + place++ * (extents.size() + 1);
+      CHECK(std::equal(key.begin(), key.end(), record));
+      CHECK(value_at(table, record[extents.size()]) == value);
+    }
+  }
+}
+
+TEST_CASE("sorting stops when it is cancelled") {
+  HashedMemory memory(Memory(), "w");
+  HashedTable table = memory.table();
+  const std::uint64_t extent = 1000;
+  weft_hashed_open(&table, 1, sizeof(double), &extent);
+  for (std::uint64_t n = 0; n < 1000; ++n) add(table, {(n * 7) % 1000}, 1.0);
+  const std::uint8_t cancelled = 1;
+  table.cancelled = &cancelled;
+  CHECK(weft_hashed_sort(&table) == static_cast<std::int32_t>(KernelStatus::cancelled));
+  table.cancelled = nullptr;
+  CHECK(weft_hashed_sort(&table) == 0);
 }
