@@ -6,7 +6,7 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 4;
+constexpr std::uint32_t kernel_abi_version = 5;
 
 /// One compressed level of an appended output, as far as one chunk fills it. The parents of the level are numbered from
 /// the chunk's first coordinate on where level 0 is dense and bound by the root loop.
@@ -57,6 +57,13 @@ struct HashedTable {
   std::uint64_t block_bytes = 0;
   std::int32_t status = 0;          ///< KernelStatus of the last growth
   std::int32_t packed = 0;          ///< 1: tags are whole keys
+  /// Bytes of a scalar, if the workspace is only inserted into and then read in order, with tags that are whole keys: tuples
+  /// are then appended without a look at the slots, and those of equal keys summed when they are sorted. 0: it is not.
+  std::uint32_t deferrable = 0;
+  std::uint32_t deferred = 0;       ///< 1: so it is now, until too many tuples have turned out to have equal keys
+  std::uint64_t threshold = 0;      ///< tuples at which that is looked at
+  std::uint64_t listed = 0;         ///< records of `sorted`
+  std::uint64_t made = 0;           ///< 1: the last insertion made its entry
   std::uint8_t bits[most_packed_modes] = {};  ///< of the coordinates of a mode, where tags are whole keys
   const std::uint8_t* cancelled = nullptr;    ///< nonzero: sorting may stop; null: nobody asks
   /// Makes an array at least so long and keeps its contents; null where there is no room.
@@ -91,8 +98,10 @@ void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std
 /// Lists the coordinates below `extent` whose mark is not 0, in increasing order; how many.
 std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent);
 
-/// Makes the table fit for a workspace, whose coordinates stay below `extents` (by mode), and empties it.
-void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents);
+/// Makes the table fit for a workspace, whose coordinates stay below `extents` (by mode), and empties it. `scalar_bytes`
+/// (8: double, 4: float) where nobody looks keys up or reads them unsorted, else 0.
+void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents,
+                      std::uint64_t scalar_bytes);
 constexpr std::uint64_t no_entry = ~std::uint64_t{0};
 /// The entry of a key, made with zeros if there is none; no_entry if it has no room: `status` says why.
 std::uint64_t weft_hashed_insert(HashedTable* table, const std::uint64_t* key);

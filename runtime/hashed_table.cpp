@@ -33,6 +33,11 @@ constexpr std::uint64_t first_slots = 64;
 constexpr std::uint64_t most_entries = UINT32_MAX - 1;
 /// Emptier tables than this are cleaned entry by entry.
 constexpr std::uint64_t slots_per_entry = 16;
+/// Appended tuples are looked at when there are so many, and again when they have become several times as many. Measured
+/// (engine/codegen/README.md): up to two tuples per key, appending and sorting is faster than looking keys up.
+constexpr std::uint64_t first_threshold = 256;
+constexpr std::uint64_t threshold_growth = 4;
+constexpr std::uint64_t most_tuples_per_key = 2;
 
 /// Multiplication by odd constants (Knuth, "The Art of Computer Programming" 6.4).
 constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
@@ -90,7 +95,8 @@ bool resize(HashedTable& table, T*& array, HashedTable::Array number, std::uint6
   return true;
 }
 
-bool grow(HashedTable& table) {
+/// Room for the keys and values of another entry.
+bool make_room(HashedTable& table) {
   if (table.size >= most_entries) {
     table.status = static_cast<std::int32_t>(KernelStatus::limit);
     return false;
@@ -101,17 +107,6 @@ bool grow(HashedTable& table) {
         !resize(table, table.values, HashedTable::values_array, more * table.block_bytes))
       return false;
     table.capacity = more;
-  }
-  if (2 * (table.size + 1) > table.slot_count) {
-    const std::uint64_t more = std::max(first_slots, 2 * table.slot_count);
-    if (!resize(table, table.slots, HashedTable::slots_array, more * sizeof(HashedTable::Slot))) return false;
-    table.slot_count = more;
-    std::fill_n(table.slots, more, HashedTable::Slot{});
-    for (std::uint64_t entry = 0; entry < table.size; ++entry) {
-      const std::uint64_t* key = table.keys + entry * table.modes;
-      const std::uint64_t tag = tag_of(table, key);
-      table.slots[slot_of(table, tag, key)] = {tag, entry + 1};
-    }
   }
   return true;
 }
@@ -140,11 +135,16 @@ bool sort_by_digits(const HashedTable& table, std::uint64_t*& from, std::uint64_
   return true;
 }
 
-/// Keys that are one number each: pairs of it and the entry are ordered, and taken apart where they belong.
-std::int32_t sort_packed(HashedTable& table) {
+/// Pairs of a key, one number, and its entry, in order behind the records of `sorted`; equal keys by entry. Null: `status`.
+struct Pairs {
+  std::uint64_t* ordered = nullptr;
+  std::uint64_t* free = nullptr;  ///< as much again
+};
+
+Pairs ordered_pairs(HashedTable& table) {
   constexpr std::uint64_t few_entries = 96;
   const std::uint64_t record = table.modes + 1;
-  if (!resize(table, table.sorted, HashedTable::sorted_array, table.size * (record + 4) * sizeof(std::uint64_t))) return table.status;
+  if (!resize(table, table.sorted, HashedTable::sorted_array, table.size * (record + 4) * sizeof(std::uint64_t))) return {};
   std::uint64_t* from = table.sorted + table.size * record;
   std::uint64_t* to = from + 2 * table.size;
   for (std::uint64_t entry = 0; entry < table.size; ++entry) {
@@ -157,13 +157,100 @@ std::int32_t sort_packed(HashedTable& table) {
     std::sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(table.size));
     for (std::uint64_t n = 0; n < table.size; ++n) std::tie(from[2 * n], from[2 * n + 1]) = pairs[n];
   } else if (!sort_by_digits(table, from, to, 2, 0)) {
-    return static_cast<std::int32_t>(KernelStatus::cancelled);
+    table.status = static_cast<std::int32_t>(KernelStatus::cancelled);
+    return {};
   }
+  return {from, to};
+}
+
+template <class T>
+void move_into(T* into, T* from, std::uint64_t elements) {
+  for (std::uint64_t n = 0; n < elements; ++n) {
+    into[n] += from[n];
+    from[n] = 0;
+  }
+}
+
+/// Adds the values of one entry to those of another, which leaves it zeros.
+void move_values(HashedTable& table, std::uint64_t into, std::uint64_t from) {
+  unsigned char* left = table.values + into * table.block_bytes;
+  unsigned char* right = table.values + from * table.block_bytes;
+  if (table.deferrable == sizeof(double))
+    move_into(reinterpret_cast<double*>(left), reinterpret_cast<double*>(right), table.block_bytes / sizeof(double));
+  else
+    move_into(reinterpret_cast<float*>(left), reinterpret_cast<float*>(right), table.block_bytes / sizeof(float));
+}
+
+/// Keys that are one number each are ordered and taken apart where they belong. Of equal ones, which are tuples that were
+/// appended, the first gets the values of the others, in the order in which they came.
+std::int32_t sort_packed(HashedTable& table) {
+  const Pairs pairs = ordered_pairs(table);
+  if (pairs.ordered == nullptr) return table.status;
+  const std::uint64_t record = table.modes + 1;
+  table.listed = 0;
   for (std::uint64_t n = 0; n < table.size; ++n) {
-    unpack(table, from[2 * n], table.sorted + n * record);
-    table.sorted[n * record + table.modes] = from[2 * n + 1];
+    const std::uint64_t tag = pairs.ordered[2 * n];
+    const std::uint64_t entry = pairs.ordered[2 * n + 1];
+    if (n > 0 && tag == pairs.ordered[2 * n - 2]) {
+      move_values(table, table.sorted[(table.listed - 1) * record + table.modes], entry);
+      continue;
+    }
+    std::uint64_t* place = table.sorted + table.listed++ * record;
+    unpack(table, tag, place);
+    place[table.modes] = entry;
   }
   return 0;
+}
+
+void find_places(HashedTable& table) {
+  for (std::uint64_t entry = 0; entry < table.size; ++entry) {
+    const std::uint64_t* key = table.keys + entry * table.modes;
+    const std::uint64_t tag = tag_of(table, key);
+    table.slots[slot_of(table, tag, key)] = {tag, entry + 1};
+  }
+}
+
+bool make_slots(HashedTable& table, std::uint64_t count) {
+  if (!resize(table, table.slots, HashedTable::slots_array, count * sizeof(HashedTable::Slot))) return false;
+  table.slot_count = count;
+  std::fill_n(table.slots, count, HashedTable::Slot{});
+  find_places(table);
+  return true;
+}
+
+/// Appended tuples of equal keys become one. Where most were such, keys are looked up from now on.
+bool consolidate(HashedTable& table) {
+  const Pairs pairs = ordered_pairs(table);
+  if (pairs.ordered == nullptr) return false;
+  auto* dropped = reinterpret_cast<unsigned char*>(pairs.free);
+  std::fill_n(dropped, table.size, static_cast<unsigned char>(0));
+  std::uint64_t first = pairs.ordered[1];
+  for (std::uint64_t n = 1; n < table.size; ++n) {
+    const std::uint64_t entry = pairs.ordered[2 * n + 1];
+    if (pairs.ordered[2 * n] != pairs.ordered[2 * n - 2]) {
+      first = entry;
+      continue;
+    }
+    move_values(table, first, entry);
+    dropped[entry] = 1;
+  }
+  std::uint64_t kept = 0;
+  for (std::uint64_t entry = 0; entry < table.size; ++entry) {
+    if (dropped[entry] != 0) continue;
+    if (kept != entry) {
+      std::copy_n(table.keys + entry * table.modes, table.modes, table.keys + kept * table.modes);
+      std::memcpy(table.values + kept * table.block_bytes, table.values + entry * table.block_bytes, table.block_bytes);
+    }
+    ++kept;
+  }
+  const bool repeated = kept * most_tuples_per_key < table.size;
+  table.size = kept;
+  table.threshold = threshold_growth * std::max(kept, first_threshold);
+  if (!repeated) return true;
+  table.deferred = 0;
+  if (2 * (table.size + 1) > table.slot_count) return make_slots(table, std::max(first_slots, std::bit_ceil(2 * (table.size + 1))));
+  find_places(table);
+  return true;
 }
 
 /// Least significant digit of the last mode first; moves whole records of key and entry between the halves of `sorted`.
@@ -176,6 +263,7 @@ std::int32_t sort_long(HashedTable& table) {
     std::copy_n(table.keys + n * table.modes, table.modes, from + n * record);
     from[n * record + table.modes] = n;
   }
+  table.listed = table.size;
   for (std::uint64_t mode = table.modes; mode-- > 0;)
     if (!sort_by_digits(table, from, to, record, mode)) return static_cast<std::int32_t>(KernelStatus::cancelled);
   if (from != table.sorted) std::copy_n(from, table.size * record, table.sorted);
@@ -184,7 +272,8 @@ std::int32_t sort_long(HashedTable& table) {
 
 }  // namespace
 
-void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents) {
+void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents,
+                      std::uint64_t scalar_bytes) {
   table->modes = modes;
   table->block_bytes = block_bytes;
   table->status = 0;
@@ -198,35 +287,58 @@ void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t blo
   // Behind a first mode of one coordinate another one may take all bits.
   for (std::uint64_t mode = 1; mode < modes && table->packed != 0; ++mode)
     if (table->bits[mode] == 64) table->packed = 0;
+  table->deferrable = table->packed != 0 ? static_cast<std::uint32_t>(scalar_bytes) : 0;
+  table->deferred = table->deferrable != 0 ? 1 : 0;
+  table->threshold = first_threshold;
   // Arrays made for entries of another shape hold fewer of these; they are as long as they are.
   table->capacity = 0;
   table->size = 0;
   std::fill_n(table->slots, table->slot_count, HashedTable::Slot{});
 }
 
+namespace {
+
+std::uint64_t append(HashedTable& table, const std::uint64_t* key) {
+  if (table.size == table.capacity && !make_room(table)) return no_entry;
+  const std::uint64_t entry = table.size++;
+  for (std::uint64_t mode = 0; mode < table.modes; ++mode) table.keys[entry * table.modes + mode] = key[mode];
+  if (table.block_bytes == sizeof(double))
+    std::memset(table.values + entry * sizeof(double), 0, sizeof(double));
+  else
+    std::memset(table.values + entry * table.block_bytes, 0, table.block_bytes);
+  table.made = 1;
+  return entry;
+}
+
+}  // namespace
+
 std::uint64_t weft_hashed_insert(HashedTable* table, const std::uint64_t* key) {
+  if (table->deferred != 0) {
+    if (table->size < table->threshold) return append(*table, key);
+    if (!consolidate(*table)) return no_entry;
+    if (table->deferred != 0) return append(*table, key);
+  }
   const std::uint64_t tag = tag_of(*table, key);
   std::uint64_t slot = 0;
   if (table->slot_count != 0) {
     slot = slot_of(*table, tag, key);
-    if (table->slots[slot].entry != 0) return table->slots[slot].entry - 1;
+    if (table->slots[slot].entry != 0) {
+      table->made = 0;
+      return table->slots[slot].entry - 1;
+    }
   }
-  if (table->size == table->capacity || 2 * (table->size + 1) > table->slot_count) {
-    if (!grow(*table)) return no_entry;
+  if (2 * (table->size + 1) > table->slot_count) {
+    if (!make_slots(*table, std::max(first_slots, 2 * table->slot_count))) return no_entry;
     slot = slot_of(*table, tag, key);
   }
-  const std::uint64_t entry = table->size++;
-  for (std::uint64_t mode = 0; mode < table->modes; ++mode) table->keys[entry * table->modes + mode] = key[mode];
-  if (table->block_bytes == sizeof(double))
-    std::memset(table->values + entry * sizeof(double), 0, sizeof(double));
-  else
-    std::memset(table->values + entry * table->block_bytes, 0, table->block_bytes);
-  table->slots[slot] = {tag, entry + 1};
+  const std::uint64_t entry = append(*table, key);
+  if (entry != no_entry) table->slots[slot] = {tag, entry + 1};
   return entry;
 }
 
 void weft_hashed_remove_last(HashedTable* table) {
   --table->size;
+  if (table->deferred != 0) return;
   // Nothing was put behind it: no other key's search passes its slot.
   const std::uint64_t* key = table->keys + table->size * table->modes;
   table->slots[slot_of(*table, tag_of(*table, key), key)] = {};
@@ -244,12 +356,16 @@ std::int32_t weft_hashed_sort(HashedTable* table) {
 }
 
 void weft_hashed_clear(HashedTable* table) {
-  if (table->size > table->slot_count / slots_per_entry) {
+  if (table->deferred != 0) {
+    table->size = 0;
+  } else if (table->size > table->slot_count / slots_per_entry) {
     std::fill_n(table->slots, table->slot_count, HashedTable::Slot{});
     table->size = 0;
   }
   // The last one first: as when it was made, its search ends at its slot.
   while (table->size > 0) weft_hashed_remove_last(table);
+  table->deferred = table->deferrable != 0 ? 1 : 0;
+  table->threshold = first_threshold;
 }
 
 }  // namespace weft

@@ -19,7 +19,9 @@ void Generator::open_tables() {
     llvm::Value* extents = emit_->words(key);
     for (std::uint32_t level = 0; level < key; ++level)
       emit_->store(storage.levels[level].extent, emit_->address(emit_->word(), extents, emit_->constant(level)), 8);
-    emit_->call("weft_hashed_open", emit_->ir().getVoidTy(), {storage.table, emit_->constant(key), block, extents});
+    const bool gathers = is_read_in_order_only(program_, storage.id);
+    const std::uint64_t scalars = gathers ? scalar_bytes(storage.storage->scalar) : 0;
+    emit_->call("weft_hashed_open", emit_->ir().getVoidTy(), {storage.table, emit_->constant(key), block, extents, emit_->constant(scalars)});
   }
 }
 
@@ -48,7 +50,8 @@ void Generator::list_table(loop::StorageId workspace, bool sort) {
   llvm::Value* list =
       table_member(storage, sort ? offsetof(HashedTable, sorted) : offsetof(HashedTable, keys), ir.getPtrTy());
   for (std::uint32_t level = 0; level < key_levels(*storage.storage); ++level) storage.levels[level].crd = list;
-  emit_->set(storage.count, table_member(storage, offsetof(HashedTable, size), emit_->word()));
+  const std::uint64_t listed = sort ? offsetof(HashedTable, listed) : offsetof(HashedTable, size);
+  emit_->set(storage.count, table_member(storage, listed, emit_->word()));
   find_values(storage);
 }
 
@@ -76,20 +79,18 @@ void Generator::insert_hashed(loop::AccessId access, llvm::Value* coordinate, bo
     then(inner);
     return;
   }
-  const auto size = [&] { return table_member(storage, offsetof(HashedTable, size), emit_->word()); };
-  llvm::Value* before = certain ? nullptr : size();
   llvm::Value* entry = emit_->call("weft_hashed_insert", emit_->word(), {storage.table, key});
   emit_->if_rarely(ir.CreateICmpEQ(entry, emit_->constant(no_entry)), [&] {
     emit_->return_unless_done(table_member(storage, offsetof(HashedTable, status), ir.getInt32Ty()));
   });
   find_values(storage);
+  llvm::Value* made = certain ? nullptr : table_member(storage, offsetof(HashedTable, made), emit_->word());
   inner.cursors[access].begin = entry;
   if (!certain) inner.flags[storage.id] = emit_->slot(ir.getFalse());
   then(inner);
   if (certain) return;
-  llvm::Value* made = ir.CreateICmpNE(size(), before);
   llvm::Value* empty = ir.CreateNot(emit_->get(inner.flags[storage.id]));
-  emit_->if_then(ir.CreateAnd(made, empty),
+  emit_->if_then(ir.CreateAnd(ir.CreateICmpNE(made, emit_->constant(0)), empty),
                  [&] { emit_->call("weft_hashed_remove_last", ir.getVoidTy(), {storage.table}); });
 }
 

@@ -336,6 +336,37 @@ std::uint32_t touched_bytes(const loop::Storage& storage) {
   return key_levels(storage) > 1 ? 8 : storage.levels[0].crd_bits / 8;
 }
 
+namespace {
+
+bool reads_in_order_only(const Program& program, const Block& block, loop::StorageId storage, const Depths& depths) {
+  const auto steps_in_order = [&](const std::vector<Step>& steps, Depths& inner) {
+    return std::ranges::all_of(steps, [&](const Step& step) {
+      const bool first = inner[step.access]++ == 0;
+      if (program.accesses[step.access].storage != storage || step.use == Use::insert) return true;
+      const bool in_key = inner[step.access] <= key_levels(program.storages[storage]);
+      return step.use == Use::drive ? !first || step.algorithm == loop::Algorithm::sort : !in_key;
+    });
+  };
+  return std::ranges::all_of(block, [&](const Statement& statement) {
+    Depths inner = depths;
+    return std::visit(loop::Overloaded{[&](const For& each) {
+                                         return steps_in_order(each.steps, inner) && reads_in_order_only(program, each.body, storage, inner);
+                                       },
+                                       [&](const Bind& bind) {
+                                         return steps_in_order(bind.steps, inner) && reads_in_order_only(program, bind.body, storage, inner);
+                                       },
+                                       [&](const With& live) { return reads_in_order_only(program, live.body, storage, inner); },
+                                       [&](const Accumulate&) { return true; }},
+                      statement.node);
+  });
+}
+
+}  // namespace
+
+bool is_read_in_order_only(const Program& program, loop::StorageId storage) {
+  return reads_in_order_only(program, program.body, storage, Depths(program.accesses.size(), 0));
+}
+
 BlockUses uses(const Block& block) {
   BlockUses found;
   collect(block, found);

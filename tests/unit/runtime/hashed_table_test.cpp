@@ -37,7 +37,7 @@ TEST_CASE("a hashed table is a map that is read in order") {
     const std::uint64_t extent = seed % 3 == 0 ? ~std::uint64_t{0} : 1 + random() % 30;
     const std::uint64_t announced = seed % 3 == 1 ? extent : std::max<std::uint64_t>(extent, std::uint64_t{1} << seed);
     const std::vector<std::uint64_t> extents(modes, announced);
-    weft_hashed_open(&table, modes, sizeof(double), extents.data());
+    weft_hashed_open(&table, modes, sizeof(double), extents.data(), 0);
     CHECK((table.packed != 0) == (modes * static_cast<unsigned>(std::bit_width(announced - 1)) <= 64));
     for (int use = 0; use < 2; ++use) {  // the second time after it was emptied
       std::map<Key, double> expected;
@@ -78,7 +78,7 @@ TEST_CASE("a hashed table that may not grow says so and stays whole") {
   HashedMemory memory(Memory(20000), "workspace w");
   HashedTable table = memory.table();
   const std::uint64_t extent = 20000;
-  weft_hashed_open(&table, 1, sizeof(double), &extent);
+  weft_hashed_open(&table, 1, sizeof(double), &extent, 0);
   std::uint64_t key = 0;
   while (weft_hashed_insert(&table, &key) != no_entry) {
     ++key;
@@ -97,7 +97,7 @@ TEST_CASE("keys with modes of one coordinate, of no coordinate, and of all") {
   HashedTable table = memory.table();
   const std::vector<std::vector<std::uint64_t>> shapes = {{1, ~std::uint64_t{0}}, {~std::uint64_t{0}, 1}, {1, 1, 1}, {0, 5}, std::vector<std::uint64_t>(20, 2)};
   for (const std::vector<std::uint64_t>& extents : shapes) {
-    weft_hashed_open(&table, extents.size(), sizeof(double), extents.data());
+    weft_hashed_open(&table, extents.size(), sizeof(double), extents.data(), 0);
     std::map<Key, double> expected;
     for (std::uint64_t n = 0; n < 300; ++n) {
       Key key;
@@ -120,11 +120,77 @@ TEST_CASE("sorting stops when it is cancelled") {
   HashedMemory memory(Memory(), "w");
   HashedTable table = memory.table();
   const std::uint64_t extent = 1000;
-  weft_hashed_open(&table, 1, sizeof(double), &extent);
+  weft_hashed_open(&table, 1, sizeof(double), &extent, 0);
   for (std::uint64_t n = 0; n < 1000; ++n) add(table, {(n * 7) % 1000}, 1.0);
   const std::uint8_t cancelled = 1;
   table.cancelled = &cancelled;
   CHECK(weft_hashed_sort(&table) == static_cast<std::int32_t>(KernelStatus::cancelled));
   table.cancelled = nullptr;
   CHECK(weft_hashed_sort(&table) == 0);
+}
+
+// Gathered tuples: a block of two scalars each, some of them taken back, from all different to all equal keys.
+template <class T>
+void check_gathered(std::uint64_t seed) {
+  INFO("seed ", seed, ", scalars of ", sizeof(T), " bytes");
+  std::mt19937_64 random(seed);
+  HashedMemory memory(Memory(), "w");
+  HashedTable table = memory.table();
+  const std::vector<std::uint64_t> extents = {1 + random() % 100'000, 1 + random() % 1000, 1 + random() % 3};
+  weft_hashed_open(&table, extents.size(), 2 * sizeof(T), extents.data(), sizeof(T));
+  for (int use = 0; use < 3; ++use) {
+    CHECK(table.deferred == 1);
+    std::map<Key, std::pair<T, T>> expected;
+    const std::uint64_t entries = random() % 6000;
+    const std::uint64_t distinct = 1 + random() % 6000;
+    for (std::uint64_t n = 0; n < entries; ++n) {
+      std::mt19937_64 drawn(random() % distinct);
+      const Key key = {drawn() % extents[0], drawn() % extents[1], drawn() % extents[2]};
+      const std::uint64_t entry = weft_hashed_insert(&table, key.data());
+      REQUIRE(entry < table.size);
+      if (random() % 5 == 0) {
+        if (table.made != 0) weft_hashed_remove_last(&table);
+        continue;
+      }
+      T* values = reinterpret_cast<T*>(table.values) + 2 * entry;
+      values[0] += static_cast<T>(n % 50);
+      values[1] -= 1;
+      expected[key].first += static_cast<T>(n % 50);
+      expected[key].second -= 1;
+    }
+    for (int sorted = 0; sorted < 2; ++sorted) {  // as often as one likes
+      REQUIRE(weft_hashed_sort(&table) == 0);
+      REQUIRE(table.listed == expected.size());
+      std::uint64_t place = 0;
+      for (const auto& [key, value] : expected) {
+        const std::uint64_t* record = table.sorted + place++ * 4;
+        CHECK(std::equal(key.begin(), key.end(), record));
+        CHECK(reinterpret_cast<const T*>(table.values)[2 * record[3]] == value.first);
+        CHECK(reinterpret_cast<const T*>(table.values)[2 * record[3] + 1] == value.second);
+      }
+    }
+    weft_hashed_clear(&table);
+    CHECK(table.size == 0);
+    CHECK(std::all_of(table.slots, table.slots + table.slot_count, [](const HashedTable::Slot& slot) { return slot.entry == 0; }));
+  }
+}
+
+TEST_CASE("tuples are appended, sorted and summed, or looked up where keys repeat") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    check_gathered<double>(seed);
+    check_gathered<float>(seed);
+  }
+}
+
+TEST_CASE("keys are looked up as soon as most tuples repeat one") {
+  HashedMemory memory(Memory(), "w");
+  HashedTable table = memory.table();
+  const std::uint64_t extent = 100'000;
+  weft_hashed_open(&table, 1, sizeof(double), &extent, sizeof(double));
+  for (std::uint64_t n = 0; n < 5000; ++n) add(table, {n}, 1.0);
+  CHECK(table.deferred == 1);
+  weft_hashed_clear(&table);
+  for (std::uint64_t n = 0; n < 5000; ++n) add(table, {n % 10}, 1.0);
+  CHECK(table.deferred == 0);
+  CHECK(table.size == 10);
 }
