@@ -29,6 +29,8 @@ expect_silence "$place/cmake/plugin_host" "$place/cmake/libplugin.so"
 printf '%s\n' 'A(2,1) = 190' 'A(2,1) = 1160' >"$place/expected"
 head -n 2 "$place/out" | cmp -s - "$place/expected" || { cat "$place/out" >&2; fail "samples/embed.cpp computes something else"; }
 grep -q '^refused: M: .*coordinate 5 .*extent 5' "$place/out" || { cat "$place/out" >&2; fail "samples/embed.cpp does not see the mistake"; }
+"$place/cmake/specialize" >"$place/out" || fail "samples/specialize.cpp"
+[ "$(wc -l <"$place/out")" = 4 ] || { cat "$place/out" >&2; fail "samples/specialize.cpp does not show three patterns"; }
 "$place/cmake/async" >"$place/out" 2>/dev/null || fail "samples/async.cpp"
 [ "$(grep -c '^A is 300x16' "$place/out")" = 3 ] || { cat "$place/out" >&2; fail "samples/async.cpp computes something else"; }
 quietly "$place/cmake/specialize"
