@@ -97,7 +97,10 @@ LoweredNest specialized(const Nest& nest, const Network& network, const std::vec
                         const LoweringFacts& more) {
   if (more.grade == Specialization::generic) return lowered_generic(nest, network, finite);
   LoweredNest result = lowered_with_rows(nest, network, finite);
-  add_full_levels(result, more.full);
+  // A full level is no driver to the rule of presence, so that one more fact may prove less.
+  LoweredNest full = result;
+  add_full_levels(full, more.full);
+  if (loop::verify(full.program)) result = std::move(full);
   if (more.grade == Specialization::baked) add_patterns(result, network, more.patterns);
   return result;
 }
