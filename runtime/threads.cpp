@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/affinity.h"
+#include "runtime/host_loop.h"
 #include "weft/memory.h"
 
 namespace weft {
@@ -72,8 +73,10 @@ thread_local std::vector<int> Pinning::mask_before;
 }  // namespace
 
 struct Threads::Arena {
-  explicit Arena(unsigned threads) : count(threads) {}
+  explicit Arena(unsigned threads, Loop loop = {})
+      : count(threads ? threads : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size()))), host(std::move(loop)) {}
   unsigned count;
+  Loop host;  // empty: an arena of our own
   std::once_flag started;
   std::optional<tbb::task_arena> arena;
   std::optional<Pinning> pinning;
@@ -94,14 +97,25 @@ struct Threads::Arena {
 };
 
 Threads::Threads(unsigned count)
-    : arena_(std::make_shared<Arena>(
-          count ? count : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size())))) {}
+    : arena_(std::make_shared<Arena>(count)) {}
+
+Threads::Threads(unsigned count, Loop loop) : arena_(std::make_shared<Arena>(count, std::move(loop))) {}
+
+Threads Threads::of_caller(unsigned count) {
+  return Threads(count, [](unsigned slots, const std::function<void(unsigned)>& body) {
+    tbb::this_task_arena::isolate([&] { tbb::parallel_for(0U, slots, body, tbb::simple_partitioner()); });
+  });
+}
 
 unsigned Threads::count() const { return arena_->count; }
 
 void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, unsigned)>& body) const {
   if (arena_->count == 1 || tasks <= 1) {
     for (std::size_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
+  if (arena_->host) {
+    for_each_on(arena_->host, arena_->count, tasks, body);
     return;
   }
   arena_->start();

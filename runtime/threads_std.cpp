@@ -5,24 +5,34 @@
 #include <atomic>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/affinity.h"
+#include "runtime/host_loop.h"
 #include "weft/memory.h"
 
 namespace weft {
 
 struct Threads::Arena {
   unsigned count;
+  Loop host = {};  // empty: threads of our own
 };
 
 Threads::Threads(unsigned count)
     : arena_(std::make_shared<Arena>(
           Arena{count ? count : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size()))})) {}
 
+Threads::Threads(unsigned count, Loop loop) : Threads(count) { arena_->host = std::move(loop); }
+Threads Threads::of_caller(unsigned count) { return Threads(count); }
+
 unsigned Threads::count() const { return arena_->count; }
 
 void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, unsigned)>& body) const {
+  if (arena_->host) {
+    for_each_on(arena_->host, arena_->count, tasks, body);
+    return;
+  }
   std::atomic<std::size_t> next{0};
   auto work = [&](unsigned slot) {
     for (std::size_t task = next++; task < tasks; task = next++) body(task, slot);

@@ -85,11 +85,18 @@ using Progress = std::function<void(std::string_view what, double fraction)>;
 
 /// Worker threads. Cheap to copy; copies share the workers, which start at first use. The calling thread takes part.
 /// Only the workers of arenas weft owns are pinned to CPUs (within the affinity mask of the process), never the caller.
+/// They do not come along into the child of a fork: what they were started for then runs on the calling thread alone.
 class Threads {
  public:
+  /// Calls body(slot) once for every slot below `slots`, some at once if it can, and returns when all calls have.
+  using Loop = std::function<void(unsigned slots, const std::function<void(unsigned slot)>& body)>;
   /// `count` 0, and none: all CPUs the process may use.
   Threads() : Threads(0) {}
   explicit Threads(unsigned count);
+  /// Threads of the host, `count` at once; none of weft's are started.
+  Threads(unsigned count, Loop loop);
+  /// The oneTBB arena that the caller of each function is in (tbb::task_arena::execute); `count` as above.
+  static Threads of_caller(unsigned count = 0);
   unsigned count() const;
   /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
   /// exclusive to one thread at a time. Blocks until all are done. `body` must not throw.

@@ -3,7 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -13,10 +17,31 @@
 
 using namespace weft;
 
+namespace {
+
+/// A host that starts a thread per slot.
+void on_threads_of_the_host(unsigned slots, const std::function<void(unsigned)>& body) {
+  std::vector<std::thread> started;
+  for (unsigned slot = 0; slot < slots; ++slot) started.emplace_back([&body, slot] { body(slot); });
+  for (std::thread& thread : started) thread.join();
+}
+
+std::vector<Threads> all_kinds(unsigned count) {
+  return {Threads(count), Threads::of_caller(count), Threads(count, on_threads_of_the_host)};
+}
+
+}  // namespace
+
 TEST_CASE("every task runs once, on slots below the count") {
+  std::vector<Threads> kinds;
   for (unsigned count : {1u, 2u, 3u}) {
-    Threads threads(count);
-    CHECK(threads.count() == count);
+    for (const Threads& each : all_kinds(count)) {
+      CHECK(each.count() == count);
+      kinds.push_back(each);
+    }
+  }
+  for (const Threads& threads : kinds) {
+    const unsigned count = threads.count();
     for (std::size_t tasks : {0u, 1u, 2u, 1000u}) {
       std::vector<std::atomic<int>> runs(tasks);
       std::atomic<bool> slots_good{true};
@@ -29,6 +54,52 @@ TEST_CASE("every task runs once, on slots below the count") {
     }
   }
   CHECK(Threads().count() == allowed_cpus().size());
+  CHECK(Threads::of_caller().count() == allowed_cpus().size());
+}
+
+TEST_CASE("tasks run on the threads that the host gives, and on no others") {
+  std::set<std::thread::id> given, used;
+  std::mutex mutex;
+  const Threads threads(3, [&](unsigned slots, const std::function<void(unsigned)>& body) {
+    std::vector<std::thread> started;
+    for (unsigned slot = 0; slot < slots; ++slot) {
+      started.emplace_back([&, slot] {
+        {
+          const std::lock_guard lock(mutex);
+          given.insert(std::this_thread::get_id());
+        }
+        body(slot);
+      });
+    }
+    for (std::thread& thread : started) thread.join();
+  });
+  threads.for_each(100, [&](std::size_t, unsigned) {
+    const std::lock_guard lock(mutex);
+    used.insert(std::this_thread::get_id());
+  });
+  CHECK(given.size() == 3);
+  CHECK(std::ranges::includes(given, used));
+}
+
+TEST_CASE("the child of a fork works without the workers of its parent") {
+  const Threads threads(3);
+  std::atomic<int> total{0};
+  threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
+  CHECK(total == 50);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
+    const Threads others(3);
+    others.for_each(50, [&](std::size_t, unsigned) { ++total; });
+    ::_exit(total == 150 ? 0 : 1);
+  }
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
+  CHECK(total == 100);
 }
 
 TEST_CASE("the child of a fork works without the workers of its parent") {
@@ -53,11 +124,10 @@ TEST_CASE("the child of a fork works without the workers of its parent") {
 }
 
 TEST_CASE("a slot belongs to one thread at a time") {
-  Threads threads(2);
   std::vector<std::atomic<int>> inside(2);
   std::atomic<bool> exclusive{true};
-  for (int round = 0; round < 20; ++round)
-    threads.for_each(200, [&](std::size_t, unsigned slot) {
+  for (int round = 0; round < 60; ++round)
+    all_kinds(2)[static_cast<std::size_t>(round % 3)].for_each(200, [&](std::size_t, unsigned slot) {
       if (inside[slot].fetch_add(1) != 0) exclusive = false;
       std::this_thread::yield();
       inside[slot].fetch_sub(1);
