@@ -4,18 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <set>
 
 #include "engine/lower/drains.h"
+#include "engine/lower/prefetch.h"
 
 namespace weft {
 namespace {
-
-constexpr std::uint64_t mebibyte = 1 << 20;
-constexpr std::uint64_t l2_bytes = 1 * mebibyte;   // rows gathered from beyond it are worth a prefetch
-constexpr std::uint64_t l3_bytes = 32 * mebibyte;  // and further ahead when they come from memory
 
 /// An access of one statement and how many of its levels are bound.
 struct Cursor {
@@ -256,10 +252,8 @@ class ForestBuilder {
       }
     }
     // A finger moves along with a driver; without one there is nothing to be carried along.
-    const bool is_driven =
-        std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
     for (LevelStep& each : steps) {
-      if (!is_driven && each.step.algorithm == loop::Algorithm::gallop) {
+      if (!is_driven(steps) && each.step.algorithm == loop::Algorithm::gallop) {
         each.step.algorithm = loop::Algorithm::standard;
       }
     }
@@ -371,8 +365,18 @@ class ForestBuilder {
         std::ranges::all_of(steps, [](const LevelStep& step) { return step.kind == LevelKind::dense; });
     result.vector = is_innermost && is_dense && first.vector == index;
     if (depth == 0) result.parallel = parallel_targets(group, index);
-    if (!is_dense) result.prefetch = prefetch_distance(steps);
+    if (is_driven(steps)) result.prefetch = prefetch_distance(nest_, network_, located(steps));
     return result;
+  }
+
+  static bool is_driven(const std::vector<LevelStep>& steps) {
+    return std::ranges::any_of(steps, [](const LevelStep& each) { return each.step.use == loop::Use::drive; });
+  }
+
+  static std::vector<LocatedLevel> located(const std::vector<LevelStep>& steps) {
+    std::vector<LocatedLevel> levels;
+    for (const LevelStep& each : steps) levels.push_back({each.cursor->access, each.level});
+    return levels;
   }
 
   std::vector<loop::ParallelTarget> parallel_targets(StatementRange group, IndexId index) const {
@@ -387,41 +391,6 @@ class ForestBuilder {
       if (std::ranges::find(targets, mark) == targets.end()) targets.push_back(mark);
     }
     return targets;
-  }
-
-  /// For the inputs whose rows a sparse loop gathers: dense ones by the bytes they are gathered from. Compressed rows
-  /// are fetched in any case, since how many bytes they have in all is not in the program: in the caches it costs
-  /// nothing, beyond them it halves the time of a sparse product.
-  std::uint32_t prefetch_distance(const std::vector<LevelStep>& steps) const {
-    std::uint64_t most = 0;
-    bool gathers_rows = false;
-    const bool is_driven =
-        std::ranges::any_of(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
-    for (const LevelStep& each : steps) {
-      const loop::Storage& storage = nest_.storages[each.cursor->access->storage].storage;
-      const bool is_dense_input =
-          storage.role == loop::Role::input &&
-          std::ranges::all_of(storage.levels, [](const Level& level) { return level.kind == LevelKind::dense; });
-      if (is_dense_input) most = std::max(most, bytes_of(*each.cursor->access, storage.scalar));
-      const std::size_t level = each.level;
-      if (storage.role == loop::Role::input && each.kind == LevelKind::dense && level + 1 < storage.levels.size() &&
-          storage.levels[level + 1].kind == LevelKind::compressed)
-        gathers_rows = true;
-    }
-    if (!is_driven) return 0;
-    if (most <= l2_bytes) return gathers_rows ? 8 : 0;
-    return most <= l3_bytes ? 12 : 24;
-  }
-
-  std::uint64_t bytes_of(const NestAccess& access, Scalar scalar) const {
-    std::uint64_t bytes = scalar_bytes(scalar);
-    for (const IndexId index : access.indices) {
-      const std::uint64_t extent = network_.indices[index].extent;
-      if (extent == 0) return 0;
-      if (bytes > std::numeric_limits<std::uint64_t>::max() / extent) return std::numeric_limits<std::uint64_t>::max();
-      bytes *= extent;
-    }
-    return bytes;
   }
 
   const Nest& nest_;

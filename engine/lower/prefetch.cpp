@@ -1,0 +1,43 @@
+#include "engine/lower/prefetch.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t mebibyte = 1 << 20;
+constexpr std::uint64_t l2_bytes = 1 * mebibyte;   // rows gathered from beyond it are worth a prefetch
+constexpr std::uint64_t l3_bytes = 32 * mebibyte;  // and further ahead when they come from memory
+
+std::uint64_t bytes_of(const NestAccess& access, Scalar scalar, const Network& network) {
+  std::uint64_t bytes = scalar_bytes(scalar);
+  for (const IndexId index : access.indices) {
+    const std::uint64_t extent = network.indices[index].extent;
+    if (extent == 0) return 0;
+    if (bytes > std::numeric_limits<std::uint64_t>::max() / extent) return std::numeric_limits<std::uint64_t>::max();
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const std::vector<LocatedLevel>& bound) {
+  std::uint64_t most = 0;
+  bool gathers_rows = false;
+  for (const LocatedLevel& each : bound) {
+    const loop::Storage& storage = nest.storages[each.access->storage].storage;
+    if (storage.role != loop::Role::input) continue;
+    const std::vector<Level>& levels = storage.levels;
+    const auto is_dense = [](const Level& level) { return level.kind == LevelKind::dense; };
+    if (std::ranges::all_of(levels, is_dense)) most = std::max(most, bytes_of(*each.access, storage.scalar, network));
+    if (is_dense(levels[each.level]) && each.level + 1 < levels.size() &&
+        levels[each.level + 1].kind == LevelKind::compressed)
+      gathers_rows = true;
+  }
+  if (most <= l2_bytes) return gathers_rows ? 8 : 0;
+  return most <= l3_bytes ? 12 : 24;
+}
+
+}  // namespace weft
