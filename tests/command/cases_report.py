@@ -168,12 +168,14 @@ def case_quiet(weft):
 
 def case_verbose(weft):
     run = weft("run", EXPRESSION, *OPERANDS, "--verbose", "--no-cache")
+    def told(run, what):
+        return sum(line.startswith("weft run ") and f" # {what} " in line for line in run.err.splitlines())
     for word in ("plan", "compile", "run"):
-        require(any(line.startswith(word) for line in run.err.splitlines()), f"a line about {word} in {run.err!r}")
+        require(told(run, word) == 1, f"a line about {word} in {run.err!r}")
     weft("run", EXPRESSION, *OPERANDS)
     run = weft("run", EXPRESSION, *OPERANDS, "--verbose", "--repeat", "3")
-    require(any(line.startswith("load") for line in run.err.splitlines()), f"a line about load in {run.err!r}")
-    require(sum(line.startswith("run") for line in run.err.splitlines()) >= 3, f"a line per run in {run.err!r}")
+    require(told(run, "load") == 1, f"a line about load in {run.err!r}")
+    require(told(run, "run") >= 3, f"a line per run in {run.err!r}")
     require("\033" not in run.err + run.out, "no colour outside a terminal")
 
 
@@ -245,8 +247,3 @@ def cases_wrong_use(_):
             require(run.err.count("\n") <= 12, f"a short message: {run.err!r}")
         yield " ".join(word for word in arguments if word not in OPERANDS and word != EXPRESSION), one
 
-
-def case_repl_is_not_supported_yet(weft):
-    weft.error("repl", status=3, says="repl")
-    weft.write("script", "a = 1\n")
-    weft.error("repl", "script", status=3, says="repl")

@@ -58,5 +58,6 @@ TEST_CASE("engine: of many kernels only so many stay loaded, and one that is hel
     }
     CHECK(first_of(held, held_operands) == 2);
   }
-  CHECK(loaded_kernels() == before);
+  // Those of tests before this one may go meanwhile.
+  CHECK(loaded_kernels() <= before);
 }
