@@ -143,6 +143,13 @@ DebuggerEntry::DebuggerEntry(std::span<const CodeSymbol> symbols) : state_(std::
   __jit_debug_register_code();
 }
 
+std::size_t debugger_entries() {
+  const std::lock_guard lock(list_mutex());
+  std::size_t count = 0;
+  for (const WeftDebuggerCode* code = __jit_debug_descriptor.first; code != nullptr; code = code->next) ++count;
+  return count;
+}
+
 DebuggerEntry::~DebuggerEntry() {
   const std::lock_guard lock(list_mutex());
   WeftDebuggerDescriptor& list = __jit_debug_descriptor;

@@ -1,6 +1,7 @@
 // What a debugger is told of loaded code: gdb's JIT compilation interface ("JIT Compilation Interface" in its manual).
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 
@@ -20,6 +21,9 @@ class DebuggerEntry {
  private:
   std::unique_ptr<State> state_;
 };
+
+/// How many entries the process has; counted under the lock that makes and removes them.
+std::size_t debugger_entries();
 
 /// An ELF file without code that names what lies at these addresses. Empty without symbols.
 std::vector<unsigned char> symbol_file(std::span<const CodeSymbol> symbols);
