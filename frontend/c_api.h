@@ -126,6 +126,16 @@ std::int32_t setting(Object* object, std::string_view argument, weft_error** err
   });
 }
 
+/// Sets a flag of an object's options.
+template <class Object>
+std::int32_t setting_flag(Object* object, std::string_view argument, bool decltype(Object::options)::*flag,
+                          std::int32_t value, weft_error** error) noexcept {
+  return setting(object, argument, error, [&]() -> Expected<void> {
+    object->options.*flag = value != 0;
+    return {};
+  });
+}
+
 weft_tensor* tensor_handle(Tensor tensor);
 /// The name at a place of the sorted map, which is short; "" behind its end.
 const char* name_at(const Tensors& tensors, std::uint64_t number);

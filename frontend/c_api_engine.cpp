@@ -104,10 +104,7 @@ int32_t weft_options_set_cache_directory(weft_options* options, const char* dire
 }
 
 int32_t weft_options_set_paranoid(weft_options* options, int32_t paranoid, weft_error** error) {
-  return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.paranoid = paranoid != 0;
-    return {};
-  });
+  return setting_flag(options, "options", &EngineOptions::paranoid, paranoid, error);
 }
 
 int32_t weft_options_set_dump_directory(weft_options* options, const char* directory, weft_error** error) {
@@ -119,31 +116,19 @@ int32_t weft_options_set_dump_directory(weft_options* options, const char* direc
 }
 
 int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error) {
-  return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.use_cache = use != 0;
-    return {};
-  });
+  return setting_flag(options, "options", &EngineOptions::use_cache, use, error);
 }
 
 int32_t weft_options_set_deterministic(weft_options* options, int32_t deterministic, weft_error** error) {
-  return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.deterministic = deterministic != 0;
-    return {};
-  });
+  return setting_flag(options, "options", &EngineOptions::deterministic, deterministic, error);
 }
 
 int32_t weft_options_set_strict_fp(weft_options* options, int32_t strict, weft_error** error) {
-  return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.strict_fp = strict != 0;
-    return {};
-  });
+  return setting_flag(options, "options", &EngineOptions::strict_fp, strict, error);
 }
 
 int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_error** error) {
-  return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.checked = checked != 0;
-    return {};
-  });
+  return setting_flag(options, "options", &EngineOptions::checked, checked, error);
 }
 
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error) {

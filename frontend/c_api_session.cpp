@@ -99,17 +99,11 @@ int32_t weft_request_set_specialization(weft_request* request, const char* speci
 }
 
 int32_t weft_request_set_unfused(weft_request* request, int32_t unfused, weft_error** error) {
-  return setting(request, "request", error, [&]() -> Expected<void> {
-    request->options.unfused = unfused != 0;
-    return {};
-  });
+  return setting_flag(request, "request", &EvaluateOptions::unfused, unfused, error);
 }
 
 int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error** error) {
-  return setting(request, "request", error, [&]() -> Expected<void> {
-    request->options.prove = prove != 0;
-    return {};
-  });
+  return setting_flag(request, "request", &EvaluateOptions::prove, prove, error);
 }
 
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error) {
@@ -135,17 +129,11 @@ int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, wef
 }
 
 int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error) {
-  return setting(request, "request", error, [&]() -> Expected<void> {
-    request->options.why = why != 0;
-    return {};
-  });
+  return setting_flag(request, "request", &EvaluateOptions::why, why, error);
 }
 
 int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error** error) {
-  return setting(request, "request", error, [&]() -> Expected<void> {
-    request->options.count = count != 0;
-    return {};
-  });
+  return setting_flag(request, "request", &EvaluateOptions::count, count, error);
 }
 
 int32_t weft_request_add_stage(weft_request* request, const char* stage, weft_error** error) {

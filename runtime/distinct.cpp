@@ -14,12 +14,6 @@
 
 namespace weft {
 
-std::size_t trailing_dense_levels(const Format& format) {
-  std::size_t count = 0;
-  while (count < format.order() && format.levels[format.order() - 1 - count].kind == LevelKind::dense) ++count;
-  return count;
-}
-
 namespace {
 
 /// The levels 0 … last as a tensor without values; its leaves are the positions of `last`.

@@ -9,9 +9,6 @@
 
 namespace weft {
 
-/// Levels at the end of the format that are dense: they multiply every count by their extents.
-std::size_t trailing_dense_levels(const Format& format);
-
 /// Distinct tuples of levels 0 … level among the stored entries, for a level above the trailing dense ones. Exact.
 std::uint64_t distinct_prefix(const Tensor& tensor, std::size_t level, const Threads& threads);
 

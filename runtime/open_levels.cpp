@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/blocks.h"
+#include "runtime/dense_levels.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -41,15 +42,10 @@ std::vector<std::uint64_t> dense_positions(const Tensor& tensor, std::size_t cou
 
 }  // namespace
 
-std::size_t leading_dense_levels(const Format& format) {
-  const auto first = std::ranges::find_if(format.levels, [](const Level& level) { return level.kind != LevelKind::dense; });
-  return static_cast<std::size_t>(first - format.levels.begin());
-}
-
 bool opens_levels(const Format& from, const Format& to) {
   if (from.mode_order != to.mode_order || from.scalar != to.scalar) return false;
-  const std::size_t dense = leading_dense_levels(to);
-  if (dense == 0 || dense >= to.order() || leading_dense_levels(from) >= dense || !has_ends(to.levels[dense].kind)) return false;
+  const std::size_t dense = leading_dense_levels(to.levels);
+  if (dense == 0 || dense >= to.order() || leading_dense_levels(from.levels) >= dense || !has_ends(to.levels[dense].kind)) return false;
   for (std::size_t level = 0; level < to.order(); ++level) {
     const LevelKind kind = from.levels[level].kind;
     if (from.levels[level].strided || to.levels[level].strided) return false;
@@ -62,7 +58,7 @@ bool opens_levels(const Format& from, const Format& to) {
 
 Expected<Tensor> with_open_levels(const Tensor& tensor, const Format& format, const Resources& resources,
                                   std::string_view name) {
-  const std::size_t dense = leading_dense_levels(format);
+  const std::size_t dense = leading_dense_levels(format.levels);
   std::uint64_t parents = 1;
   for (std::size_t level = 0; level < dense; ++level) {
     if (__builtin_mul_overflow(parents, tensor.extent_of_level(level), &parents)) {

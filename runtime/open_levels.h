@@ -6,8 +6,6 @@
 
 namespace weft {
 
-std::size_t leading_dense_levels(const Format& format);
-
 /// Whether `to` is `from` with leading compressed levels dense, above a level with ends of its own that stays: DCSR to
 /// CSR, CSF to dss or dds. Positions below the opened levels then stay what they are.
 bool opens_levels(const Format& from, const Format& to);

@@ -1,3 +1,4 @@
+#include "runtime/dense_levels.h"
 #include "weft/statistics.h"
 
 #include <fmt/format.h>
@@ -100,7 +101,7 @@ struct Statistics::State {
   std::vector<std::optional<FiberLengths>> fibers;
   std::optional<bool> finite;
 
-  std::size_t core() const { return format.order() - trailing_dense_levels(format); }
+  std::size_t core() const { return appended_levels(format.levels); }
   ModeSet all_modes() const { return static_cast<ModeSet>((std::uint64_t{1} << extents.size()) - 1); }
 
   double given_distinct(ModeSet modes);

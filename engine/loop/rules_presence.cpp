@@ -7,6 +7,7 @@
 #include "engine/loop/print.h"
 #include "engine/loop/products.h"
 #include "engine/loop/rules.h"
+#include "runtime/dense_levels.h"
 
 namespace weft::loop {
 namespace {
@@ -67,10 +68,7 @@ class Presence {
   /// The first of the trailing dense levels: those above it know absent entries by themselves. levels.size(): none is
   /// dense, all entries are known; so it is with the one entry of an order-0 workspace (may_be_absent).
   std::size_t dense_from(StorageId storage) const {
-    const std::vector<Level>& levels = program_.storages[storage].levels;
-    std::size_t level = levels.size();
-    while (level > 0 && levels[level - 1].kind == LevelKind::dense) --level;
-    return level;
+    return appended_levels(program_.storages[storage].levels);
   }
   bool is_exact(StorageId storage) const {
     return dense_from(storage) == program_.storages[storage].levels.size();

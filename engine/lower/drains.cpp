@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/dense_levels.h"
+
 namespace weft {
 namespace {
 
@@ -22,7 +24,7 @@ NestStorage sums(const Nest& nest, const NestAccess& target, std::size_t first, 
   made.storage.name = workspace_name(nest, stored.name);
   made.storage.role = loop::Role::workspace;
   made.storage.scalar = stored.scalar;
-  const std::size_t keys = appended_levels(stored);
+  const std::size_t keys = appended_levels(stored.levels);
   for (std::size_t level = first; level < stored.levels.size(); ++level) {
     Level each;
     if (level < keys) {
@@ -65,14 +67,8 @@ std::size_t levels_in_order(const NestStatement& statement) {
   return static_cast<std::size_t>(differ.in1 - statement.target.indices.begin());
 }
 
-std::size_t appended_levels(const loop::Storage& storage) {
-  std::size_t level = storage.levels.size();
-  while (level > 0 && storage.levels[level - 1].kind == LevelKind::dense) --level;
-  return level;
-}
-
 bool is_appended(const NestStorage& storage) {
-  return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage) > 0;
+  return storage.storage.role == loop::Role::output && !storage.like && appended_levels(storage.storage.levels) > 0;
 }
 
 Nest with_drains(Nest nest) {

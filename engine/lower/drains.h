@@ -17,7 +17,4 @@ std::size_t levels_in_order(const NestStatement& statement);
 /// An output with compressed levels of its own, which are appended to.
 bool is_appended(const NestStorage& storage);
 
-/// The levels of a storage up to its last compressed one: those that have to be appended in order.
-std::size_t appended_levels(const loop::Storage& storage);
-
 }  // namespace weft

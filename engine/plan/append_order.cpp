@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "runtime/dense_levels.h"
+
 namespace weft {
 
-std::size_t appended_levels(const Format& format) {
-  std::size_t level = format.order();
-  while (level > 0 && format.levels[level - 1].kind == LevelKind::dense) --level;
-  return level;
-}
-
 AppendOrder append_order(const std::vector<IndexId>& indices, const Format& format, const std::vector<IndexId>& loops) {
-  AppendOrder order{appended_levels(format), 0};
+  AppendOrder order{appended_levels(format.levels), 0};
   while (order.direct < order.appended && order.direct < loops.size() &&
          indices[format.mode_order[order.direct]] == loops[order.direct]) {
     ++order.direct;
@@ -41,8 +37,8 @@ bool may_be_computed(const Format& format) {
 
 bool may_be_delivered(const Format& computed, const Format& delivered) {
   const auto end = delivered.mode_order.end();
-  const auto block = end - static_cast<std::ptrdiff_t>(delivered.order() - appended_levels(delivered));
-  for (std::size_t level = appended_levels(computed); level < computed.order(); ++level) {
+  const auto block = end - static_cast<std::ptrdiff_t>(delivered.order() - appended_levels(delivered.levels));
+  for (std::size_t level = appended_levels(computed.levels); level < computed.order(); ++level) {
     if (std::find(block, end, computed.mode_order[level]) == end) return false;
   }
   return true;

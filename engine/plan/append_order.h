@@ -18,9 +18,6 @@ struct AppendOrder {
   bool operator==(const AppendOrder&) const = default;
 };
 
-/// Leading levels up to the last one that is not dense.
-std::size_t appended_levels(const Format& format);
-
 /// Of a target accessed with `indices` (by mode) below `loops`, outermost first.
 AppendOrder append_order(const std::vector<IndexId>& indices, const Format& format, const std::vector<IndexId>& loops);
 

@@ -5,6 +5,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/statements.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -68,7 +69,7 @@ Format concordant_format(const std::vector<IndexId>& indices, const std::vector<
 
 // The levels that are appended, which the first loops bind in order: no workspace is needed.
 std::vector<IndexId> appended_modes(const ScheduledStatement& statement, const ScheduledTensor& target) {
-  return drained_key(statement.target.indices, target.format, {appended_levels(target.format), 0});
+  return drained_key(statement.target.indices, target.format, {appended_levels(target.format.levels), 0});
 }
 
 // Converts an operand whose levels the loops would bind late.

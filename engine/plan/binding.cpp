@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/append_order.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 
@@ -49,7 +50,7 @@ bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptio
   if (filters(schedule, statement, depth - 1)) return false;
   const std::vector<IndexId>& target = statement.target.indices;
   const ScheduledTensor& written = schedule.tensors[statement.target.tensor];
-  for (std::size_t level = 0; !written.like && level < appended_levels(written.format); ++level) {
+  for (std::size_t level = 0; !written.like && level < appended_levels(written.format.levels); ++level) {
     if (target[written.format.mode_order[level]] == statement.loops.back()) return false;
   }
   return !options.strict_fp || std::find(target.begin(), target.end(), statement.loops.back()) != target.end();

@@ -8,6 +8,7 @@
 #include "engine/plan/check.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -76,7 +77,7 @@ struct Block {
 };
 
 Block dense_block(const ScheduledStatement& statement, const Format& format, std::size_t shared) {
-  const std::size_t known = appended_levels(format);
+  const std::size_t known = appended_levels(format.levels);
   Block block{0, shared};
   const std::vector<BoundLevel> bound = bind_levels(statement.target.indices, format, statement.loops);
   for (std::size_t level = 0; level < format.order(); ++level) {

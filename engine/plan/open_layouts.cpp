@@ -4,6 +4,7 @@
 #include "engine/plan/complete.h"
 #include "engine/plan/cost_model.h"
 #include "engine/plan/statements.h"
+#include "runtime/dense_levels.h"
 #include "runtime/open_levels.h"
 
 namespace weft {
@@ -48,7 +49,7 @@ std::vector<Format> openings(const OperandFacts& operand) {
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
   if (!tensor.converted) return 0;
   if (!tensor.opened) return conversion_ns(operand, machine);
-  const std::size_t levels = leading_dense_levels(tensor.format);
+  const std::size_t levels = leading_dense_levels(tensor.format.levels);
   return (positions(tensor.format, levels, operand.statistics) + entries(tensor.format, levels, operand.statistics)) *
          machine.convert_entry * share_of_conversion;
 }

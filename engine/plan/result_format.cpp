@@ -5,6 +5,7 @@
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/shared_pattern.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -117,7 +118,7 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
       {plain, same_layout(plain, requested->second) ? std::optional<Format>{} : requested->second}};
   if (indices.size() < 2) return ways;
   IndexSet block = 0;
-  for (std::size_t level = appended_levels(requested->second); level < indices.size(); ++level) {
+  for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
     block |= one_index(indices[requested->second.mode_order[level]]);
   }
   ways.push_back({in_any_order(product, indices, block, result.scalar), requested->second});

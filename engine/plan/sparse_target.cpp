@@ -5,6 +5,7 @@
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/result_format.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -22,7 +23,7 @@ SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& acce
   delivered_ = tensor.delivered.has_value();
   modes_ = index_set(access.indices);
   any_order_ = is_in_any_order(tensor.format);
-  const std::size_t appended = appended_levels(tensor.format);
+  const std::size_t appended = appended_levels(tensor.format.levels);
   IndexSet above = 0;
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const IndexId index = access.indices[tensor.format.mode_order[level]];

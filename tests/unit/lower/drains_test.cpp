@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lowered_case.h"
+#include "runtime/dense_levels.h"
 
 using namespace weft;
 using namespace weft::test;
@@ -84,7 +85,7 @@ TEST_CASE("levels are counted as far as the loops follow them") {
   CHECK(levels_in_order(statement) == 3);
   loop::Storage storage;
   storage.levels.resize(3);
-  CHECK(appended_levels(storage) == 0);
+  CHECK(appended_levels(storage.levels) == 0);
   storage.levels[1].kind = LevelKind::compressed;
-  CHECK(appended_levels(storage) == 2);
+  CHECK(appended_levels(storage.levels) == 2);
 }

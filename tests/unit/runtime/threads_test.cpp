@@ -102,27 +102,6 @@ TEST_CASE("the child of a fork works without the workers of its parent") {
   CHECK(total == 100);
 }
 
-TEST_CASE("the child of a fork works without the workers of its parent") {
-  const Threads threads(3);
-  std::atomic<int> total{0};
-  threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
-  CHECK(total == 50);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
-    const Threads others(3);
-    others.for_each(50, [&](std::size_t, unsigned) { ++total; });
-    ::_exit(total == 150 ? 0 : 1);
-  }
-  int status = 0;
-  CHECK(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  threads.for_each(50, [&](std::size_t, unsigned) { ++total; });
-  CHECK(total == 100);
-}
-
 TEST_CASE("a slot belongs to one thread at a time") {
   std::vector<std::atomic<int>> inside(2);
   std::atomic<bool> exclusive{true};
