@@ -32,26 +32,26 @@ class Deadline {
 
 }  // namespace
 
-Trials::Trials(Pipeline engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options)
-    : engine_(std::move(engine)),
+Trials::Trials(Pipeline pipeline, Network network, std::map<std::string, Tensor> operands, PlanOptions options)
+    : pipeline_(std::move(pipeline)),
       network_(std::move(network)),
       operands_(std::move(operands)),
       options_(std::move(options)),
-      facts_(engine_.facts(network_, operands_, {})) {}
+      facts_(pipeline_.facts(network_, operands_, {})) {}
 
 Expected<Trials> Trials::create(Network network, std::map<std::string, Tensor> operands, PlanOptions options,
                                 const Resources& resources) {
-  EngineOptions engine_options;
-  engine_options.resources = resources;
-  auto engine = Pipeline::create(std::move(engine_options));
-  if (!engine) return std::unexpected(engine.error());
-  return Trials(*engine, std::move(network), std::move(operands), std::move(options));
+  EngineOptions pipeline_options;
+  pipeline_options.resources = resources;
+  auto pipeline = Pipeline::create(std::move(pipeline_options));
+  if (!pipeline) return std::unexpected(pipeline.error());
+  return Trials(*pipeline, std::move(network), std::move(operands), std::move(options));
 }
 
 Expected<Trials::Ready> Trials::ready(const Schedule& schedule, const Resources& resources) const {
   const auto plan = plan_given(schedule, network_, facts_, options_);
   if (!plan) return std::unexpected(plan.error());
-  auto kernel = engine_.compile(network_, *plan, facts_);
+  auto kernel = pipeline_.compile(network_, *plan, facts_);
   if (!kernel) return std::unexpected(kernel.error());
   auto binding = kernel->bind(operands_, resources, false);
   if (!binding) return std::unexpected(binding.error());
@@ -80,7 +80,7 @@ bool same_positions(const Tensor& left, const Tensor& right) {
 }  // namespace
 
 Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
-  const Resources& resources = engine_.options().resources;
+  const Resources& resources = pipeline_.options().resources;
   // Dense results are compared as they are, sparse ones by their entries: schedules differ in the format that they deliver.
   Expected<Tensor> entries = result;
   if (!result.format.all_dense()) entries = nonzeros(result, resources);
@@ -116,7 +116,7 @@ Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
 }
 
 Expected<Trial> Trials::time(const Schedule& schedule, double limit_ms) {
-  Resources resources = engine_.options().resources;
+  Resources resources = pipeline_.options().resources;
   resources.cancellation = Cancellation();
   auto prepared = ready(schedule, resources);
   if (!prepared) return std::unexpected(prepared.error());
@@ -147,7 +147,7 @@ Expected<Trial> Trials::time(const Schedule& schedule, double limit_ms) {
 Expected<std::vector<Timing>> Trials::side_by_side(const std::vector<Schedule>& schedules, double seconds) {
   std::vector<Ready> all;
   for (const Schedule& schedule : schedules) {
-    auto prepared = ready(schedule, engine_.options().resources);
+    auto prepared = ready(schedule, pipeline_.options().resources);
     if (!prepared) return std::unexpected(prepared.error());
     all.push_back(std::move(*prepared));
   }

@@ -43,9 +43,9 @@ class Trials {
   Expected<Ready> ready(const Schedule& schedule, const Resources& resources) const;
   Expected<void> compare(const Schedule& schedule, const Tensor& result);
 
-  Trials(Pipeline engine, Network network, std::map<std::string, Tensor> operands, PlanOptions options);
+  Trials(Pipeline pipeline, Network network, std::map<std::string, Tensor> operands, PlanOptions options);
 
-  Pipeline engine_;
+  Pipeline pipeline_;
   Network network_;
   std::map<std::string, Tensor> operands_;
   PlanOptions options_;

@@ -181,12 +181,12 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
   }
   auto jit = Jit::create({.perf_map = options.perf_map || !variable("WEFT_PERF").empty()});
   if (!jit) return std::unexpected(jit.error());
-  Pipeline engine;
-  engine.state_ = std::make_shared<State>(std::move(options), std::move(*jit));
-  if (engine.options().use_cache && engine.options().cache_directory) {
-    engine.state_->disk.emplace(*engine.options().cache_directory, DiskCache::default_cap, engine.options().trace);
+  Pipeline pipeline;
+  pipeline.state_ = std::make_shared<State>(std::move(options), std::move(*jit));
+  if (pipeline.options().use_cache && pipeline.options().cache_directory) {
+    pipeline.state_->disk.emplace(*pipeline.options().cache_directory, DiskCache::default_cap, pipeline.options().trace);
   }
-  return engine;
+  return pipeline;
 }
 
 const EngineOptions& Pipeline::options() const { return state_->options; }

@@ -128,7 +128,7 @@ struct Ready {
   }
 };
 
-Expected<Ready> ready(const Probe& probe, const Pipeline& engine, const Resources& resources, double& convert_ns) {
+Expected<Ready> ready(const Probe& probe, const Pipeline& pipeline, const Resources& resources, double& convert_ns) {
   std::map<std::string, Tensor> tensors;
   std::vector<OperandShape> shapes;
   for (const OperandText& operand : probe.operands) {
@@ -144,10 +144,10 @@ Expected<Ready> ready(const Probe& probe, const Pipeline& engine, const Resource
   const auto schedule = parse_schedule(probe.schedule, *network);
   if (!schedule) return std::unexpected(schedule.error());
   Ready made{probe.what, std::move(*network), {}, *schedule, {}, 0};
-  made.facts = engine.facts(made.network, tensors, {});
+  made.facts = pipeline.facts(made.network, tensors, {});
   const auto plan = plan_given(made.schedule, made.network, made.facts, {});
   if (!plan) return std::unexpected(plan.error());
-  auto kernel = engine.compile(made.network, *plan, made.facts);
+  auto kernel = pipeline.compile(made.network, *plan, made.facts);
   if (!kernel) return std::unexpected(kernel.error());
   auto binding = kernel->bind(tensors, resources, false);
   if (!binding) return std::unexpected(binding.error());
@@ -199,18 +199,18 @@ Expected<void> calibrate(const CommandOptions& options) {
   auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
   resources->threads = Threads(1);
-  EngineOptions engine_options;
-  engine_options.resources = *resources;
-  engine_options.use_cache = false;
-  const auto engine = Pipeline::create(std::move(engine_options));
-  if (!engine) return std::unexpected(engine.error());
+  EngineOptions pipeline_options;
+  pipeline_options.resources = *resources;
+  pipeline_options.use_cache = false;
+  const auto pipeline = Pipeline::create(std::move(pipeline_options));
+  if (!pipeline) return std::unexpected(pipeline.error());
 
   const std::vector<Probe> wanted = probes();
   std::vector<Ready> all;
   double convert_ns = 0;
   for (const Probe& probe : wanted) {
     if (resources->progress) resources->progress("preparing kernels", static_cast<double>(all.size()) / static_cast<double>(wanted.size()));
-    auto made = ready(probe, *engine, *resources, convert_ns);
+    auto made = ready(probe, *pipeline, *resources, convert_ns);
     if (!made) return std::unexpected(made.error());
     all.push_back(std::move(*made));
   }

@@ -126,7 +126,7 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
                       time_text(plan.cost.ns), explained.threads, count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
   text += explain_search(plan);
   if (plan.too_large > 0) {
-    text += fmt::format("{} candidates did not fit into memory, or gave up private copies for it\n", plan.too_large);
+    text += fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it\n", plan.too_large, plan.too_large == 1 ? "" : "s");
   }
   if (options.objective == Objective::workspace_order) {
     text += explain_workspace_order(plan) + "\n";

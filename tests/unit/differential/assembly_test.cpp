@@ -44,11 +44,11 @@ class Chain {
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     auto network = resolve(*parsed, shapes);
     REQUIRE_MESSAGE(network, network.error().message);
-    const EngineOptions engine_options;
-    auto engine = Pipeline::create(engine_options);
-    REQUIRE_MESSAGE(engine, engine.error().message);
-    const auto facts = engine->facts(*network, tensors, {});
-    auto plan = engine->plan(*network, facts, options);
+    const EngineOptions pipeline_options;
+    auto pipeline = Pipeline::create(pipeline_options);
+    REQUIRE_MESSAGE(pipeline, pipeline.error().message);
+    const auto facts = pipeline->facts(*network, tensors, {});
+    auto plan = pipeline->plan(*network, facts, options);
     if (schedule != nullptr) {
       auto given = parse_schedule(schedule, *network);
       REQUIRE_MESSAGE(given, given.error().message);
@@ -56,7 +56,7 @@ class Chain {
     }
     REQUIRE_MESSAGE(plan, plan.error().message);
     plan->cost.ns = 1e9;  // worth threads
-    auto made = engine->compile(*network, *plan, facts);
+    auto made = pipeline->compile(*network, *plan, facts);
     REQUIRE_MESSAGE(made, made.error().message);
     kernel.emplace(std::move(*made));
   }

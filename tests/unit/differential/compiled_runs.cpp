@@ -25,14 +25,14 @@ const Threads& threads_of(unsigned count) {
   return arenas.try_emplace(count, count).first->second;
 }
 
-Pipeline engine_with(bool checked, bool strict_fp) {
+Pipeline pipeline_with(bool checked, bool strict_fp) {
   EngineOptions options;
   options.resources.threads = threads_of(1);
   options.checked = checked;
   options.strict_fp = strict_fp;
-  auto engine = Pipeline::create(options);
-  REQUIRE_MESSAGE(engine, engine.error().message);
-  return *engine;
+  auto pipeline = Pipeline::create(options);
+  REQUIRE_MESSAGE(pipeline, pipeline.error().message);
+  return *pipeline;
 }
 
 Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
@@ -41,12 +41,12 @@ Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& op
   return plan;
 }
 
-std::string defect_of_runs(const Pipeline& engine, const Plan& plan, const std::vector<Way>& ways,
+std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const std::vector<Way>& ways,
                            const BuiltNetwork& built, const Judge& judge) {
-  const auto kernel = engine.compile(built.network, plan, built.facts);
+  const auto kernel = pipeline.compile(built.network, plan, built.facts);
   if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
   for (const Way& way : ways) {
-    Resources resources = engine.options().resources;
+    Resources resources = pipeline.options().resources;
     resources.threads = threads_of(way.threads);
     auto binding = kernel->bind(built.tensors, resources, way.deterministic);
     if (!binding) return binding.error().message;

@@ -13,7 +13,7 @@ namespace weft::test {
 /// One arena each: starting threads for every network would take longer than running it.
 const Threads& threads_of(unsigned count);
 
-Pipeline engine_with(bool checked, bool strict_fp);
+Pipeline pipeline_with(bool checked, bool strict_fp);
 
 /// Large enough that the engine cuts root loops for its threads however small the tensors are.
 constexpr double worth_threads_ns = 1e9;
@@ -30,7 +30,7 @@ struct Way {
 using Judge = std::function<std::string(const Tensor& result, const Resources& resources)>;
 
 /// Compiled, then bound and run twice in every way (the second run finds what the first left behind).
-std::string defect_of_runs(const Pipeline& engine, const Plan& plan, const std::vector<Way>& ways,
+std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const std::vector<Way>& ways,
                            const BuiltNetwork& built, const Judge& judge);
 
 }  // namespace weft::test

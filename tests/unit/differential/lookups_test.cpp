@@ -42,8 +42,8 @@ std::string interpreted_defect(const Schedule& schedule, const BuiltNetwork& bui
 TEST_CASE("copies for lookups change no result") {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Runs drawn = runs(is_sanitized() ? 30 : 250);
-  const Pipeline engine = engine_with(false, false);
-  const Pipeline checked = engine_with(true, false);
+  const Pipeline pipeline = pipeline_with(false, false);
+  const Pipeline checked = pipeline_with(true, false);
   std::size_t schedules = 0;
   std::size_t turn = 0;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
@@ -54,7 +54,7 @@ TEST_CASE("copies for lookups change no result") {
     const auto made = built(requested.random, resources);
     REQUIRE_MESSAGE(made, made.error().message);
     const PlanOptions options = options_of(requested);
-    auto planned = engine.plan(made->network, made->facts, options);
+    auto planned = pipeline.plan(made->network, made->facts, options);
     REQUIRE_MESSAGE(planned, planned.error().message);
     const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
       const auto result = entries_of(tensor, given);
@@ -70,7 +70,7 @@ TEST_CASE("copies for lookups change no result") {
       if (turn++ % 4 != 0) continue;
       planned->schedule = found[number];
       const std::vector<Way> ways = {{1, false}, {4, false}};
-      CHECK(defect_of_runs(turn % 8 == 1 ? engine : checked, cut_for_threads(*planned, *made, options), ways, *made, judge) == "");
+      CHECK(defect_of_runs(turn % 8 == 1 ? pipeline : checked, cut_for_threads(*planned, *made, options), ways, *made, judge) == "");
     }
   }
   MESSAGE(schedules << " schedules with copies");

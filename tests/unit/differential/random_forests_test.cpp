@@ -63,12 +63,12 @@ std::string text_defect(const Plan& plan, const BuiltNetwork& built, const PlanO
   return given->cost == plan.cost ? "" : "another cost is read from\n" + text;
 }
 
-std::string defect_of_runs(const Pipeline& engine, const Plan& plan, const BuiltNetwork& built, const RandomForest& random,
+std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const BuiltNetwork& built, const RandomForest& random,
                            const Results& expected) {
-  const auto kernel = engine.compile(built.network, plan, built.facts);
+  const auto kernel = pipeline.compile(built.network, plan, built.facts);
   if (!kernel) return kernel.error().message + "\nin\n" + print(plan.schedule, built.network);
   for (const unsigned threads : {1U, 2U}) {
-    Resources resources = engine.options().resources;
+    Resources resources = pipeline.options().resources;
     resources.threads = Threads(threads);
     auto binding = kernel->bind(built.tensors, resources, false);
     if (!binding) return binding.error().message;
@@ -131,29 +131,29 @@ TEST_CASE("schedules of several assignments mean what the assignments mean, and 
 }
 
 TEST_CASE("several assignments, compiled and run") {
-  EngineOptions engine_options;
-  engine_options.resources.threads = Threads(1);
-  const auto engine = Pipeline::create(engine_options);
-  REQUIRE_MESSAGE(engine, engine.error().message);
+  EngineOptions pipeline_options;
+  pipeline_options.resources.threads = Threads(1);
+  const auto pipeline = Pipeline::create(pipeline_options);
+  REQUIRE_MESSAGE(pipeline, pipeline.error().message);
   for_each_forest(runs(is_sanitized() ? 20 : 120), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
-    auto planned = engine->plan(built.network, built.facts, options_of(random));
+    auto planned = pipeline->plan(built.network, built.facts, options_of(random));
     REQUIRE_MESSAGE(planned, planned.error().message);
-    CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
+    CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
     planned = cut_for_threads(std::move(*planned), built, options_of(random));
-    CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
+    CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
   });
 }
 
 TEST_CASE("several assignments with NaN: what is absent annihilates, what a wanted result stores does not") {
-  EngineOptions engine_options;
-  engine_options.resources.threads = Threads(1);
-  const auto engine = Pipeline::create(engine_options);
-  REQUIRE_MESSAGE(engine, engine.error().message);
+  EngineOptions pipeline_options;
+  pipeline_options.resources.threads = Threads(1);
+  const auto pipeline = Pipeline::create(pipeline_options);
+  REQUIRE_MESSAGE(pipeline, pipeline.error().message);
   std::size_t with_nan = 0, refused = 0;
   for_each_forest(
       runs(is_sanitized() ? 20 : 100),
       [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
-        const auto planned = engine->plan(built.network, built.facts, options_of(random));
+        const auto planned = pipeline->plan(built.network, built.facts, options_of(random));
         if (!planned) {
           // Parentheses may ask for an intermediate that NaN forbids; without them there is always a plan.
           const bool pinned = random.expression.find("((") != std::string::npos || random.expression.find("* (") != std::string::npos ||
@@ -163,9 +163,9 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
           return;
         }
         CHECK(text_defect(*planned, built, options_of(random)) == "");
-        CHECK(defect_of_runs(*engine, *planned, built, random, expected) == "");
+        CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
         const auto unfused = plan_unfused(built.network, built.facts, options_of(random));
-        if (unfused) CHECK(defect_of_runs(*engine, *unfused, built, random, expected) == "");
+        if (unfused) CHECK(defect_of_runs(*pipeline, *unfused, built, random, expected) == "");
         for (const auto& [coordinates, value] : expected.at(random.assignments.back().name)) with_nan += std::isnan(value) ? 1 : 0;
       },
       true);

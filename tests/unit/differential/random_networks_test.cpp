@@ -88,7 +88,7 @@ TEST_CASE("every schedule of a tiny network means the same") {
 }
 
 TEST_CASE("random networks, compiled and run") {
-  const Pipeline usual = engine_with(false, false), checked = engine_with(true, false), strict = engine_with(false, true);
+  const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
   std::uint64_t number = 0;
   for_each_network(
       runs(is_sanitized() ? 250 : 2000), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
@@ -116,14 +116,14 @@ TEST_CASE("random networks, compiled and run") {
 
 TEST_CASE("schedules of tiny networks, compiled and run") {
   const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .long_extent = 3, .index_space = 81};
-  const Pipeline engine = engine_with(false, false);
+  const Pipeline pipeline = pipeline_with(false, false);
   std::size_t number = 0, compiled = 0;
   for_each_network(runs(is_sanitized() ? 5 : 60), tiny, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
     for (const Schedule& schedule : enumerate_schedules(built.network, built.facts, {}, 400)) {
       if (number++ % 23 != 0) continue;
       Plan plan;
       plan.schedule = schedule;
-      CHECK(defect_of_runs(engine, cut_for_threads(plan, built, {}), {{1, false}, {2, false}}, built, equals(expected)) == "");
+      CHECK(defect_of_runs(pipeline, cut_for_threads(plan, built, {}), {{1, false}, {2, false}}, built, equals(expected)) == "");
       ++compiled;
     }
   });

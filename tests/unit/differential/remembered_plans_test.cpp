@@ -77,10 +77,10 @@ TEST_CASE("plans of several assignments come back from their texts") {
 }
 
 TEST_CASE("counting changes no result, and counts do not depend on threads") {
-  EngineOptions engine_options;
-  engine_options.resources.threads = Threads(1);
-  const auto engine = Pipeline::create(engine_options);
-  REQUIRE_MESSAGE(engine, engine.error().message);
+  EngineOptions pipeline_options;
+  pipeline_options.resources.threads = Threads(1);
+  const auto pipeline = Pipeline::create(pipeline_options);
+  REQUIRE_MESSAGE(pipeline, pipeline.error().message);
   const Runs drawn = runs(is_sanitized() ? 20 : 120);
   std::size_t counted = 0;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
@@ -88,20 +88,20 @@ TEST_CASE("counting changes no result, and counts do not depend on threads") {
     const std::string text = reproduction(random);
     CAPTURE(text);
     const Watchdog watchdog(text, 60);
-    const auto made = built(random, engine_options.resources);
+    const auto made = built(random, pipeline_options.resources);
     REQUIRE_MESSAGE(made, made.error().message);
-    auto planned = engine->plan(made->network, made->facts, {});
+    auto planned = pipeline->plan(made->network, made->facts, {});
     REQUIRE_MESSAGE(planned, planned.error().message);
     planned->cost.ns = worth_threads_ns;
     const Explanation predicted = explanation(*planned, made->network, made->facts, {});
-    const auto kernel = engine->compile(made->network, *planned, made->facts, true);
+    const auto kernel = pipeline->compile(made->network, *planned, made->facts, true);
     REQUIRE_MESSAGE(kernel, kernel.error().message);
     std::map<std::string, Tensor> results;
-    const auto once = counts(*kernel, predicted, *made, engine_options.resources, 1, results);
-    auto listed = entries_of(results.begin()->second, engine_options.resources);
+    const auto once = counts(*kernel, predicted, *made, pipeline_options.resources, 1, results);
+    auto listed = entries_of(results.begin()->second, pipeline_options.resources);
     REQUIRE_MESSAGE(listed, listed.error().message);
     CHECK(differences(*listed, expected_result(random)) == "");
-    CHECK(counts(*kernel, predicted, *made, engine_options.resources, 2, results) == once);
+    CHECK(counts(*kernel, predicted, *made, pipeline_options.resources, 2, results) == once);
     for (const auto& count : once) {
       REQUIRE(count.has_value());
       counted += *count;

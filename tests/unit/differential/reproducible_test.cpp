@@ -30,14 +30,14 @@ class Problem {
     auto network = resolve(*parsed, shapes);
     REQUIRE_MESSAGE(network, network.error().message);
     const EngineOptions options;
-    auto engine = Pipeline::create(options);
-    REQUIRE_MESSAGE(engine, engine.error().message);
-    const auto facts = engine->facts(*network, tensors_, {});
-    auto plan = engine->plan(*network, facts, {});
+    auto pipeline = Pipeline::create(options);
+    REQUIRE_MESSAGE(pipeline, pipeline.error().message);
+    const auto facts = pipeline->facts(*network, tensors_, {});
+    auto plan = pipeline->plan(*network, facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
     for (RootReduction& root : plan->schedule.roots) root = RootReduction::private_copies;
     plan->cost.ns = 1e9;
-    auto kernel = engine->compile(*network, *plan, facts);
+    auto kernel = pipeline->compile(*network, *plan, facts);
     REQUIRE_MESSAGE(kernel, kernel.error().message);
     kernel_.emplace(std::move(*kernel));
   }

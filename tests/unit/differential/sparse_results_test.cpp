@@ -98,7 +98,7 @@ class Running {
   }
 
  private:
-  Pipeline usual_ = engine_with(false, false), checked_ = engine_with(true, false), strict_ = engine_with(false, true);
+  Pipeline usual_ = pipeline_with(false, false), checked_ = pipeline_with(true, false), strict_ = pipeline_with(false, true);
   std::uint64_t number_ = 0;
 };
 

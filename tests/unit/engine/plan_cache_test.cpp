@@ -52,7 +52,7 @@ class Directory {
 };
 
 struct Traced {
-  std::optional<Pipeline> engine;
+  std::optional<Pipeline> pipeline;
   std::shared_ptr<std::vector<std::string>> lines = std::make_shared<std::vector<std::string>>();
 
   explicit Traced(const fs::path& directory, bool use_cache = true) {
@@ -61,10 +61,10 @@ struct Traced {
     options.cache_directory = directory.string();
     options.use_cache = use_cache;
     options.trace = [kept = lines](std::string_view line) { kept->emplace_back(line); };
-    engine = *Pipeline::create(options);
+    pipeline = *Pipeline::create(options);
   }
   Plan plan(const Problem& made) {
-    auto found = engine->plan(made.network, made.operands, made.options);
+    auto found = pipeline->plan(made.network, made.operands, made.options);
     REQUIRE(found.has_value());
     return *found;
   }
@@ -95,7 +95,7 @@ void same(const Plan& left, const Plan& right) {
 
 }  // namespace
 
-TEST_CASE("a plan is found in memory and, by another engine, on disk") {
+TEST_CASE("a plan is found in memory and, by another pipeline, on disk") {
   const Directory directory;
   Traced first(directory.path());
   const Plan made = first.plan(mttkrp());
@@ -123,9 +123,9 @@ TEST_CASE("a plan is found in memory and, by another engine, on disk") {
 
 TEST_CASE("without a cache every plan is made and nothing is kept") {
   const Directory directory;
-  Traced engine(directory.path(), false);
-  CHECK(engine.plan(mttkrp()).origin == PlanOrigin::planned);
-  CHECK(engine.plan(mttkrp()).origin == PlanOrigin::planned);
+  Traced pipeline(directory.path(), false);
+  CHECK(pipeline.plan(mttkrp()).origin == PlanOrigin::planned);
+  CHECK(pipeline.plan(mttkrp()).origin == PlanOrigin::planned);
   CHECK(directory.plan().empty());
 }
 
@@ -138,11 +138,11 @@ TEST_CASE("any defect of a remembered plan is a miss, said once, and is replaced
   const auto damaged = [&](const std::string& text, std::string_view why) {
     CAPTURE(why);
     write(file, text);
-    Traced engine(directory.path());
-    const Plan again = engine.plan(mttkrp());
+    Traced pipeline(directory.path());
+    const Plan again = pipeline.plan(mttkrp());
     CHECK(again.origin == PlanOrigin::planned);
     same(again, made);
-    CHECK(engine.said(why));
+    CHECK(pipeline.said(why));
     CHECK(read(file) == good);
   };
   damaged(good.substr(0, good.size() / 2), "checksum differs");
@@ -244,19 +244,19 @@ TEST_CASE("a hundred plans are one plan, on any number of threads and in any ord
 
 TEST_CASE("a hit takes less than planning") {
   const Directory directory;
-  Traced engine(directory.path());
+  Traced pipeline(directory.path());
   const Problem made = mttkrp();
   const auto seconds = [&](auto&& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  engine.plan(made);
+  pipeline.plan(made);
   double memory = 1;
   double disk = 1;
   double planning = 1;
   for (int n = 0; n < 20; ++n) {
-    memory = std::min(memory, seconds([&] { engine.plan(made); }));
+    memory = std::min(memory, seconds([&] { pipeline.plan(made); }));
     planning = std::min(planning, seconds([&] { CHECK(plan(made.network, made.operands, made.options).has_value()); }));
     Traced fresh(directory.path());
     disk = std::min(disk, seconds([&] { fresh.plan(made); }));
