@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "engine/assumptions.h"
 #include "engine/compiled_state.h"
-#include "engine/specialize.h"
+#include "engine/network/extents.h"
 #include "runtime/dense.h"
-#include "weft/statistics.h"
+#include "runtime/elapsed.h"
 
 namespace weft {
 namespace {
@@ -26,10 +26,6 @@ Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& 
   const TensorDeclaration& declared = network.tensors[scheduled.tensor];
   const auto found = operands.find(declared.name);
   if (found == operands.end()) return input_error(fmt::format("operand {} is missing", declared.name));
-  if (found->second.extents != declared.extents) {
-    return input_error(fmt::format("operand {} has extents {}, the kernel was made for {}", declared.name,
-                                   fmt::join(found->second.extents, "x"), fmt::join(declared.extents, "x")));
-  }
   return convert(found->second, scheduled.format, resources, declared.name);
 }
 
@@ -106,50 +102,6 @@ std::uint64_t private_slots(std::uint64_t copy_bytes, const Tensor* walked, unsi
   if (threads == 1 || walked == nullptr) return threads;
   const bool small = copy_bytes * usual_slots <= walked->bytes() / small_copies;
   return small ? std::max<std::uint64_t>(threads, usual_slots) : threads;
-}
-
-/// Facts shape code, so they are checked against the tensors actually bound: one that does not hold.
-std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& network, const Schedule& schedule,
-                                       const std::vector<Tensor>& tensors, const Threads& threads) {
-  for (const loop::Fact& fact : nest.program.facts) {
-    if (const auto* extent = std::get_if<loop::ExtentFact>(&fact)) {
-      const Index& index = network.indices[nest.indices[extent->index]];
-      if (index.extent != extent->extent) {
-        return fmt::format("the kernel assumes extent({}) = {}, it is {}", index.name, extent->extent, index.extent);
-      }
-      continue;
-    }
-    const auto storage = std::visit(
-        [](const auto& one) -> loop::StorageId {
-          if constexpr (requires { one.storage; }) return one.storage;
-          return 0;
-        },
-        fact);
-    const std::uint32_t number = nest.tensors[storage];
-    if (number >= tensors.size() || schedule.tensors[number].role != TensorRole::operand) continue;
-    const Tensor& tensor = tensors[number];
-    const std::string& name = schedule.tensors[number].name;
-    if (std::holds_alternative<loop::FiniteFact>(fact) && !statistics(tensor, threads).finite()) {
-      return fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", name);
-    }
-    if (const auto* fiber = std::get_if<loop::FiberFact>(&fact)) {
-      if (statistics(tensor, threads).fibers(fiber->level).maximum > fiber->maximum) {
-        return fmt::format("operand {} has a fiber longer than {} in level {}", name, fiber->maximum, fiber->level);
-      }
-    }
-    if (const auto* full = std::get_if<loop::FullFact>(&fact)) {
-      const std::uint64_t parents = full->level == 0 ? 1 : tensor.positions(full->level - 1);
-      if (tensor.positions(full->level) != parents * tensor.extent_of_level(full->level)) {
-        return fmt::format("level {} of operand {} is not full", full->level, name);
-      }
-    }
-    if (const auto* pattern = std::get_if<loop::PatternFact>(&fact)) {
-      if (!may_be_baked(tensor) || pattern_digest(tensor) != pattern->digest) {
-        return fmt::format("operand {} has another pattern than the one that is baked in", name);
-      }
-    }
-  }
-  return std::nullopt;
 }
 
 /// The operand whose entries the root loop walks: the largest sparse one bound there by its first level.
@@ -291,12 +243,11 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   return {};
 }
 
-Expected<void> BoundNetwork::State::refresh() {
-  if (changing.empty()) return {};
-  const Schedule& schedule = kernel->plan.schedule;
+Expected<std::optional<std::string>> BoundNetwork::State::refresh() {
+  if (changing.empty()) return std::nullopt;
   bool moved = false;
   for (const ChangingOperand& operand : changing) {
-    const ScheduledTensor& scheduled = schedule.tensors[operand.tensor];
+    const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[operand.tensor];
     Tensor given = operand.given;
     given.known_statistics = nullptr;
     auto converted = convert(given, scheduled.format, resources, scheduled.name);
@@ -304,23 +255,30 @@ Expected<void> BoundNetwork::State::refresh() {
     moved = moved || given.format != scheduled.format;
     tensors[operand.tensor] = std::move(*converted);
   }
-  for (std::size_t number = 0; number < nests.size(); ++number) {
-    const LoweredNest& nest = kernel->nests[number].nest;
-    if (const auto broken = broken_fact(nest, kernel->network, schedule, tensors, resources.threads))
-      return input_error(*broken + "; compile for these operands");
-    for (std::size_t slot = 0; moved && slot < nests[number].frames.size(); ++slot) nests[number].frames[slot] = frame(number, slot);
+  if (auto broken = broken_assumption(kernel->nests, kernel->network, kernel->plan.schedule, kernel->finite, tensors, resources.threads)) return broken;
+  for (std::size_t number = 0; moved && number < nests.size(); ++number) {
+    for (std::size_t slot = 0; slot < nests[number].frames.size(); ++slot) nests[number].frames[slot] = frame(number, slot);
   }
-  return {};
+  return std::nullopt;
 }
 
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                           bool deterministic, const HostMemory& host) const {
+  const auto other = other_extents(state_->given, operands);
+  if (!other) return std::unexpected(other.error());
+  if (!other->extents.empty()) {
+    const auto network = with_extents(state_->given, other->extents);
+    if (!network) return std::unexpected(network.error());
+    const auto general = state_->generalise(*network, operands, other->why);
+    if (!general) return std::unexpected(general.error());
+    return general->bind(operands, resources, deterministic, host);
+  }
   auto state = std::make_unique<BoundNetwork::State>();
   state->kernel = state_;
   state->resources = resources;
   state->deterministic = deterministic;
   const Schedule& schedule = state_->plan.schedule;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   state->tensors.resize(schedule.tensors.size());
   for (const auto& [name, memory] : host.outputs) {
     if (auto right = check_output(name, memory, schedule, state_->network); !right) return std::unexpected(right.error());
@@ -345,18 +303,20 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
       if (scheduled.delivered || !is_packed(memory, scheduled.format)) state->written_to[number] = memory;
     }
   }
-  state->convert_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  state->convert_ms = milliseconds_since(start);
+  if (const auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads)) {
+    const auto general = state_->generalise(state_->given, operands, *broken);
+    if (!general) return std::unexpected(general.error());
+    return general->bind(operands, resources, deterministic, host);
+  }
+  if (!host.changing.empty()) {
+    state->operands = operands;
+    state->host = host;
+  }
   std::uint64_t scratch_bytes = 0;
   const std::vector<CompiledNest>& nests = state_->nests;
   for (std::size_t number = 0; number < nests.size(); ++number) {
     const CompiledNest& nest = state_->nests[number];
-    if (const auto broken = broken_fact(nest.nest, state_->network, schedule, state->tensors, resources.threads)) {
-      const auto general = state_->generalise(operands, *broken);
-      if (general) return general->bind(operands, resources, deterministic, host);
-      // A schedule may rest on what does not hold: then there is no kernel for it.
-      if (general.error().kind != ErrorKind::internal) return std::unexpected(general.error());
-      return input_error(*broken + "; compile for these operands");
-    }
     state->nests.push_back(bound_nest(number, state_->nests, schedule, state_->network));
     state->counts.emplace_back(nest.nest.loops.size(), 0);
     scratch_bytes = std::max(scratch_bytes, state->nests.back().scratch_bytes);

@@ -58,9 +58,10 @@ class CompiledNetwork {
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
   /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive. A result is
-  /// computed in the host's memory if that is laid out like it, else copied there by results(). Operands of which a fact
-  /// does not hold (a pattern baked in, a full level, finite values) are bound to a generic kernel for the same
-  /// schedule, which is compiled if need be.
+  /// computed in the host's memory if that is laid out like it, else copied there by results(). Operands of which something
+  /// does not hold that the kernel assumes (extents, a pattern baked in, a full level, finite values) are bound to a generic
+  /// kernel for the same schedule, or for another where it is not legal for them; that is compiled if need be. Input error
+  /// for operands of other orders, or whose extents do not agree.
   Expected<BoundNetwork> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                               bool deterministic, const HostMemory& host = {}) const;
 
@@ -96,6 +97,8 @@ class BoundNetwork {
  private:
   friend class CompiledNetwork;
   struct State;
+  /// To a kernel that assumes less, for what has changed.
+  Expected<void> rebind(const std::string& why);
   explicit BoundNetwork(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

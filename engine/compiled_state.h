@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/chunks.h"
@@ -21,8 +23,10 @@ struct CompiledNetwork::State {
   Target target;
   CodeOptions code;
   Specialization grade = Specialization::profiled;
-  /// The kernel for tensors of which a fact does not hold, and why it does not.
-  std::function<Expected<CompiledNetwork>(const std::map<std::string, Tensor>&, const std::string&)> generalise;
+  /// Tensors of the schedule that were known finite. What one nest stores for the next may rest on it without a fact.
+  std::vector<bool> finite;
+  /// The kernel for a network of perhaps other extents and tensors of which something does not hold, and what does not.
+  std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)> generalise;
 };
 
 /// A result or intermediate of one nest that every reduction slot but the first adds into a copy of its own.
@@ -78,11 +82,13 @@ struct BoundNetwork::State {
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
   std::map<std::uint32_t, Tensor> written_to;  ///< memory of the host that results are copied to
   std::vector<ChangingOperand> changing;
+  std::map<std::string, Tensor> operands;  ///< where some change: as the host gave them, to bind them anew
+  HostMemory host;                         ///< likewise
   bool deterministic = false;
   double convert_ms = 0;
 
-  /// What is derived from operands that change, made anew.
-  Expected<void> refresh();
+  /// What is derived from operands that change, made anew; or what the kernel assumes and no longer holds.
+  Expected<std::optional<std::string>> refresh();
 
   /// Chunks, private copies and frames of a nest whose tensors are all there.
   Expected<void> bind_chunks(std::size_t number);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 
 #include "engine/cache/cache_directory.h"
@@ -16,15 +15,10 @@
 #include "engine/plan_cache.h"
 #include "engine/specialize.h"
 #include "engine/trace.h"
+#include "runtime/elapsed.h"
 
 namespace weft {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 /// What the caches hold per canonical program.
 struct CachedCode {
@@ -263,6 +257,24 @@ Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const
   return weft::lower(plan.schedule, network, finite, more);
 }
 
+Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const std::map<std::string, Tensor>& tensors,
+                                                const Plan& plan, const std::map<std::string, bool>& pinned, bool count,
+                                                const CompileFor& made_for) const {
+  const std::vector<OperandFacts> known = facts(network, tensors, pinned);
+  CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned};
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    if (scheduled.role != TensorRole::result || scheduled.like || scheduled.format.order() == 0) continue;
+    generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+  }
+  if (const auto same = plan_given(plan.schedule, network, known, generic.planned)) {
+    auto compiled = compile(network, *same, known, count, generic);
+    if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
+  }
+  const auto another = this->plan(network, known, generic.planned);
+  if (!another) return std::unexpected(another.error());
+  return compile(network, *another, known, count, generic);
+}
+
 Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan,
                                  const std::vector<OperandFacts>& operands, bool count,
                                  const CompileFor& specialize) const {
@@ -287,13 +299,20 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->grade = grade;
   if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   ++state_->by_grade[static_cast<std::size_t>(grade)];
-  kernel->generalise = [pipeline = *this, network, plan, count](const std::map<std::string, Tensor>& other,
-                                                               const std::string& why) {
+  for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor)
+    kernel->finite.push_back(is_finite(plan.schedule, tensor, operands));
+  std::map<std::string, bool> pinned;
+  for (const OperandFacts& operand : operands) {
+    if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;
+  }
+  kernel->generalise = [pipeline = *this, plan, pinned, count, specialize](const Network& of, const std::map<std::string, Tensor>& other,
+                                                                           const std::string& why) {
     ++pipeline.state_->fallbacks;
-    const std::vector<OperandFacts> facts = pipeline.facts(network, other, {});
-    pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
-                                       command_line(network, facts, plan.schedule, pipeline.options()), why));
-    return pipeline.compile(network, plan, facts, count, {.grade = Specialization::generic});
+    if (pipeline.options().trace) {
+      pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
+                                         command_line(of, pipeline.facts(of, other, {}), plan.schedule, pipeline.options()), why));
+    }
+    return pipeline.generalised(of, other, plan, pinned, count, specialize);
   };
   auto nests = lower(network, plan, operands, known->facts);
   if (!nests) return std::unexpected(nests.error());

@@ -35,6 +35,8 @@ struct CompileFor {
   double calls = 1;  ///< expected; decides what Specialization::automatic means
   /// Whose patterns may be baked in; null: none.
   const std::map<std::string, Tensor>* tensors = nullptr;
+  /// What the plan was made with: so is one for operands that need another.
+  PlanOptions planned = {};
 };
 
 /// What is known of an operand that may not be there yet.
@@ -68,6 +70,11 @@ class Pipeline {
   CacheCounters counters() const;
 
  private:
+  /// A generic kernel for operands of which something does not hold that `plan` or a kernel rests on: of its schedule, or,
+  /// where this is not legal for them, of another one with the same formats of results.
+  Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,
+                                        const std::map<std::string, bool>& pinned, bool count,
+                                        const CompileFor& made_for) const;
   Expected<Plan> remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
                                     const PlanOptions& options) const;
   struct State;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
 #include "engine/compiled_state.h"
 #include "runtime/dense.h"
+#include "runtime/elapsed.h"
 #include "runtime/hashed_memory.h"
 
 namespace weft {
@@ -219,9 +219,26 @@ BoundNetwork::BoundNetwork(BoundNetwork&&) noexcept = default;
 BoundNetwork& BoundNetwork::operator=(BoundNetwork&&) noexcept = default;
 BoundNetwork::~BoundNetwork() = default;
 
+Expected<void> BoundNetwork::rebind(const std::string& why) {
+  std::map<std::string, Tensor> operands = state_->operands;
+  for (auto& [name, tensor] : operands) {
+    if (state_->host.changing.contains(name)) tensor.known_statistics = nullptr;
+  }
+  const auto general = state_->kernel->generalise(state_->kernel->given, operands, why);
+  if (!general) return std::unexpected(general.error());
+  auto bound = general->bind(operands, state_->resources, state_->deterministic, state_->host);
+  if (!bound) return std::unexpected(bound.error());
+  *this = std::move(*bound);
+  return {};
+}
+
 Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
-  if (auto current = state_->refresh(); !current) return current;
+  const auto broken = state_->refresh();
+  if (!broken) return std::unexpected(broken.error());
+  if (*broken) {
+    if (auto bound = rebind(**broken); !bound) return bound;
+  }
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
@@ -239,7 +256,7 @@ Expected<void> BoundNetwork::run() {
 Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
   std::map<std::string, Tensor> results;
   const Schedule& schedule = state_->kernel->plan.schedule;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role != TensorRole::result) continue;
@@ -260,7 +277,7 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     }
     results[scheduled.name] = result;
   }
-  state_->convert_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  state_->convert_ms += milliseconds_since(start);
   return results;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "engine/cache/disk_cache.h"
@@ -18,6 +17,7 @@
 #include "frontend/report_json.h"
 #include "frontend/resolve.h"
 #include "frontend/terminal.h"
+#include "runtime/elapsed.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -178,7 +178,7 @@ Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
 }
 
 Expected<void> run_or_plan(const CommandOptions& options, bool run) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const auto parsed = parse_expression(options.arguments.front());
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<OperandText> operands;
@@ -249,13 +249,13 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   std::map<std::string, double> read_ms;
   for (std::size_t operand = 0; operand < operands.size(); ++operand) {
     const std::string& name = (*names)[operand];
-    const auto reading = std::chrono::steady_clock::now();
+    const auto reading = Clock::now();
     const auto format = evaluate.formats.find(name);
     auto tensor = load_operand(operands[operand].spec,
                                format == evaluate.formats.end() ? std::nullopt : std::optional<Format>(format->second),
                                *resources, name);
     if (!tensor) return std::unexpected(tensor.error());
-    read_ms[name] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - reading).count();
+    read_ms[name] = milliseconds_since(reading);
     session->set(name, std::move(*tensor));
   }
   if (resources->progress) clear_progress();
@@ -278,7 +278,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   if (options.json) return write_text(*options.json, report_json(evaluation->report, read_ms, run));
   if (options.quiet || replaced) return {};
-  const double total = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const double total = milliseconds_since(start);
   return write_text("", summary(*evaluation, read_ms, total));
 }
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
+#include "runtime/elapsed.h"
 
 namespace weft {
 namespace {
@@ -86,11 +86,10 @@ Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* canc
   if (!pool) return std::unexpected(pool.error());
   const EngineOptions& options = state_->options;
   if (!options.trace) return (*pool)->run(cancellation);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   auto results = (*pool)->run(cancellation);
-  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
   options.trace(fmt::format("{} # run threads {} {:.3f} ms{}", state_->command, options.resources.threads.count(),
-                            taken.count(), results ? "" : ": " + results.error().message));
+                            milliseconds_since(start), results ? "" : ": " + results.error().message));
   return results;
 }
 

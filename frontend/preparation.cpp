@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "engine/plan/count_joins.h"
@@ -14,15 +13,10 @@
 #include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
 #include "frontend/result_report.h"
+#include "runtime/elapsed.h"
 
 namespace weft {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 std::string kernel_origin(const CompiledNetwork& kernel) {
   bool disk = false;
@@ -48,26 +42,6 @@ void spread_scalars(Network& network, const PlanOptions& options) {
     }
     result.scalar = any && all_f32 ? Scalar::f32 : Scalar::f64;
   }
-}
-
-std::uint64_t stored_bytes(const Statistics& statistics) {
-  const Format& format = statistics.format();
-  double positions = 1, bytes = 0;
-  ModeSet bound = 0;
-  for (std::size_t level = 0; level < format.order(); ++level) {
-    const Level& stored = format.levels[level];
-    const std::uint32_t mode = format.mode_order[level];
-    bound |= ModeSet{1} << mode;
-    if (stored.kind == LevelKind::dense) {
-      positions *= static_cast<double>(statistics.extents()[mode]);
-      continue;
-    }
-    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
-    const bool every_entry = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
-    positions = every_entry ? statistics.nnz() : statistics.distinct(bound);
-    bytes += positions * stored.crd_bits / 8;
-  }
-  return static_cast<std::uint64_t>(bytes + positions * scalar_bytes(format.scalar));
 }
 
 /// The steps of one preparation; each fills its part of the report.
@@ -244,6 +218,7 @@ class Preparation {
     }
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
+    prepared_.plan_options = plan_options;
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
       Explanation explained = explanation(*plan, network, facts, plan_options);
@@ -320,7 +295,7 @@ class Preparation {
       if (operand.tensor) tensors.emplace(name, *operand.tensor);
     }
     auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
-                                  {options_.specialize, options_.calls, &tensors});
+                                  {options_.specialize, options_.calls, &tensors, prepared_.plan_options});
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
@@ -356,18 +331,6 @@ double Report::median_run_ms() const {
   std::vector<double> sorted = run_ms;
   std::ranges::sort(sorted);
   return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-}
-
-OperandInputs operand_inputs(const Tensors& tensors, const Threads& threads) {
-  OperandInputs inputs;
-  for (const auto& [name, tensor] : tensors) inputs.emplace(name, OperandInput{statistics(tensor, threads), tensor.bytes(), &tensor});
-  return inputs;
-}
-
-OperandInputs operand_inputs(const std::map<std::string, Statistics>& statistics) {
-  OperandInputs inputs;
-  for (const auto& [name, known] : statistics) inputs.emplace(name, OperandInput{known, stored_bytes(known), nullptr});
-  return inputs;
 }
 
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,

@@ -8,25 +8,15 @@
 #include <vector>
 
 #include "engine/pipeline.h"
+#include "frontend/operand_inputs.h"
 #include "weft/session.h"
 
 namespace weft {
 
-/// What is known of an operand. Joins are sampled where the tensors of all operands are given.
-struct OperandInput {
-  Statistics statistics;
-  std::uint64_t bytes = 0;
-  const Tensor* tensor = nullptr;
-};
-using OperandInputs = std::map<std::string, OperandInput>;
-
-OperandInputs operand_inputs(const Tensors& tensors, const Threads& threads);
-/// Bytes are estimated from distinct counts.
-OperandInputs operand_inputs(const std::map<std::string, Statistics>& statistics);
-
 struct Prepared {
   Network network;  ///< as it was planned, with pinned trees
   std::vector<OperandFacts> facts;
+  PlanOptions plan_options;
   Plan plan;
   std::optional<CompiledNetwork> code;  ///< none where the options want none
   Report report;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "engine/counted.h"
 #include "engine/trace.h"
@@ -11,15 +10,14 @@
 #include "frontend/preparation.h"
 #include "frontend/result_report.h"
 #include "frontend/session_state.h"
+#include "runtime/elapsed.h"
 
 namespace weft {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
 Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands) {
-  const auto kernel = pipeline.compile(prepared.network, prepared.plan, prepared.facts, true);
+  const auto kernel = pipeline.compile(prepared.network, prepared.plan, prepared.facts, true, {.planned = prepared.plan_options});
   if (!kernel) return std::unexpected(kernel.error());
   auto binding = kernel->bind(operands, pipeline.options().resources, pipeline.options().deterministic);
   if (!binding) return std::unexpected(binding.error());
@@ -40,7 +38,7 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
   for (unsigned repetition = 0; repetition < std::max(1U, repeat); ++repetition) {
     const auto start = Clock::now();
     if (auto ran = binding->run(); !ran) return std::unexpected(ran.error());
-    report.run_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    report.run_ms.push_back(milliseconds_since(start));
     if (engine.trace) {
       engine.trace(fmt::format("{} # run threads {} {:.3f} ms",
                                command_line(kernel.network(), prepared.facts, kernel.plan().schedule, engine), report.threads,

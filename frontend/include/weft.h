@@ -246,7 +246,8 @@ int32_t weft_compilation_ready(const weft_compilation* compilation); /* 1 or 0; 
 int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel** made, weft_error** error);
 void weft_compilation_free(weft_compilation* compilation); /* does not wait, and does not end the compilation */
 
-/* Operands of other formats are converted; WEFT_INPUT for one that is missing or has other extents.
+/* Operands of other formats are converted, those of other extents run in a more general kernel, which is made if need be;
+ * WEFT_INPUT for one that is missing, has another order, or extents that do not agree with the others'.
  * `made` NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error);

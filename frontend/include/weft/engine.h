@@ -74,9 +74,10 @@ class Bindings {
 /// Compiled code and the plan it follows. Immutable; outlives its engine.
 class Kernel {
  public:
-  /// Runs over the operands, which have the formats and extents that the kernel was compiled for, else are converted or
-  /// refused. The results share the memory of the run, which goes back to the bindings when the last copy dies. Errors:
-  /// input (an operand is missing or wrong), resource, cancelled (by `cancellation` or, without it, the engine's), internal.
+  /// Runs over the operands. Other formats than the kernel was compiled for are converted, other extents and what else it
+  /// assumes and does not hold run in a more general kernel that is made then, or found; the formats of results stay. The results
+  /// share the memory of the run, which goes back to the bindings when the last copy dies. Errors: input (an operand is
+  /// missing, of another order, or its extents do not agree with the others'), resource, cancelled (by `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;

@@ -45,8 +45,8 @@ class Session {
   /// Evaluates an assignment, or several, over the tensors that it names; einsum takes T0, T1, …. A text that was
   /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes others,
   /// and what up to 1024 texts keep for this is bounded, to 256 MB or an eighth of the memory limit. The results share the
-  /// memory of the run as those of Kernel::run. With Answer::soonest a kernel of the same text for other tensors of these extents is
-  /// taken where nothing better is there. Errors: as of Engine::compile and Kernel::run.
+  /// memory of the run as those of Kernel::run. With Answer::soonest a kernel of the same text for other tensors is taken where
+  /// nothing better is there. Errors: as of Engine::compile and Kernel::run.
   Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best) const;
 
   /// The same in single steps with a report of each, planned and bound anew; results own their memory. `operands` lists

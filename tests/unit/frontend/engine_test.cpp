@@ -119,7 +119,9 @@ TEST_CASE("arrays that lie are found before they are used, once, unless trusted"
   CHECK(message(*borrow_csr(3, 4, falling_pos, host.crd, host.values)).find("pos falls") != std::string::npos);
   CHECK(message(*borrow_csr(3, 4, late_pos, host.crd, host.values)).find("begins with 1") != std::string::npos);
   CHECK(message(*borrow_csr(3, 4, host.pos, falling, host.values), {.trusted = true}).empty());
-  CHECK(message(*borrow_csr(2, 4, short_pos, host.crd, host.values)).find("extents 2x4, the kernel was made for 3x4") !=
+  const std::vector<std::int32_t> first = {0, 1, 2}, last = {0, 0, 0};
+  const std::vector<double> three = {1, 2, 3};
+  CHECK(message(*borrow_coo({3, 4, 1}, {first, first, last}, three)).find("extents 3x4x1, the kernel was made for 3x4") !=
         std::string::npos);
   CHECK(kernel.run(Bindings()).error().message.find("missing") != std::string::npos);
 }

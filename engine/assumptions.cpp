@@ -1,0 +1,87 @@
+#include "engine/assumptions.h"
+
+#include <fmt/format.h>
+
+#include "engine/specialize.h"
+#include "weft/statistics.h"
+
+namespace weft {
+namespace {
+
+/// Facts shape code, so they are checked against the tensors actually bound: one that does not hold.
+std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& network, const Schedule& schedule,
+                                       const std::vector<Tensor>& tensors, const Threads& threads) {
+  for (const loop::Fact& fact : nest.program.facts) {
+    if (const auto* extent = std::get_if<loop::ExtentFact>(&fact)) {
+      const Index& index = network.indices[nest.indices[extent->index]];
+      if (index.extent != extent->extent) {
+        return fmt::format("the kernel assumes extent({}) = {}, it is {}", index.name, extent->extent, index.extent);
+      }
+      continue;
+    }
+    const auto storage = std::visit(
+        [](const auto& one) -> loop::StorageId {
+          if constexpr (requires { one.storage; }) return one.storage;
+          return 0;
+        },
+        fact);
+    const std::uint32_t number = nest.tensors[storage];
+    if (number >= tensors.size() || schedule.tensors[number].role != TensorRole::operand) continue;
+    const Tensor& tensor = tensors[number];
+    const std::string& name = schedule.tensors[number].name;
+    if (std::holds_alternative<loop::FiniteFact>(fact) && !statistics(tensor, threads).finite()) {
+      return fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", name);
+    }
+    if (const auto* fiber = std::get_if<loop::FiberFact>(&fact)) {
+      if (statistics(tensor, threads).fibers(fiber->level).maximum > fiber->maximum) {
+        return fmt::format("operand {} has a fiber longer than {} in level {}", name, fiber->maximum, fiber->level);
+      }
+    }
+    if (const auto* full = std::get_if<loop::FullFact>(&fact)) {
+      const std::uint64_t parents = full->level == 0 ? 1 : tensor.positions(full->level - 1);
+      if (tensor.positions(full->level) != parents * tensor.extent_of_level(full->level)) {
+        return fmt::format("level {} of operand {} is not full", full->level, name);
+      }
+    }
+    if (const auto* pattern = std::get_if<loop::PatternFact>(&fact)) {
+      if (!may_be_baked(tensor) || pattern_digest(tensor) != pattern->digest) {
+        return fmt::format("operand {} has another pattern than the one that is baked in", name);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<OtherExtents> other_extents(const Network& network, const std::map<std::string, Tensor>& operands) {
+  OtherExtents other;
+  for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+    const TensorDeclaration& declared = network.tensors[tensor];
+    const auto given = operands.find(declared.name);
+    if (declared.is_result || given == operands.end() || given->second.extents == declared.extents) continue;
+    const auto why = fmt::format("operand {} has extents {}, the kernel was made for {}", declared.name,
+                                 fmt::join(given->second.extents, "x"), fmt::join(declared.extents, "x"));
+    if (given->second.order() != declared.extents.size()) return input_error(why);
+    if (other.why.empty()) other.why = why;
+    other.extents[tensor] = given->second.extents;
+  }
+  return other;
+}
+
+std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
+                                             const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
+                                             const Threads& threads) {
+  for (const CompiledNest& nest : nests) {
+    if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads)) return broken;
+  }
+  // What one nest stores for the next may be read as if nothing could tell absent from zero, which no fact states.
+  for (std::size_t number = 0; nests.size() > 1 && number < tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    if (scheduled.role != TensorRole::operand || !finite[number] || statistics(tensors[number], threads).finite()) continue;
+    return fmt::format("operand {} holds NaN or Inf, the schedule was made for finite values", scheduled.name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace weft

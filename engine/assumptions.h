@@ -1,0 +1,30 @@
+// What a kernel assumes of the tensors it is bound to, checked on these very tensors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/compiled_network.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// Operands of other extents than the network has, and how the first of them differs.
+struct OtherExtents {
+  std::map<TensorId, std::vector<std::uint64_t>> extents;
+  std::string why;
+};
+/// Input error for an operand of another order.
+Expected<OtherExtents> other_extents(const Network& network, const std::map<std::string, Tensor>& operands);
+
+/// A fact of a nest that does not hold for `tensors` (by position in Schedule::tensors), or values that are not `finite` where
+/// a schedule of several nests rests on it. Facts about extents are about the network, and that a result has the positions of
+/// an operand is so by how results are made.
+std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
+                                             const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
+                                             const Threads& threads);
+
+}  // namespace weft

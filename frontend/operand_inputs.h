@@ -1,0 +1,24 @@
+// What planning and compiling know of operands: tensors, or figures alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "weft/engine.h"
+
+namespace weft {
+
+/// What is known of an operand. Joins are sampled where the tensors of all operands are given.
+struct OperandInput {
+  Statistics statistics;
+  std::uint64_t bytes = 0;
+  const Tensor* tensor = nullptr;
+};
+using OperandInputs = std::map<std::string, OperandInput>;
+
+OperandInputs operand_inputs(const Tensors& tensors, const Threads& threads);
+/// Bytes are estimated from distinct counts.
+OperandInputs operand_inputs(const std::map<std::string, Statistics>& statistics);
+
+}  // namespace weft

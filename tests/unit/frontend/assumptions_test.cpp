@@ -1,0 +1,341 @@
+// What kernels assume of their operands, and tensors for which it does not hold: always the right answer, never an error.
+#include "engine/assumptions.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "frontend/operand.h"
+#include "weft.h"
+#include "weft/host.h"
+#include "weft/session.h"
+
+using namespace weft;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+Tensor operand(const std::string& text, const std::string& format = "") {
+  std::optional<Format> wanted;
+  if (!format.empty()) wanted = *parse_format(format);
+  auto tensor = load_operand(text, wanted, Resources(), text);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  // Small integers, so that every order of summation gives the same.
+  double value = 0;
+  for (double& one : tensor->values.as<double>()) one = 1 + std::fmod(value++, 5);
+  tensor->known_statistics = nullptr;
+  return *tensor;
+}
+
+Tensor with_value(const Tensor& tensor, std::size_t position, double value) {
+  Tensor changed = tensor;
+  changed.known_statistics = nullptr;
+  auto values = Buffer::allocate(tensor.values.size_bytes(), Memory(), "values");
+  REQUIRE(values);
+  std::memcpy(values->data(), tensor.values.data(), tensor.values.size_bytes());
+  values->as<double>()[position] = value;
+  changed.values = *values;
+  return changed;
+}
+
+/// Values of NaN as text, so that they compare.
+std::vector<std::string> numbers(const Tensor& tensor) {
+  std::vector<std::string> texts;
+  for (const double value : tensor.values.as<const double>()) texts.push_back(std::isnan(value) ? "nan" : std::to_string(value));
+  return texts;
+}
+
+struct Traced {
+  std::vector<std::string> lines;
+  Engine engine = made();
+
+  Engine made() {
+    EngineOptions options;
+    options.resources.threads = Threads(1);
+    options.trace = [this](std::string_view line) { lines.emplace_back(line); };
+    auto engine_made = Engine::create(options);
+    REQUIRE(engine_made);
+    return *engine_made;
+  }
+  std::size_t fallbacks() const {
+    std::size_t count = 0;
+    for (const std::string& line : lines) count += line.find(" # bind: ") != std::string::npos;
+    return count;
+  }
+};
+
+Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options) {
+  auto kernel = engine.compile(text, operands, options);
+  REQUIRE_MESSAGE(kernel, kernel.error().message);
+  return *kernel;
+}
+
+Tensor ran(const Kernel& kernel, const Bindings& bindings) {
+  const auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  REQUIRE(results->size() == 1);
+  REQUIRE(verify(results->begin()->second, Resources(), "result"));
+  return results->begin()->second;
+}
+
+Tensor ran(const Kernel& kernel, const Tensors& operands) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  return ran(kernel, bindings);
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  const auto arrays = [](const Buffer& buffer) {
+    const auto bytes = buffer.as<const std::byte>();
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  if (a.extents != b.extents || a.format != b.format || numbers(a) != numbers(b)) return false;
+  for (std::size_t level = 0; level < a.levels.size(); ++level) {
+    if (arrays(a.levels[level].pos) != arrays(b.levels[level].pos) || arrays(a.levels[level].crd) != arrays(b.levels[level].crd))
+      return false;
+  }
+  return true;
+}
+
+struct Case {
+  std::string text;
+  std::string fact;  ///< that a nest of the kernel states
+  Tensors made_for;
+  Tensors bound;  ///< for which it does not hold
+  CompileOptions options = {};
+};
+
+std::vector<Case> cases() {
+  const Tensor matrix = operand("sparse(30x20,nnz=90)", "ds");
+  const Tensor tensor = operand("sparse(9x10x11,nnz=200)");
+  const Tensor full = operand("sparse(30x20,nnz=600,seed=2)", "ss");
+  const std::string mttkrp = "y(i,r) = T(i,j,k) * x(j,r) * z(k,r)";
+  const Tensors factors = {{"T", tensor}, {"x", operand("ones(10x16)")}, {"z", operand("ones(11x16)")}};
+  std::vector<Case> all = {
+      {"y(i,r) = M(i,j) * x(j,r)", "extent(r) = 16", {{"M", matrix}, {"x", operand("ones(20x16)")}},
+       {{"M", matrix}, {"x", operand("ones(20x48)")}}},
+      {"y(i,r) = M(i,j) * x(j,r)", "extent(r) = 16", {{"M", matrix}, {"x", operand("ones(20x16)")}},
+       {{"M", operand("sparse(50x70,nnz=200)", "ds")}, {"x", operand("ones(70x1)")}}},
+      {"y(i,r) = M(i,j) * x(j,r)", "extent(r) = 16", {{"M", matrix}, {"x", operand("ones(20x16)")}},
+       {{"M", operand("sparse(50x0,nnz=0)", "ds")}, {"x", operand("ones(0x1)")}}},
+      {mttkrp, "extent(r) = 16", factors,
+       {{"T", operand("sparse(4x5x600,nnz=300)")}, {"x", operand("ones(5x7)")}, {"z", operand("ones(600x7)")}}},
+      {mttkrp, "finite(z)", factors, {{"T", tensor}, {"x", factors.at("x")}, {"z", with_value(factors.at("z"), 5, not_a_number)}}},
+      {mttkrp, "finite(x)", factors, {{"T", tensor}, {"x", with_value(factors.at("x"), 7, infinite)}, {"z", factors.at("z")}}},
+      {mttkrp, "finite(T)", factors, {{"T", with_value(tensor, 3, not_a_number)}, {"x", factors.at("x")}, {"z", factors.at("z")}}},
+      {"y(i) = M(i,j) * N(i,j)", "full(N.1)", {{"M", operand("sparse(30x20,nnz=40)")}, {"N", full}},
+       {{"M", operand("sparse(30x20,nnz=40)")}, {"N", operand("sparse(30x20,nnz=599,seed=2)", "ss")}}},
+      {"y(i) = M(i,j) * x(j)", "pattern(M)", {{"M", matrix}, {"x", operand("ones(20)")}},
+       {{"M", operand("sparse(30x20,nnz=90,seed=7)", "ds")}, {"x", operand("ones(20)")}}},
+      {"S(i,j) = M(i,j) * a(i,k) * b(j,k)", "like(S, M)", {{"M", matrix}, {"a", operand("ones(30x8)")}, {"b", operand("ones(20x8)")}},
+       {{"M", operand("sparse(30x20,nnz=120,seed=7)", "ds")}, {"a", operand("ones(30x8)")}, {"b", operand("ones(20x8)")}}},
+  };
+  all[2].options.formats["y"] = *parse_format("dd");  // else as dense as the result is expected to be
+  all[8].options.specialize = Specialization::baked;
+  all[9].options.patterns["S"] = "M";
+  return all;
+}
+
+/// Of another sort: what one nest stores for the next.
+Case stored_between_nests() {
+  Case one{"y(i,l) = M(i,j) * x(j,k) * z(k,l)",
+           "",
+           {{"M", operand("sparse(30x20,nnz=30)", "ds")}, {"x", operand("sparse(20x25,nnz=60)", "ds")}, {"z", operand("ones(25x6)")}},
+           {},
+           {}};
+  one.options.unfused = true;
+  one.bound = one.made_for;
+  one.bound["z"] = with_value(one.made_for.at("z"), 11, not_a_number);
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("assumptions: a kernel bound to tensors for which one does not hold gives what theirs gives") {
+  std::vector<Case> all = cases();
+  all.push_back(stored_between_nests());
+  for (const Case& one : all) {
+    CAPTURE(one.text);
+    CAPTURE(one.fact);
+    Traced traced;
+    const Kernel kernel = compiled(traced.engine, one.text, one.made_for, one.options);
+    CHECK(kernel.explain("loops")->find(one.fact) != std::string::npos);
+    const Tensor right = ran(compiled(traced.engine, one.text, one.bound, one.options), one.bound);
+    const bool holds_anyway = one.fact.starts_with("like");
+    CHECK(traced.fallbacks() == 0);
+    for (int run = 0; run < 2; ++run) CHECK(same(ran(kernel, one.bound), right));
+    CHECK((traced.fallbacks() > 0) == !holds_anyway);
+    // It was made for these, and still is.
+    CHECK(same(ran(kernel, one.made_for), ran(compiled(traced.engine, one.text, one.made_for, one.options), one.made_for)));
+  }
+}
+
+TEST_CASE("assumptions: the kernel that takes the place is made once") {
+  const Case one = cases().front();
+  Traced traced;
+  const Kernel kernel = compiled(traced.engine, one.text, one.made_for, one.options);
+  ran(kernel, one.bound);
+  const auto compiled_lines = [&] {
+    std::size_t count = 0;
+    for (const std::string& line : traced.lines) count += line.find(" # compile ") != std::string::npos;
+    return count;
+  };
+  const std::size_t before = compiled_lines();
+  for (const char* text : {"ones(20x48)", "ones(20x3)", "ones(20x100)"})
+    ran(kernel, Tensors{{"M", one.bound.at("M")}, {"x", operand(text)}});
+  CHECK(compiled_lines() == before);
+}
+
+TEST_CASE("assumptions: extents that do not agree, and other orders, are the host's mistake") {
+  const Case one = cases().front();
+  Traced traced;
+  const Kernel kernel = compiled(traced.engine, one.text, one.made_for, one.options);
+  const auto message = [&](const Tensor& x) {
+    Bindings bindings;
+    bindings.set("M", one.made_for.at("M"));
+    bindings.set("x", x);
+    const auto results = kernel.run(bindings);
+    REQUIRE_FALSE(results);
+    CHECK(results.error().kind == ErrorKind::input);
+    return results.error().message;
+  };
+  CHECK(message(operand("ones(21x16)")) == "index j is 20 in M (mode 1) but 21 in x (mode 0)");
+  CHECK(message(operand("ones(20)")).find("has extents 20, the kernel was made for 20x16") != std::string::npos);
+}
+
+TEST_CASE("assumptions: several assignments follow the extents of their operands") {
+  Traced traced;
+  // j has the same extent in both for the operands of the kernel, and others for those that are bound.
+  const std::string text = "s(i) = M(i,j) * x(j); t(k) = N(k,j) * u(j) * v(k)";
+  CompileOptions options;
+  options.results = {"s"};
+  const auto tensors = [](const char* m, const char* x, const char* n, const char* u, const char* v) {
+    return Tensors{{"M", operand(m, "ds")}, {"x", operand(x)}, {"N", operand(n, "ds")}, {"u", operand(u)}, {"v", operand(v)}};
+  };
+  const Tensors first = tensors("sparse(9x8,nnz=30)", "ones(8)", "sparse(9x8,nnz=30)", "ones(8)", "ones(9)");
+  const Tensors second = tensors("sparse(7x8,nnz=30)", "ones(8)", "sparse(9x12,nnz=30)", "ones(12)", "ones(9)");
+  const Kernel kernel = compiled(traced.engine, text, first, options);
+  Bindings bindings;
+  for (const auto& [name, tensor] : second) bindings.set(name, tensor);
+  const auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  const auto right = compiled(traced.engine, text, second, options).run(bindings);
+  REQUIRE(right);
+  for (const char* name : {"s", "t"}) CHECK(same(results->at(name), right->at(name)));
+}
+
+TEST_CASE("assumptions: values that change may turn NaN and back") {
+  std::vector<Case> all = cases();
+  all.push_back(stored_between_nests());
+  for (const Case& one : all) {
+    if (one.text.find("z(k") == std::string::npos || one.bound.at("z").extents != one.made_for.at("z").extents) continue;
+    CAPTURE(one.text);
+    Traced traced;
+    Tensors tensors = one.made_for;
+    const auto stored = tensors.at("z").values.as<const double>();
+    std::vector<double> values(stored.begin(), stored.end());
+    const std::vector<double> finite = values;
+    tensors["z"] = *borrow_dense(tensors.at("z").extents, values);
+    const Kernel kernel = compiled(traced.engine, one.text, tensors, one.options);
+    std::vector<double> out(ran(kernel, tensors).values.as<const double>().size());
+    Bindings bindings;
+    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor, {.changes = name == "z"});
+    Bindings written = bindings;
+    const Tensor shape = ran(kernel, tensors);
+    written.output("y", *borrow_dense(shape.extents, out));
+    const auto check = [&](std::size_t fallbacks) {
+      Tensors now = tensors;
+      now["z"].known_statistics = nullptr;
+      const Tensor right = ran(compiled(traced.engine, one.text, now, one.options), now);
+      CHECK(same(ran(kernel, bindings), right));
+      CHECK(traced.fallbacks() == fallbacks);
+      std::vector<std::string> texts;
+      REQUIRE(kernel.run(written));
+      for (const double value : out) texts.push_back(std::isnan(value) ? "nan" : std::to_string(value));
+      CHECK(texts == numbers(right));
+    };
+    check(0);
+    values[11] = not_a_number;
+    check(1);
+    values[11] = infinite;
+    check(2);  // the one before was for the other bindings
+    values = finite;
+    check(2);
+  }
+}
+
+TEST_CASE("assumptions: sessions answer for tensors of other sizes with the kernel that is there") {
+  Traced traced;
+  const Session session(traced.engine);
+  const std::string text = "y(i,r) = M(i,j) * x(j,r)";
+  const auto set = [&](const char* matrix, const char* x) {
+    session.set("M", operand(matrix, "ds"));
+    session.set("x", operand(x));
+  };
+  set("sparse(30x20,nnz=90)", "ones(20x16)");
+  REQUIRE(session.evaluate(text));
+  CHECK(traced.fallbacks() == 0);
+  set("sparse(40x50,nnz=90)", "ones(50x17)");
+  const auto soon = session.evaluate(text, Answer::soonest);
+  REQUIRE_MESSAGE(soon, soon.error().message);
+  CHECK(traced.fallbacks() == 1);
+  const Tensors now = *session.tensors();
+  CHECK(same(soon->at("y"), ran(compiled(traced.engine, text, now, {}), now)));
+}
+
+TEST_CASE("assumptions: the same through the C API") {
+  weft_engine* engine = nullptr;
+  REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);
+  const auto bound = [&](const char* matrix, const char* x) {
+    weft_bindings* bindings = nullptr;
+    REQUIRE(weft_bindings_create(&bindings, nullptr) == WEFT_OK);
+    for (const auto& [name, spec, format] : {std::tuple("M", matrix, "ds"), std::tuple("x", x, "dd")}) {
+      weft_tensor* tensor = nullptr;
+      REQUIRE(weft_tensor_load(engine, spec, format, &tensor, nullptr) == WEFT_OK);
+      CHECK(weft_bindings_set(bindings, name, tensor, 0, nullptr) == WEFT_OK);
+      weft_tensor_free(tensor);
+    }
+    return bindings;
+  };
+  const auto sum = [](weft_evaluation* evaluation) {
+    weft_tensor* y = nullptr;
+    REQUIRE(weft_evaluation_result(evaluation, "y", &y, nullptr) == WEFT_OK);
+    const void* values = nullptr;
+    std::uint64_t count = 0;
+    REQUIRE(weft_tensor_values(y, &values, &count, nullptr) == WEFT_OK);
+    double all = 0;
+    for (std::uint64_t number = 0; number < count; ++number) all += static_cast<const double*>(values)[number];
+    weft_tensor_free(y);
+    weft_evaluation_free(evaluation);
+    return all;
+  };
+  weft_bindings* first = bound("sparse(30x20,nnz=90)", "ones(20x16)");
+  weft_bindings* second = bound("sparse(31x25,nnz=99,seed=3)", "ones(25x5)");
+  weft_request* request = nullptr;
+  REQUIRE(weft_request_create(&request, nullptr) == WEFT_OK);
+  for (const char* grade : {"generic", "profiled", "baked"}) {
+    CHECK(weft_request_set_specialization(request, grade, nullptr) == WEFT_OK);
+    std::vector<double> sums;
+    for (weft_bindings* made_for : {first, second}) {
+      weft_kernel* kernel = nullptr;
+      weft_error* error = nullptr;
+      REQUIRE(weft_engine_compile(engine, "y(i,r) = M(i,j) * x(j,r)", made_for, request, &kernel, &error) == WEFT_OK);
+      weft_evaluation* evaluation = nullptr;
+      const auto status = weft_kernel_run(kernel, second, nullptr, &evaluation, &error);
+      REQUIRE_MESSAGE(status == WEFT_OK, weft_error_message(error));
+      sums.push_back(sum(evaluation));
+      weft_kernel_free(kernel);
+    }
+    CHECK(sums[0] == doctest::Approx(sums[1]).epsilon(1e-12));
+  }
+  weft_request_free(request);
+  weft_bindings_free(first);
+  weft_bindings_free(second);
+  weft_engine_free(engine);
+}
