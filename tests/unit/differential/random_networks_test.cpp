@@ -91,7 +91,7 @@ TEST_CASE("random networks, compiled and run") {
   const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
   std::uint64_t number = 0;
   for_each_network(
-      runs(is_sanitized() ? 250 : 2000), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
+      runs(is_sanitized() ? 250 : 1200), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
         const auto plan = usual.plan(built.network, built.facts, {});
         REQUIRE_MESSAGE(plan, plan.error().message);
         const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};

@@ -31,7 +31,8 @@ constexpr bool is_sanitized() {
 #endif
 }
 
-/// Ends the process, naming the network, if it is not destroyed within `seconds`: a kernel that hangs fails the test.
+/// Ends the process, naming the network, if the process computes for `seconds` (all threads) before it is destroyed, or nothing
+/// comes for nine times as long: a kernel that hangs fails the test.
 class Watchdog {
  public:
   Watchdog(std::string_view network, unsigned seconds);
