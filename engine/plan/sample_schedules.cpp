@@ -6,6 +6,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/lookups.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t most_orders = 24;      // of the statements of one tree
 constexpr std::size_t most_enumerated = 6;   // factors up to which all trees are known
 constexpr std::size_t attempts_each = 30;    // draws per schedule wanted: some are illegal, some come twice
+constexpr double looked_up = 0.3;            // a copy of an operand's fibers, and each further one
 
 // SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): the same numbers with
 // every standard library.
@@ -139,10 +141,17 @@ class Sampler {
     }
   }
 
+  void copy_for_lookups(Schedule& schedule) {
+    const std::size_t statement = draws_.below(schedule.statements.size());
+    const std::size_t factor = draws_.below(schedule.statements[statement].factors.size());
+    if (auto copied = with_lookup_copy(schedule, statement, factor)) schedule = std::move(*copied);
+  }
+
   Schedule draw() {
     const ContractionTree chosen = tree();
     const std::vector<std::vector<std::uint32_t>> orders = statement_orders(chosen, most_orders);
     Schedule schedule = statements_of(network_, chosen, orders[draws_.below(orders.size())], operands_, options_);
+    while (draws_.chance(looked_up)) copy_for_lookups(schedule);
     order_loops(schedule);
     std::vector<bool> free(schedule.tensors.size(), false);
     const double converted = draws_.unit();

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "engine/plan/lookups.h"
 #include "unit/plan/networks.h"
 
 using namespace weft;
@@ -32,6 +33,20 @@ TEST_CASE("sampled schedules are legal, different and the same for the same seed
   CHECK(sample_schedules(made.network, made.operands, made.options, 60, 8) != sampled);
   const std::vector<Schedule> fewer = sample_schedules(made.network, made.operands, made.options, 20, 7);
   CHECK(std::equal(fewer.begin(), fewer.end(), sampled.begin()));
+}
+
+TEST_CASE("where sparse operands meet, some sampled schedules copy fibers for lookups") {
+  const Problem made = problem("M:ij:ss:300 A:ik:ss:300 B:kj:ss:300 -> ij", {{'i', 60}, {'j', 60}, {'k', 60}});
+  std::size_t copying = 0;
+  const std::vector<Schedule> sampled = sample_schedules(made.network, made.operands, made.options, 60, 7);
+  for (const Schedule& schedule : sampled) {
+    bool copies = false;
+    for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement)
+      copies = copies || is_lookup_copy(schedule, statement);
+    copying += copies ? 1 : 0;
+  }
+  CHECK(copying > 0);
+  CHECK(copying < sampled.size());
 }
 
 TEST_CASE("a network with few schedules yields them all, and factors beyond six have random trees") {
