@@ -146,13 +146,6 @@ bool appended(const ScheduledTensor& tensor) {
   return tensor.role != TensorRole::operand && !tensor.like && !tensor.format.all_dense();
 }
 
-bool reads(const CompiledNest& nest, std::uint32_t tensor) {
-  for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
-    if (nest.nest.program.storages[storage].role == loop::Role::input && nest.nest.tensors[storage] == tensor) return true;
-  }
-  return false;
-}
-
 BoundNest bound_nest(std::size_t number, const std::vector<CompiledNest>& nests, const Schedule& schedule,
                      const Network& network) {
   BoundNest bound;
@@ -179,6 +172,13 @@ BoundNest bound_nest(std::size_t number, const std::vector<CompiledNest>& nests,
 }
 
 }  // namespace
+
+bool reads(const CompiledNest& nest, std::uint32_t tensor) {
+  for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
+    if (nest.nest.program.storages[storage].role == loop::Role::input && nest.nest.tensors[storage] == tensor) return true;
+  }
+  return false;
+}
 
 std::vector<AppendedTarget> appended_targets(const CompiledNest& nest, const std::vector<CompiledNest>& nests,
                                              const Schedule& schedule, const Network& network) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,7 @@ struct BoundNetwork::State {
   std::vector<ChangingOperand> changing;
   std::map<std::string, Tensor> operands;  ///< where some change: as the host gave them, to bind them anew
   HostMemory host;                         ///< likewise
+  std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
   bool deterministic = false;
   double convert_ms = 0;
 
@@ -103,9 +105,18 @@ struct BoundNetwork::State {
   std::optional<Tensor> taken(const AppendedTarget& target, const std::vector<Chunk>& chunks);
   /// Workspaces are clean between chunks, but not where a kernel stopped halfway.
   void clean_scratch();
+  /// Whether the nest reads what is absent: then it computes nothing, for it is one product.
+  bool is_annihilated(const CompiledNest& nest) const;
+  /// Notes which outputs of order 0 are absent.
+  void note_absent(const CompiledNest& nest, std::uint64_t present);
+  /// The nest's outputs without an entry, once dense ones are cleared.
+  Expected<void> leave_empty(std::size_t number);
   /// Runs every chunk, sums private copies, assembles what was appended.
   Expected<void> run_nest(std::size_t number);
 };
+
+/// Whether a nest reads a tensor of the schedule.
+bool reads(const CompiledNest& nest, std::uint32_t tensor);
 
 /// Where the workspaces of a nest lie in the memory of a worker.
 struct ScratchLayout {

@@ -117,9 +117,33 @@ void BoundNetwork::State::clear(const BoundNest& nest) {
   }
 }
 
+bool BoundNetwork::State::is_annihilated(const CompiledNest& nest) const {
+  return std::ranges::any_of(absent, [&](std::uint32_t tensor) { return reads(nest, tensor); });
+}
+
+void BoundNetwork::State::note_absent(const CompiledNest& nest, std::uint64_t present) {
+  for (std::size_t bit = 0; bit < nest.signature.told.size(); ++bit) {
+    if ((present >> bit & 1) == 0) absent.insert(nest.nest.tensors[nest.canonical.storages[nest.signature.told[bit]]]);
+  }
+}
+
+Expected<void> BoundNetwork::State::leave_empty(std::size_t number) {
+  note_absent(kernel->nests[number], 0);
+  for (AppendedTarget& target : nests[number].appended) {
+    release(target.tensor);
+    target.chunks.clear();
+    std::vector<AppendedChunk> none;
+    auto tensor = concatenated(target.shape, none, resources);
+    if (!tensor) return std::unexpected(tensor.error());
+    tensors[target.tensor] = std::move(*tensor);
+  }
+  return {};
+}
+
 Expected<void> BoundNetwork::State::run_nest(std::size_t number) {
   BoundNest& nest = nests[number];
   const CompiledNest& compiled = kernel->nests[number];
+  if (is_annihilated(compiled)) return leave_empty(number);
   std::vector<Worker> workers(resources.threads.count());
   // Several nests hand the memory of their tables to each other.
   std::vector<WorkerTables> own;
@@ -189,6 +213,9 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number) {
   for (const std::vector<std::uint64_t>& of_worker : counted) {
     for (std::size_t loop = 0; loop < of_worker.size(); ++loop) counts[number][loop] += of_worker[loop];
   }
+  std::uint64_t present = 0;
+  for (const Worker& worker : workers) present |= worker.present;
+  note_absent(compiled, present);
   for (const PrivateCopies& copies : nest.copies) {
     Tensor& sum = tensors[copies.tensor];
     if (sum.format.scalar == Scalar::f64) {
@@ -239,6 +266,7 @@ Expected<void> BoundNetwork::run() {
   if (*broken) {
     if (auto bound = rebind(**broken); !bound) return bound;
   }
+  state_->absent.clear();
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;

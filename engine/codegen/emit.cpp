@@ -204,8 +204,12 @@ llvm::Value* Emitter::call(const char* name, llvm::Type* result, llvm::ArrayRef<
   return ir_.CreateCall(module().getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), arguments);
 }
 
+llvm::Value* Emitter::worker_place(std::uint64_t offset) {
+  return address(ir_.getInt8Ty(), worker_, constant(offset));
+}
+
 llvm::Value* Emitter::worker_member(std::uint64_t offset) {
-  return load(ir_.getPtrTy(), address(ir_.getInt8Ty(), worker_, constant(offset)), 8);
+  return load(ir_.getPtrTy(), worker_place(offset), 8);
 }
 
 void Emitter::check(llvm::Value* holds, Origin origin, llvm::Value* value) {

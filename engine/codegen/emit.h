@@ -79,7 +79,9 @@ class Emitter {
 
   /// Calls a function of runtime/abi.h.
   llvm::Value* call(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments);
-  /// A pointer that the worker holds, `offset` bytes into it.
+  /// Where a member of the worker lies, `offset` bytes into it.
+  llvm::Value* worker_place(std::uint64_t offset);
+  /// A pointer that the worker holds there.
   llvm::Value* worker_member(std::uint64_t offset);
 
   /// Checked mode: unless `holds`, the kernel returns failed_check with the origin and `value`.

@@ -39,6 +39,8 @@ void Generator::run() {
   scope.held.resize(program_.storages.size());
   scope.flags.resize(program_.storages.size());
   scope.fresh.resize(program_.storages.size());
+  const std::vector<std::uint32_t> told = signature(program_).told;
+  for (const loop::StorageId storage : told) scope.flags[storage] = emit_->slot(emit_->ir().getFalse());
   receive_appended();
   clean_marks();
   open_tables();
@@ -49,8 +51,20 @@ void Generator::run() {
   else  // Not one root loop: nothing to cut, so the first range does it all.
     emit_->if_then(emit_->ir().CreateICmpEQ(begin_, emit_->constant(0)), [&] { block(program_.body, scope); });
   for (const auto& [storage, code] : appended_) store_appended_size(storage);
+  tell_presence(told, scope);
   store_counts();
   emit_->finish();
+}
+
+void Generator::tell_presence(std::span<const std::uint32_t> told, const Scope& scope) {
+  if (told.empty()) return;
+  llvm::Value* place = emit_->worker_place(offsetof(Worker, present));
+  llvm::Value* present = emit_->load(emit_->word(), place, 8);
+  for (std::size_t bit = 0; bit < told.size(); ++bit) {
+    llvm::Value* there = emit_->ir().CreateShl(emit_->widen(emit_->get(scope.flags[told[bit]])), bit);
+    present = emit_->ir().CreateOr(present, there);
+  }
+  emit_->store(present, place, 8);
 }
 
 void Generator::number_loops(const loop::Block& statements) {

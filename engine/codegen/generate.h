@@ -64,6 +64,7 @@ class Generator {
   void number_loops(const loop::Block& statements);
   void count(const loop::For& each, llvm::Value* iterations);
   void store_counts();
+  void tell_presence(std::span<const std::uint32_t> told, const Scope& scope);
   void block(const loop::Block& statements, const Scope& scope);
   void with(const loop::With& statement, const Scope& scope);
   void accumulate(const loop::Accumulate& sum, const Scope& scope);

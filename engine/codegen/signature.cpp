@@ -98,6 +98,7 @@ Signature signature(const loop::Program& program) {
       result.appended.push_back(id);
       continue;
     }
+    if (loop::tells_presence(program, id)) result.told.push_back(id);
     if (loop::pattern_of(program, id)) {  // the positions are the operand's
       result.words.push_back({Word::Kind::values, id, 0, 0});
       continue;
@@ -139,6 +140,7 @@ std::string print(const Signature& signature, const loop::Program& program) {
   }
   for (const std::uint32_t storage : signature.appended) text += "appended " + program.storages[storage].name + "\n";
   for (const std::uint32_t storage : signature.hashed) text += "hashed " + program.storages[storage].name + "\n";
+  for (const std::uint32_t storage : signature.told) text += "presence of " + program.storages[storage].name + "\n";
   return text;
 }
 

@@ -49,6 +49,7 @@ struct Signature {
   std::vector<ScratchDemand> scratch;
   std::vector<std::uint32_t> appended;  ///< storages of outputs with compressed levels of their own, in order
   std::vector<std::uint32_t> hashed;    ///< storages of workspaces with a hashed key, in order
+  std::vector<std::uint32_t> told;      ///< storages of outputs whose presence is told (a bit of Worker::present each), in order
   bool operator==(const Signature&) const = default;
 };
 

@@ -152,6 +152,9 @@ FactKey key(const Fact& fact) {
                                [&](const PatternFact& f) {
                                  return FactKey{fact.index(), f.storage, 0, f.digest};
                                },
+                               [&](const PresenceFact& f) {
+                                 return FactKey{fact.index(), f.storage, 0, 0};
+                               },
                                [&](const LikeFact& f) {
                                  return FactKey{fact.index(), f.storage, f.pattern, 0};
                                }},

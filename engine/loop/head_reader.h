@@ -203,6 +203,12 @@ class HeadReader : protected TokenReader {
       expect(")");
       return FiniteFact{id};
     }
+    if (accept("presence")) {
+      expect("(");
+      const StorageId id = storage();
+      expect(")");
+      return PresenceFact{id};
+    }
     if (accept("like")) {
       expect("(");
       const StorageId id = storage();
@@ -213,7 +219,7 @@ class HeadReader : protected TokenReader {
     }
     const bool full = at("full");
     if (!full && !at("fiber")) {
-      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite, like, pattern");
+      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite, like, pattern, presence");
       return {};
     }
     advance();

@@ -81,7 +81,7 @@ class Interpreter {
       const auto entry = entries_[storage].find(key(factor));
       if (entry != entries_[storage].end())
         product *= entry->second;
-      else if (program_.storages[storage].role == Role::input)
+      else if (program_.storages[storage].role == Role::input && !program_.storages[storage].levels.empty())
         product *= 0;  // an entry of a dense level that the caller left out
       else
         return;  // nothing contributed to it: absent, and absent annihilates

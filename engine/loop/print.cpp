@@ -140,6 +140,7 @@ class Printer {
                    },
                    [&](const FiniteFact& f) { return fmt::format("finite({})", storage_name(f.storage)); },
                    [&](const PatternFact& f) { return fmt::format("pattern({}) = {}", storage_name(f.storage), f.digest); },
+                   [&](const PresenceFact& f) { return fmt::format("presence({})", storage_name(f.storage)); },
                    [&](const LikeFact& f) {
                      return fmt::format("like({}, {})", storage_name(f.storage), storage_name(f.pattern));
                    }},

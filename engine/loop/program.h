@@ -3,7 +3,7 @@
 // Meaning: a tensor is a finite map from coordinates to values. `for x` runs its body for every coordinate c of x's
 // range, in increasing order unless its driver is unordered, for which every drive and locate step has an entry
 // extending what is bound by c. A dense level of an input has every entry; a workspace is the map of the coordinates
-// accumulated into so far. insert and append filter nothing. Marks and algorithms never change meaning.
+// accumulated into so far, and an input of order 0 may be empty. insert and append filter nothing. Marks and algorithms never change meaning.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +77,13 @@ struct PatternFact {
   std::uint64_t digest = 0;
   bool operator==(const PatternFact&) const = default;
 };
-using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact, PatternFact>;
+/// presence(s): of the output s of order 0 the kernel tells whether anything was accumulated into it, for whoever reads it
+/// later: an absent input of order 0 annihilates, and code is only run where all of them are there.
+struct PresenceFact {
+  StorageId storage = 0;
+  bool operator==(const PresenceFact&) const = default;
+};
+using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact, PatternFact, PresenceFact>;
 
 enum class Use : std::uint8_t { drive, locate, insert, append };
 
@@ -185,5 +191,8 @@ Canonical canonical(const Program& program);
 
 /// The input whose pattern an output shares by a fact `like`; nothing where it has one of its own.
 std::optional<StorageId> pattern_of(const Program& program, StorageId output);
+
+/// Whether a fact asks for the presence of the output.
+bool tells_presence(const Program& program, StorageId output);
 
 }  // namespace weft::loop

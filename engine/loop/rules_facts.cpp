@@ -23,6 +23,14 @@ Expected<void> check_storage(const Program& program, StorageId id, std::optional
   return {};
 }
 
+Expected<void> check_told(const Program& program, StorageId id) {
+  if (id >= program.storages.size())
+    return input_error(fmt::format("facts: presence of storage number {}, there are {}", id, program.storages.size()));
+  const Storage& storage = program.storages[id];
+  if (storage.role == Role::output && storage.levels.empty()) return {};
+  return input_error(fmt::format("facts: presence of {}: only an output of order 0 can be absent", storage.name));
+}
+
 /// The extents that facts give to the levels of storages agree, since a level has one extent.
 Expected<void> check_extents(const Program& program, const std::map<IndexId, std::uint64_t>& extents) {
   std::map<std::pair<StorageId, std::size_t>, IndexId> stated;  // level to an index whose extent is a fact
@@ -85,6 +93,7 @@ Expected<void> check_facts(const Program& program) {
                            fmt::format("facts: pattern({}) is stated twice", program.storages[f.storage].name));
                      return {};
                    },
+                   [&](const PresenceFact& f) { return check_told(program, f.storage); },
                    [](const LikeFact&) -> Expected<void> { return {}; }},  // the rule "like"
         fact);
     if (!checked) return checked;

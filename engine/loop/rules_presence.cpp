@@ -52,8 +52,6 @@ class Presence {
   }
 
   bool may_be_absent(StorageId workspace) const {
-    if (program_.storages[workspace].role != Role::workspace || !program_.storages[workspace].levels.empty())
-      return false;
     for (const PlacedAccumulate& reader : all_)
       for (AccessId factor : reader.accumulate->factors)
         if (program_.accesses[factor].storage == workspace && !is_accumulated(reader, factor) &&
@@ -208,8 +206,9 @@ class Presence {
     }
     const StorageId target = program_.accesses[reader.accumulate->target].storage;
     if (program_.storages[target].role == Role::output)
-      return pattern_of(program_, target) || std::ranges::all_of(program_.storages[target].levels,
-                                 [](const Level& level) { return level.kind == LevelKind::dense; });
+      return pattern_of(program_, target) ||
+             (!tells_presence(program_, target) &&
+              std::ranges::all_of(program_.storages[target].levels, [](const Level& level) { return level.kind == LevelKind::dense; }));
     for (const PlacedAccumulate& next : all_)
       for (AccessId each : next.accumulate->factors)
         if (program_.accesses[each].storage == target && !is_harmless(next, each)) return false;
@@ -239,6 +238,10 @@ class Presence {
 
 Expected<void> check_presence(const Program& program) { return Presence(program).check(); }
 
-bool may_be_absent(const Program& program, StorageId workspace) { return Presence(program).may_be_absent(workspace); }
+bool may_be_absent(const Program& program, StorageId workspace) {
+  // Asked for every factor: others than these are not worth a walk over the program.
+  const Storage& storage = program.storages[workspace];
+  return storage.role == Role::workspace && storage.levels.empty() && Presence(program).may_be_absent(workspace);
+}
 
 }  // namespace weft::loop

@@ -77,6 +77,10 @@ std::optional<StorageId> pattern_of(const Program& program, StorageId output) {
   return std::nullopt;
 }
 
+bool tells_presence(const Program& program, StorageId output) {
+  return std::ranges::find(program.facts, Fact(PresenceFact{output})) != program.facts.end();
+}
+
 std::string where(const Program& program, const Path& path) {
   std::string names;
   std::size_t count = 0;

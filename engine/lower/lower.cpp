@@ -25,8 +25,8 @@ LoweredNest in_text_order(LoweredNest nest) {
   return nest;
 }
 
-/// Which outputs have the positions of an input.
-std::vector<loop::Fact> patterns(const Nest& nest, const LoweredNest& lowered) {
+/// Which outputs have the positions of an input, and which tell whether they are there.
+std::vector<loop::Fact> facts_of_outputs(const Nest& nest, const LoweredNest& lowered) {
   const auto storage_of = [&](std::uint32_t tensor) {
     return static_cast<loop::StorageId>(std::ranges::find(lowered.tensors, tensor) - lowered.tensors.begin());
   };
@@ -34,22 +34,25 @@ std::vector<loop::Fact> patterns(const Nest& nest, const LoweredNest& lowered) {
   for (const NestStorage& storage : nest.storages) {
     const bool written = storage.storage.role == loop::Role::output;
     if (written && storage.like) result.push_back(loop::LikeFact{storage_of(storage.tensor), storage_of(*storage.like)});
+    if (storage.tells_presence) result.push_back(loop::PresenceFact{storage_of(storage.tensor)});
   }
   return result;
 }
 
 LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
   LoweredNest result = in_text_order(forest(nest, network));
-  result.program.facts = patterns(nest, result);
+  result.program.facts = facts_of_outputs(nest, result);
   std::ranges::copy(facts(result, network, finite), std::back_inserter(result.program.facts));
   return result;
 }
 
-/// A register row is added to its target whole, which makes the entries of a target with compressed levels: only where
+/// A register row is added to its target whole, which makes the entries of a target that knows them: only where
 /// every loop that sums into the row provably runs (the verifier's rule of presence).
 LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
   LoweredNest rows = lowered(with_register_rows(nest, network), network, finite);
-  return !std::ranges::any_of(nest.storages, is_appended) || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
+  const bool makes_entries = std::ranges::any_of(
+      nest.storages, [](const NestStorage& storage) { return is_appended(storage) || storage.tells_presence; });
+  return !makes_entries || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
 }
 
 /// The fewest facts with which the program is proven correct: none, finite values, or extents too.
@@ -61,7 +64,10 @@ LoweredNest lowered_generic(const Nest& nest, const Network& network, const std:
     std::ranges::copy_if(all.program.facts, std::back_inserter(fewer.program.facts), wanted);
     return loop::verify(fewer.program).has_value();
   };
-  if (keep([](const loop::Fact& fact) { return std::holds_alternative<loop::LikeFact>(fact); })) return fewer;
+  const auto of_output = [](const loop::Fact& fact) {
+    return std::holds_alternative<loop::LikeFact>(fact) || std::holds_alternative<loop::PresenceFact>(fact);
+  };
+  if (keep(of_output)) return fewer;
   if (keep([](const loop::Fact& fact) { return !std::holds_alternative<loop::ExtentFact>(fact); })) return fewer;
   return all;
 }

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "engine/plan/check.h"
+
 namespace weft {
 namespace {
 
@@ -198,6 +200,8 @@ class NestReader {
       }
       made.tensor = tensor;
       made.like = scheduled.like;
+      made.tells_presence = is_target && scheduled.role == TensorRole::intermediate && scheduled.format.order() == 0 &&
+                            makes_entries(schedule_, tensor);
       add(tensor, std::move(made));
     } else if (nest_.storages[storages_.at(tensor)].storage.role != role) {
       return internal_error(

@@ -41,6 +41,9 @@ Expected<void> check_forest(const Schedule& schedule, const Network& network, co
 /// what is dense is provably accumulated.
 bool knows_its_entries(const Schedule& schedule, const Network& network, std::uint32_t tensor);
 
+/// Whether what is accumulated into the tensor makes entries of compressed levels, its own or those of what is computed from it.
+bool makes_entries(const Schedule& schedule, std::uint32_t tensor);
+
 /// Whether everything that flows into the tensor is finite.
 bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
 

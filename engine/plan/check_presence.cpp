@@ -106,19 +106,21 @@ bool knows_its_entries(const Schedule& schedule, const Network& network, std::ui
   return block.modes == 0 || is_present(schedule, network, tensor);
 }
 
-namespace {
-
-// Whether what is accumulated into the tensor makes entries of compressed levels.
 bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {
   const ScheduledTensor& target = schedule.tensors[tensor];
-  const std::size_t reader = reader_of(schedule, tensor);
-  const bool leaves = reader == schedule.statements.size() ||
-                      shared_loops(schedule, writer_of(schedule, tensor), reader) == 0;
+  const std::size_t first = reader_of(schedule, tensor);
+  const bool leaves =
+      first == schedule.statements.size() || shared_loops(schedule, writer_of(schedule, tensor), first) == 0;
   if (leaves && !target.like && has_sparse_level(target.format)) return true;
   // Whoever reads a result reads what is stored, the zeros of dense levels too.
   if (target.role == TensorRole::result) return false;
-  return reader < schedule.statements.size() && makes_entries(schedule, schedule.statements[reader].target.tensor);
+  return std::any_of(schedule.statements.begin(), schedule.statements.end(), [&](const ScheduledStatement& reader) {
+    const bool reads = std::ranges::find(reader.factors, tensor, &ScheduledAccess::tensor) != reader.factors.end();
+    return reads && makes_entries(schedule, reader.target.tensor);
+  });
 }
+
+namespace {
 
 Expected<void> check_entries(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];

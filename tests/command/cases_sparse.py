@@ -124,6 +124,15 @@ def case_absent_meets_no_nan(weft):
     require_equal(read_tns(weft.text("A.tns")), {(1, 0): 6.0}, "entries")
 
 
+def case_absent_scalar_makes_no_entry(weft):
+    one = sparse_operand(weft, "x", Tensor((4,), {(0,): 1.0, (1,): 2.0}))
+    other = sparse_operand(weft, "y", Tensor((4,), {(2,): 1.0, (3,): 2.0}))
+    same_place = sparse_operand(weft, "z", Tensor((4,), {(0,): 2.0, (1,): -1.0}))
+    rows = sparse_operand(weft, "v", Tensor((3,), {(0,): 1.0, (2,): 5.0}))
+    run_stored(weft, "A(j) = (x(i) * y(i)) * v(j)", [one, other, rows], Tensor((3,), {}), "s")
+    run_stored(weft, "A(j) = (x(i) * z(i)) * v(j)", [one, same_place, rows], Tensor((3,), {(0,): 0.0, (2,): 0.0}), "s")
+
+
 def cases_chains(_):
     """Three to six sparse factors in a row."""
     for factors in range(3, 7):

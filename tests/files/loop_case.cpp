@@ -219,8 +219,10 @@ Expected<std::vector<LoopCase>> read_loop_cases(const std::string& folder) {
 
 std::string difference(const loop::Program& program, const std::map<std::string, Entries>& expected,
                        const std::map<std::string, Entries>& found) {
-  for (const loop::Storage& storage : program.storages) {
+  for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
+    const loop::Storage& storage = program.storages[id];
     if (storage.role != loop::Role::output) continue;
+    const bool told = loop::tells_presence(program, id);
     const auto wanted = expected.find(storage.name);
     const auto got = found.find(storage.name);
     if (wanted == expected.end()) return fmt::format("{} has no expectation", storage.name);
@@ -230,8 +232,8 @@ std::string difference(const loop::Program& program, const std::map<std::string,
     for (const auto& [coordinates, unused] : all) {
       const auto a = wanted->second.find(coordinates);
       const auto b = got->second.find(coordinates);
-      const bool absent_differs = (a == wanted->second.end() && !in_block(storage, wanted->second, coordinates)) ||
-                                  (b == got->second.end() && !in_block(storage, got->second, coordinates));
+      const bool absent_differs = (a == wanted->second.end() && (told || !in_block(storage, wanted->second, coordinates))) ||
+                                  (b == got->second.end() && (told || !in_block(storage, got->second, coordinates)));
       const double want = a == wanted->second.end() ? 0 : a->second;
       const double have = b == got->second.end() ? 0 : b->second;
       const bool both_nan = want != want && have != have;

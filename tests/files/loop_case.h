@@ -39,7 +39,7 @@ struct LoopCase {
 Expected<std::vector<LoopCase>> read_loop_cases(const std::string& folder);
 
 /// What is wrong with a result: "" or "A(0,1) is 5, expected 6". Zeros and absent entries are the same in the block of
-/// dense levels below an entry, and where every level of the output is dense.
+/// dense levels below an entry, and where every level of the output is dense, unless its presence is told.
 std::string difference(const loop::Program& program, const std::map<std::string, loop::Entries>& expected,
                        const std::map<std::string, loop::Entries>& found);
 

@@ -225,6 +225,9 @@ std::map<std::string, loop::Entries> PreparedRun::results(const loop::Program& p
     if (storage.role != loop::Role::output) continue;
     loop::Entries& entries = found[storage.name];
     const unsigned bytes = scalar_bytes(storage.scalar);
+    const std::vector<std::uint32_t> told = signature(program).told;
+    const auto bit = std::ranges::find(told, id) - told.begin();
+    if (loop::tells_presence(program, id) && (worker.present >> bit & 1) == 0) continue;
     for (std::size_t n = 0; n < stored.coordinates.size(); ++n)
       entries[stored.coordinates[n]] = stored_value(stored.values.data() + n * bytes, storage.scalar);
   }

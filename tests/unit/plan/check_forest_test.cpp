@@ -85,3 +85,19 @@ TEST_CASE("beside NaN and Inf an intermediate between assignments must be writte
   made.options.results.clear();
   CHECK(contains(defect(made, changed("result S", "intermediate S[i]")), "NaN or Inf"));
 }
+
+TEST_CASE("what a scalar is made from has to be known if any of its readers makes entries") {
+  Problem made = forest_problem("S = M:ij:ss:9 A:j -> i; u = S:i E:i -> ; P = u: D:ih -> h; O = u: M:ij -> ij", extents);
+  made.options.results = {"P"};
+  made.options.result_formats["O"] = sparse_format(2);
+  const auto text = [](const std::string& kind) {
+    return "schedule\n  tree S = (M * A)\n  tree u = (S * E)\n  tree P = (u * D)\n  tree O = (u * M)\n"
+           "  layout M ss:0,1 f64\n  layout A d:0 f64\n  intermediate S[i] " + kind + ":0 f64\n  layout E d:0 f64\n"
+           "  intermediate u[] f64\n  layout D dd:0,1 f64\n  result P d:0 f64\n  result O ss:0,1 f64\n"
+           "  S[i] += M[i,j] * A[j]   loops i,j\n  u[] += S[i] * E[i]   loops i\n"
+           "  P[h] += u[] * D[i,h]   loops i,h\n  O[i,j] += u[] * M[i,j]   loops i,j\n"
+           "  parallel i owner\n  parallel i serial\n  parallel i serial\n  parallel i owner\n";
+  };
+  CHECK(contains(defect(made, text("d")), "S is dense and may be read where nothing was accumulated"));
+  CHECK(defect(made, text("s")) == "");
+}

@@ -74,3 +74,19 @@ TEST_CASE("plan() avoids what check() would refuse") {
   CHECK(refused.error().kind == ErrorKind::input);
   CHECK(refused.error().message.find("NaN or Inf") != std::string::npos);
 }
+
+TEST_CASE("a dense intermediate between two nests makes entries of a sparse result only where it was provably written") {
+  const auto text = [](const std::string& layout) {
+    return "schedule\n tree ((T * C) * B)\n layout T " + layout +
+           " f64\n layout C d f64\n layout B d f64\n intermediate x[i] d f64\n result R s:0 f64\n"
+           " x[i] += T[i,j] * C[j] loops i,j\n R[i] += x[i] * B[i] loops i\n parallel i owner\n parallel i owner\n";
+  };
+  const auto problem_of = [](const std::string& kinds) {
+    Problem made = problem("T:ij:" + kinds + " C:j B:i -> i", {{'i', 20}, {'j', 20}});
+    made.options.result_formats["R"] = sparse_format(1);
+    return made;
+  };
+  CHECK(defect(problem_of("ss:50"), text("ss:0,1")).find("give it a level a, h or b") != std::string::npos);
+  CHECK(defect(problem_of("ds:50"), text("ds:0,1")).find("give it a level a, h or b") != std::string::npos);  // an empty row
+  CHECK(defect(problem_of("dd:400"), text("dd:0,1")).empty());
+}
