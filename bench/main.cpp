@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/planning.h"
 #include "bench/plans.h"
 #include "bench/record.h"
 #include "bench/single_figures.h"
@@ -63,6 +64,14 @@ int main(int argc, char** argv) {
   plans->add_option("--fit", exam.fit, "write constants fitted to the networks that are not held out to this file");
   plans->add_flag("--list", exam.list, "show the networks");
   plans->add_flag("--plans", exam.schedules, "print the chosen and the best schedules");
+  weft::bench::PlanningOptions times;
+  CLI::App* planning = app.add_subcommand("planning", "how long planning and proving take");
+  planning->add_option("--filter", times.filters, "only networks whose name contains one of these texts");
+  planning->add_option("--data", times.data, "directory with real tensors")->check(CLI::ExistingDirectory);
+  planning->add_option("--repeat", times.repeat, "plans made of each network")->check(CLI::PositiveNumber);
+  planning->add_option("--calls", times.calls, "that plans are made for")->check(CLI::PositiveNumber);
+  planning->add_flag("--no-proofs", times.no_proofs, "plan without proofs only");
+  planning->add_flag("--plans", times.schedules, "print the chosen schedules");
   std::string file;
   CLI::App* read = app.add_subcommand("read", "speed of reading a tensor from text");
   read->add_option("FILE", file)->required()->check(CLI::ExistingFile);
@@ -77,6 +86,7 @@ int main(int argc, char** argv) {
 
   if (compare->parsed()) return print_comparison(old_path, new_path, fail_above);
   if (plans->parsed()) return weft::bench::run_plans(exam);
+  if (planning->parsed()) return weft::bench::run_planning(times);
   if (read->parsed()) return weft::bench::read_speed(file);
   if (wake->parsed()) return weft::bench::wake();
   if (engine->parsed()) return weft::bench::engine_figures(calls, kernels);

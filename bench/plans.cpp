@@ -19,8 +19,6 @@
 #include "engine/plan/count_joins.h"
 #include "engine/plan/sample_schedules.h"
 #include "frontend/file_text.h"
-#include "frontend/parse.h"
-#include "frontend/resolve.h"
 
 namespace weft::bench {
 namespace {
@@ -36,23 +34,6 @@ constexpr std::size_t finalists = 5;     // that are timed again in turn
 constexpr std::size_t most_joins = 300;  // counted for one network
 constexpr double most_bytes = 1e9;       // of a schedule that is tried
 constexpr double calls = 1000;           // conversions hardly count: the exam is about nests and layouts
-
-Expected<Trials> trials_of(const ExamNetwork& exam, const PlansOptions& options, const Machine& machine,
-                           const Resources& resources) {
-  auto operands = exam_operands(exam, options.data, options.seed, resources);
-  if (!operands) return std::unexpected(operands.error());
-  const auto parsed = parse_expression(exam.expression);
-  if (!parsed) return std::unexpected(parsed.error());
-  std::vector<OperandShape> shapes;
-  for (const auto& [name, tensor] : *operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
-  auto network = resolve(*parsed, shapes);
-  if (!network) return std::unexpected(network.error());
-  PlanOptions plan_options;
-  plan_options.calls = calls;
-  plan_options.machine = machine;
-  plan_options.machine.threads = options.threads;
-  return Trials::create(std::move(*network), std::move(*operands), std::move(plan_options), resources);
-}
 
 // The times of the schedules of one network, each timed once.
 class Stopwatch {
@@ -171,7 +152,11 @@ Expected<Schedule> choice_by_exact_counts(const Trials& trials, const std::map<T
 Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& options, const KnownTimes& known,
                              const Machine& machine, const Resources& resources, std::vector<FitCase>* cases) {
   const auto start = std::chrono::steady_clock::now();
-  auto trials = trials_of(exam, options, machine, resources);
+  PlanOptions plan_options;
+  plan_options.calls = calls;
+  plan_options.machine = machine;
+  plan_options.machine.threads = options.threads;
+  auto trials = exam_trials(exam, options.data, options.seed, std::move(plan_options), resources);
   if (!trials) return std::unexpected(trials.error());
   ExamRecord record;
   record.name = exam.name;

@@ -7,6 +7,9 @@
 #include <mutex>
 #include <thread>
 
+#include "frontend/parse.h"
+#include "frontend/resolve.h"
+
 namespace weft::bench {
 namespace {
 
@@ -163,6 +166,19 @@ Expected<std::vector<Timing>> Trials::side_by_side(const std::vector<Schedule>& 
   for (std::size_t n = 0; n < all.size(); ++n)
     for (double& ms : timings[n].ms) ms += all[n].binding.convert_ms() / options_.calls;
   return timings;
+}
+
+Expected<Trials> exam_trials(const ExamNetwork& exam, const std::string& directory, std::uint64_t seed, PlanOptions options,
+                             const Resources& resources) {
+  auto operands = exam_operands(exam, directory, seed, resources);
+  if (!operands) return std::unexpected(operands.error());
+  const auto parsed = parse_expression(exam.expression);
+  if (!parsed) return std::unexpected(parsed.error());
+  std::vector<OperandShape> shapes;
+  for (const auto& [name, tensor] : *operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
+  auto network = resolve(*parsed, shapes);
+  if (!network) return std::unexpected(network.error());
+  return Trials::create(std::move(*network), std::move(*operands), std::move(options), resources);
 }
 
 }  // namespace weft::bench

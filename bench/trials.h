@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/exam_network.h"
 #include "bench/timing.h"
 #include "engine/pipeline.h"
 
@@ -52,5 +53,9 @@ class Trials {
   std::vector<OperandFacts> facts_;
   std::optional<Tensor> expected_;
 };
+
+/// A network of the exam with its operands; `directory` and `seed` as exam_operands() takes them.
+Expected<Trials> exam_trials(const ExamNetwork& exam, const std::string& directory, std::uint64_t seed, PlanOptions options,
+                             const Resources& resources);
 
 }  // namespace weft::bench
