@@ -1,4 +1,6 @@
 // What the cost model may not price because meaning or threads forbid it.
+#include <algorithm>
+
 #include "engine/plan/cost_model.h"
 
 namespace weft {
@@ -37,6 +39,22 @@ bool CostModel::may_share_nest(StatementRange range) const {
     filtered |= statements_[number].model->filtered;
   }
   return leaving <= 1 || filtered == 0;
+}
+
+// What a copy is for: where it drives, the operand could.
+bool CostModel::drives_copy(const Meeting& meeting) const {
+  return std::ranges::any_of(meeters_, [&](const Meeter& meeter) {
+    const StatementModels::Statement& statement = *statements_[meeter.part.statement].model;
+    const bool copy = (statement.copies >> meeter.part.factor & 1) != 0 && meeter.table == Table::one_mode;
+    return copy && (!meeting.looked_up || meeter.part.drive);
+  });
+}
+
+bool CostModel::stores_copy(StatementRange range) const {
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    if (statements_[number].model->fills_copy && leaves(number, range)) return true;
+  }
+  return false;
 }
 
 bool CostModel::may_own(IndexId index, StatementRange range) const {

@@ -168,6 +168,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     const Meeting meeting = given != nullptr ? given_meeting(machine, meeters_, given->parts) : cheapest_meeting(machine, meeters_);
     steps = meeting.steps;
     ns += meeting.ns;
+    if (given == nullptr && drives_copy(meeting)) ns = std::numeric_limits<double>::infinity();
     if (details != nullptr && meeting.looked_up) {
       for (const Meeter& meeter : meeters_) details->decision.parts.push_back(meeter.part);
     }

@@ -150,6 +150,9 @@ class CostModel {
   /// than one product may leave it.
   bool may_share_nest(StatementRange range) const;
 
+  /// Whether a copy for lookups would be stored between nests: a conversion by another name.
+  bool stores_copy(StatementRange range) const;
+
   /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
   bool may_own(IndexId index, StatementRange range) const;
   double leaving_bytes(StatementRange range) const;
@@ -185,6 +188,7 @@ class CostModel {
     return flow_->statements[statement].reader > range.last;
   }
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
+  bool drives_copy(const Meeting& meeting) const;  // the last mode of it, instead of looking that up
   bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
   bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;

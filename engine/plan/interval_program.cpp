@@ -113,7 +113,7 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     const std::uint32_t furthest = fused_ ? last : first;
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
       const StatementRange range{first, end};
-      if (root && !model_.may_share_nest(range)) continue;
+      if (root && (!model_.may_share_nest(range) || model_.stores_copy(range))) continue;
       double ns = end < last ? model_.crossing(bound, range, last) : 0;
       if (ns >= cheapest.ns) continue;
       const LoopPrice loop = this->loop(bound, index, first, end, last);

@@ -55,23 +55,24 @@ class LookupSearch {
         options_(options),
         memory_(usable_memory(options)),
         formats_(result_formats(network, operands, options)),
-        models_(network, operands, options, formats_) {}
+        models_(network, operands, options, formats_),
+        least_opening_ns_(least_opening_ns(operands, options)) {}
 
   std::optional<Candidate> cheapest(const SearchResult& found) {
     for (const Candidate& candidate : found.candidates) {
       if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
     }
     if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet()) return std::nullopt;
-    for (const Statements& statements : alternatives(trees(found))) extend(statements, 0);
+    for (const Statements& statements : alternatives(trees(found), conversion_pays())) extend(statements, 0);
     return std::move(best_);
   }
 
   std::vector<Schedule> all() {
     std::vector<Schedule> schedules;
-    std::vector<Statements> open = alternatives(choose_trees(network_, operands_, options_).trees);
+    std::vector<Statements> open = alternatives(choose_trees(network_, operands_, options_).trees, true);
     for (std::size_t number = 0; number < open.size(); ++number) {
       for (Statements& next : extensions(open[number])) {
-        if (auto schedule = scheduled(next, infinity)) schedules.push_back(std::move(*schedule));
+        if (auto made = scheduled(next, infinity)) schedules.push_back(std::move(made->schedule));
         const auto copies = static_cast<std::size_t>(std::ranges::count_if(next.schedule.tensors, [](const ScheduledTensor& tensor) {
           return tensor.role == TensorRole::intermediate;
         }));
@@ -101,7 +102,14 @@ class LookupSearch {
     return wanted;
   }
 
-  std::vector<Statements> alternatives(const std::vector<ContractionTree>& trees) const {
+  // Whether anything could be cheaper than the best that also converts an operand.
+  bool conversion_pays() const {
+    return std::ranges::any_of(operands_, [&](const OperandFacts& facts) {
+      return may_be_converted(facts) && conversion_ns(facts, options_.machine) / std::max(1.0, options_.calls) < best_ns_;
+    });
+  }
+
+  std::vector<Statements> alternatives(const std::vector<ContractionTree>& trees, bool converted) const {
     std::vector<Statements> all;
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
@@ -109,8 +117,8 @@ class LookupSearch {
         for (const ResultFormat& format : formats_) {
           if (formats_.size() > 1) set_result_format(statements, network_, format);
           for (Schedule& one : with_sparse_intermediates(statements, network_, operands_)) {
-            all.push_back({one, false});
-            all.push_back({std::move(one), true});
+            if (converted) all.push_back({one, true});
+            all.push_back({std::move(one), false});
           }
         }
       }
@@ -136,12 +144,11 @@ class LookupSearch {
     for (Statements& next : extensions(from)) {
       // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
       constexpr double more = 2;
-      auto schedule = scheduled(next, best_ns_ * more);
-      if (!schedule) continue;
-      Cost taken = cost(*schedule, network_, operands_, options_);
-      if (taken.announced_bytes > memory_ || taken.ns >= best_ns_) continue;
-      best_ns_ = taken.ns;
-      best_ = Candidate{std::move(*schedule), std::move(taken)};
+      const bool opens = !next.free && least_opening_ns_ < best_ns_;
+      auto candidate = scheduled(next, opens ? best_ns_ * more : best_ns_);
+      if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= best_ns_) continue;
+      best_ns_ = candidate->cost.ns;
+      best_ = std::move(*candidate);
       better = std::move(next);
     }
     if (better) extend(*better, copies + 1);
@@ -158,7 +165,7 @@ class LookupSearch {
   }
 
   // The legal schedule with the cheapest loops, if they take less than the limit.
-  std::optional<Schedule> scheduled(const Statements& statements, double limit) {
+  std::optional<Candidate> scheduled(const Statements& statements, double limit) {
     const std::vector<bool> free = freed(statements);
     if (statements.free && std::ranges::find(free, true) == free.end()) return std::nullopt;
     const StatementOrder order = models_.order_of(statements.schedule);
@@ -175,7 +182,9 @@ class LookupSearch {
     }
     schedule = complete(std::move(schedule), network_, model, free, operands_);
     if (!copies_are_looked_up(schedule) || !check(schedule, network_, operands_, options_)) return std::nullopt;
-    return statements.free ? schedule : with_open_layouts(std::move(schedule), network_, operands_, options_);
+    Candidate candidate{std::move(schedule), {}};
+    candidate.cost = cost(candidate.schedule, network_, operands_, options_);
+    return statements.free ? candidate : with_open_layouts(std::move(candidate), network_, operands_, options_);
   }
 
   // A copy in a nest of its own would be a conversion, and one that drives where the operand could saves nothing.
@@ -205,6 +214,7 @@ class LookupSearch {
   std::vector<ResultFormat> formats_;
   AlternativeModels models_;
   IntervalTable table_;
+  double least_opening_ns_;
   double best_ns_ = infinity;
   std::optional<Candidate> best_;
 };

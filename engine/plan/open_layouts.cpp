@@ -1,5 +1,8 @@
 #include "engine/plan/open_layouts.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/cost_model.h"
@@ -44,6 +47,33 @@ std::vector<Format> openings(const OperandFacts& operand) {
   return found;
 }
 
+// Time of the loops that advance the levels that become dense: nothing else gets faster.
+double advancing_ns(const Candidate& candidate, const Network& network, std::size_t number, const Format& format) {
+  const Schedule& schedule = candidate.schedule;
+  IndexSet indices = 0;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    for (const ScheduledAccess& factor : statement.factors) {
+      if (factor.tensor != number) continue;
+      for (std::size_t level = 0; level < leading_dense_levels(format.levels); ++level) {
+        indices |= one_index(factor.indices[format.mode_order[level]]);
+      }
+    }
+  }
+  double ns = 0;
+  for (const LoopCost& loop : candidate.cost.loops) {
+    const auto index = std::ranges::find(network.indices, loop.index, &Index::name) - network.indices.begin();
+    if (contains(indices, static_cast<IndexId>(index))) ns += loop.ns;
+  }
+  return ns;
+}
+
+ScheduledTensor opened_to(ScheduledTensor tensor, const Format& format) {
+  tensor.format = format;
+  tensor.converted = true;
+  tensor.opened = true;
+  return tensor;
+}
+
 }  // namespace
 
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
@@ -54,26 +84,36 @@ double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, con
          machine.convert_entry * share_of_conversion;
 }
 
-Schedule with_open_layouts(Schedule schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                           const PlanOptions& options) {
-  double best = cost(schedule, network, operands, options).ns;
-  for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
-    if (schedule.tensors[number].role != TensorRole::operand || schedule.tensors[number].converted) continue;
-    for (const Format& format : openings(facts_of(operands, schedule.tensors[number].tensor))) {
-      Schedule opened = schedule;
-      opened.tensors[number].format = format;
-      opened.tensors[number].converted = true;
-      opened.tensors[number].opened = true;
-      const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
-      opened = with_decided_loops(std::move(opened), model);
-      if (!check(opened, network, operands, options)) continue;
-      const double ns = cost(opened, network, operands, options).ns;
-      if (ns >= best) continue;
-      best = ns;
-      schedule = std::move(opened);
+double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const OperandFacts& operand : operands) {
+    for (const Format& format : openings(operand)) {
+      least = std::min(least, layout_ns(opened_to({}, format), operand, options.machine) / std::max(1.0, options.calls));
     }
   }
-  return schedule;
+  return least;
+}
+
+Candidate with_open_layouts(Candidate candidate, const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options) {
+  for (std::size_t number = 0; number < candidate.schedule.tensors.size(); ++number) {
+    const ScheduledTensor tensor = candidate.schedule.tensors[number];
+    if (tensor.role != TensorRole::operand || tensor.converted) continue;
+    const OperandFacts& operand = facts_of(operands, tensor.tensor);
+    for (const Format& format : openings(operand)) {
+      ScheduledTensor made = opened_to(tensor, format);
+      const double takes = layout_ns(made, operand, options.machine) / std::max(1.0, options.calls);
+      if (takes >= advancing_ns(candidate, network, number, format)) continue;
+      Schedule opened = candidate.schedule;
+      opened.tensors[number] = std::move(made);
+      const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
+      opened = with_decided_loops(std::move(opened), model);
+      Cost cost = weft::cost(opened, network, operands, options);
+      if (cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
+      candidate = {std::move(opened), std::move(cost)};
+    }
+  }
+  return candidate;
 }
 
 }  // namespace weft

@@ -4,16 +4,19 @@
 
 #include <vector>
 
-#include "engine/plan/plan.h"
+#include "engine/plan/search.h"
 
 namespace weft {
 
 /// What converting an operand to its layout takes, once. An opened one pays for its array of ends alone.
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
 
+/// No operand is opened for less, per call; infinite where none can be.
+double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
 /// The schedule with those operands opened in place that make it cheaper, each as far as pays; loops and everything
 /// else stay. Operands that are pinned, converted or dense already stay too.
-Schedule with_open_layouts(Schedule schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                           const PlanOptions& options);
+Candidate with_open_layouts(Candidate candidate, const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options);
 
 }  // namespace weft

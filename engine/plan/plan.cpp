@@ -80,24 +80,22 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
                      what);
 }
 
-void open_layouts(Candidate& candidate, const Network& network, const std::vector<OperandFacts>& operands,
-                  const PlanOptions& options) {
-  Schedule opened = with_open_layouts(candidate.schedule, network, operands, options);
-  if (opened == candidate.schedule) return;
-  candidate = {opened, cost(opened, network, operands, options)};
-}
-
 Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options, bool must_store) {
   const std::uint64_t limit = usable_memory(options);
   Improvement improvement = must_store ? Improvement{} : improve(found, network, operands, options);
   // What does not need an intermediate or a conversion is always there to fall back on.
-  Schedule plain = baseline(network, operands, options);
-  if (appends(plain)) {
-    plain = with_open_layouts(std::move(plain), network, operands, options);
-    for (Candidate& candidate : found.candidates) open_layouts(candidate, network, operands, options);
-    if (improvement.cheaper) open_layouts(*improvement.cheaper, network, operands, options);
+  Candidate fallback{baseline(network, operands, options), {}};
+  fallback.cost = cost(fallback.schedule, network, operands, options);
+  if (appends(fallback.schedule)) {
+    const auto open = [&](Candidate& candidate) {
+      candidate = with_open_layouts(std::move(candidate), network, operands, options);
+    };
+    open(fallback);
+    for (Candidate& candidate : found.candidates) open(candidate);
+    if (improvement.cheaper) open(*improvement.cheaper);
   }
+  const Schedule plain = fallback.schedule;
   if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
   const std::optional<Candidate> lookups =
       must_store ? std::nullopt : cheapest_lookups(found, network, operands, options);
@@ -110,7 +108,6 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   }
   const bool wanted = !must_store || !any_stores || stores(plain);
   if (wanted && check(plain, network, operands, options)) {
-    Candidate fallback{plain, cost(plain, network, operands, options)};
     const auto place = std::upper_bound(found.candidates.begin(), found.candidates.end(), fallback,
                                         [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
     found.candidates.insert(place, std::move(fallback));

@@ -76,7 +76,8 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
                                       : access(schedule, factor, free[factor.tensor], room));
     if (statement.factors.back()->sparse()) statement.filtered |= index_set(factor.indices);
     // A copy for lookups filters as the operand does.
-    const bool copied = writes != nullptr && is_lookup_copy(schedule, writer);
+    const bool copied = writes != nullptr && writes->fills_copy;
+    if (copied) statement.copies |= std::uint64_t{1} << (statement.keys.size() - 1);
     const ScheduledTensor& filter = copied ? schedule.tensors[schedule.statements[writer].factors.front().tensor] : tensor;
     const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
       return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
@@ -89,6 +90,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));
     statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
   }
+  statement.fills_copy = is_lookup_copy(schedule, number);
   statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());

@@ -91,6 +91,8 @@ class StatementModels {
     std::vector<std::shared_ptr<const AccessModel>> factors;
     std::shared_ptr<const AccessModel> target;
     std::vector<int> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
+    std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
+    bool fills_copy = false;      // is such a copy's own
     std::vector<IndexSet> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
