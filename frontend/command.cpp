@@ -61,6 +61,9 @@ void add_session_options(CLI::App& app, CommandOptions& options) {
   app.add_option("--dump", options.dump_directory, "directory for the loops, LLVM IR and assembly of every kernel (default: WEFT_DUMP)")
       ->check(not_empty)
       ->type_name("DIR");
+  app.add_option("--specialize", options.specialize, "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
+      ->check(not_empty)
+      ->type_name("GRADE");
   app.add_flag("--paranoid", options.paranoid, "plan and compile what the disk cache holds all the same, and compare");
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
   app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
@@ -105,9 +108,6 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
       ->check(not_empty)
       ->type_name("FILE");
   app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
-  app.add_option("--specialize", options.specialize, "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
-      ->check(not_empty)
-      ->type_name("GRADE");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
   app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
   add_resource_options(app, options);

@@ -14,6 +14,7 @@ namespace weft {
 struct EvaluateOptions;
 struct EngineOptions;
 struct Tensor;
+enum class Specialization : std::uint8_t;
 
 /// Options of every subcommand; each uses its own.
 struct CommandOptions {
@@ -61,11 +62,14 @@ int command(int argc, const char* const* argv, ReplCommandLine repl);
 /// Threads, memory limit, progress, and a cancellation that Ctrl-C sets.
 Expected<Resources> command_resources(const CommandOptions& options);
 
-/// What a session is made of, with the calibration read. Input error: a bad calibration.
+/// What a session is made of, with the calibration read. Input errors: a bad calibration, an unknown grade.
 Expected<EngineOptions> session_options(const CommandOptions& options, const Resources& resources);
 
 /// Adds what --format says, "A:ds:1,0" or "R:like(T)". Input errors: malformed, or given twice for a name.
 Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate);
+
+/// The grade that --specialize names, or the usual one. Input error: no such grade.
+Expected<Specialization> specialization(const CommandOptions& options);
 
 /// What weft info and weft cache print.
 std::string info_text(const Tensor& tensor, const std::string& name, const Threads& threads);

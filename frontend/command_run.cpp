@@ -122,7 +122,15 @@ Expected<Resources> command_resources(const CommandOptions& options) {
   return resources;
 }
 
+Expected<Specialization> specialization(const CommandOptions& options) {
+  if (options.specialize.empty()) return EvaluateOptions().specialize;
+  const auto grade = parse_specialization(options.specialize);
+  if (grade) return *grade;
+  return input_error(fmt::format("the grades of --specialize are generic, profiled, baked and auto, not '{}'", options.specialize));
+}
+
 Expected<EngineOptions> session_options(const CommandOptions& options, const Resources& resources) {
+  if (auto known = specialization(options); !known) return std::unexpected(known.error());
   EngineOptions session;
   session.resources = resources;
   session.deterministic = options.deterministic;
@@ -222,13 +230,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
     evaluate.stages.push_back(stage);
     replaced = replaced || path.empty();
   }
-  if (!options.specialize.empty()) {
-    const auto grade = parse_specialization(options.specialize);
-    if (!grade) {
-      return input_error(fmt::format("--specialize knows generic, profiled, baked and auto, not '{}'", options.specialize));
-    }
-    evaluate.specialize = *grade;
-  }
+  const auto grade = specialization(options);
+  if (!grade) return std::unexpected(grade.error());
+  evaluate.specialize = *grade;
   evaluate.unfused = options.unfused;
   evaluate.prove = options.prove;
   evaluate.objective = options.objective;

@@ -114,6 +114,7 @@ Expected<void> command_drop(Repl& repl, const std::string& argument) {
 }
 
 Expected<void> command_info(Repl& repl, const std::string& argument) {
+  if (argument.empty()) return input_error(":info wants the name of a tensor");
   const auto tensor = repl.tensor(argument);
   if (!tensor) return std::unexpected(tensor.error());
   return repl.print(info_text(*tensor, argument, repl.resources().threads));

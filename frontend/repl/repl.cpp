@@ -281,6 +281,9 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
   options.objective = options_.objective;
   options.unfused = options_.unfused;
   options.prove = options_.prove;
+  const auto grade = specialization(options_);
+  if (!grade) return std::unexpected(grade.error());
+  options.specialize = *grade;
   return session_.evaluate(expression, operands, options);
 }
 

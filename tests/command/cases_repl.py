@@ -1,7 +1,6 @@
 """The prompt: scripts, pipes, and a person at a terminal."""
 
 import os
-import pathlib
 import re
 import stat
 import struct
@@ -48,7 +47,7 @@ def case_script(weft):
 
 def case_first_error_ends_a_script(weft):
     kinds = {"A[": 2, "A(i) = nosuch(i)": 2, "A(i) = B(i) + B(i)": 3, ":nosuch": 2, "X = nosuch.tns": 2, "B[7]": 2,
-             ":set memory-limit 1": 5, "x y z->": 2, ":write B=/nowhere/b.npy": 2, "...i->i B": 3}
+             ":set memory-limit 1": 5, ":set specialize most": 2, ":info": 2, "x y z->": 2, ":write B=/nowhere/b.npy": 2, "...i->i B": 3}
     for text, status in kinds.items():
         weft.write("s.weft", f"B = ones(3)\n# comment\n{text}\nB\n")
         environment, _ = weft.environment(None)
@@ -71,6 +70,7 @@ def case_script_that_is_not_there(weft):
     weft.error("repl", "--threads", "0", says="threads")
     weft.error("repl", "--quiet", "--verbose", says="contradict")
     weft.error("repl", "--memory-limit", "lots", says="lots")
+    weft.error("repl", "--specialize", "most", says="generic, profiled, baked and auto")
 
 
 def case_options_of_the_command(weft):
@@ -85,6 +85,10 @@ def case_options_of_the_command(weft):
     weft.error("repl", "--format", "A", says="--format")
     run = piped(weft, "A = ones(3)\nB(i) = A(i);\n", "--verbose")
     require_in("weft run", run.err, "lines of --verbose")
+    run = piped(weft, "M = sparse(30x30,nnz=40)\nx = ones(30)\n:set specialize generic\ny(i) = M(i,j) * x(j);\n"
+                      ":set specialize baked\nz(i) = M(i,j) * x(j);\nz\n", "--dump", "kernels", "--quiet")
+    dumped = [name for name in os.listdir(weft.path("kernels")) if name.endswith(".ll")]
+    require_equal(len(dumped), 2, f"kernels dumped: {dumped}")
 
 
 def case_load_evaluate_write(weft):
