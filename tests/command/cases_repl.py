@@ -1,6 +1,7 @@
 """The prompt: scripts, pipes, and a person at a terminal."""
 
 import os
+import pathlib
 import re
 import stat
 import struct
