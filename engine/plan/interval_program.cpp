@@ -103,9 +103,10 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     double ns = root ? model_.scalar_body(first) : 0;
     if (first < last) {
       ns += model_.crossing(bound, {first, first}, last);
-      if (ns < limit) ns += best(bound, first + 1, last, limit - ns);
+      ns = ns < limit ? ns + best(bound, first + 1, last, limit - ns) : infinity;
     }
-    return {ns, 0, 0, true, ns < limit || std::isinf(limit)};
+    if (ns < limit || std::isinf(limit)) return {ns, 0, 0, true, true};
+    return {limit, 0, 0, true, false};
   }
   Choice cheapest{limit, 0, 0, false, std::isinf(limit)};
   for (IndexSet open = candidates(bound, first); open != 0; open &= open - 1) {
@@ -139,13 +140,14 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
 double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
   const std::uint32_t number = interval(first, last);
   if (const Choice* found = table_.choices.find(bound, number)) {
-    if (found->known || found->ns >= limit) return found->ns;
+    if (found->known) return found->ns;
+    if (found->ns >= limit) return infinity;
     limit = std::max(limit, asked_again * found->ns);
   }
   const Choice choice = choose(bound, first, last, limit);
   if (Choice* found = table_.choices.find(bound, number)) *found = choice;
   else table_.choices.insert(bound, number, choice);
-  return choice.ns;
+  return choice.known ? choice.ns : infinity;
 }
 
 void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path,

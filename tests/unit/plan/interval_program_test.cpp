@@ -130,6 +130,24 @@ TEST_CASE("below a limit the program finds what it finds without one, and nothin
   CHECK(compared >= 100);
 }
 
+// What is left of a limit behind a statement without loops does not add up to the limit again.
+TEST_CASE("limits that round lead to no nest that was not looked for") {
+  const Problem made = problem("a: b: M:ij:ss:50 x:j -> i", {{'i', 50}, {'j', 60}});
+  const ContractionTree tree = *parse_tree("((a * b) * (M * x))", {"a", "b", "M", "x"});
+  for (const std::vector<std::uint32_t>& order : statement_orders(tree, 4)) {
+    const Schedule schedule = statements_of(made.network, tree, order, made.operands, made.options);
+    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    const auto all = IntervalProgram(model).solve();
+    REQUIRE(all.has_value());
+    std::mt19937_64 draw(1);
+    for (int time = 0; time < 2000; ++time) {
+      const double limit = all->ns * std::uniform_real_distribution<double>(0, 1)(draw);
+      CAPTURE(limit);
+      CHECK_FALSE(IntervalProgram(model).solve(limit).has_value());
+    }
+  }
+}
+
 TEST_CASE("a root whose own loop takes far too long is left out") {
   Problem made = problem("A:ij:ss:50 B:i -> i", {{'i', 50}, {'j', 1'000'000'000'000}});
   made.options.machine.threads = 1;
