@@ -94,17 +94,17 @@ struct Statistics::State {
   std::optional<Tensor> tensor;  ///< absent: figures were given
   Threads threads{1};
   std::map<ModeSet, double> given;
+  std::vector<double> completed;  ///< of given figures, by set of modes: nothing is counted later, so that nobody waits
   bool given_finite = true;
 
   std::mutex mutex;
-  std::map<ModeSet, double> known;  ///< by set of modes (given) or of levels above the trailing dense ones (counted)
+  std::map<ModeSet, double> known;  ///< by set of levels above the trailing dense ones
   std::vector<std::optional<FiberLengths>> fibers;
   std::optional<bool> finite;
 
   std::size_t core() const { return appended_levels(format.levels); }
   ModeSet all_modes() const { return static_cast<ModeSet>((std::uint64_t{1} << extents.size()) - 1); }
 
-  double given_distinct(ModeSet modes);
   void complete_given();
   double counted_distinct(ModeSet modes);
   double core_distinct(ModeSet levels);
@@ -112,15 +112,6 @@ struct Statistics::State {
   void count_all();
   double count_one(ModeSet levels) const;
 };
-
-double Statistics::State::given_distinct(ModeSet modes) {
-  if (extents.size() > counted_together) {
-    auto found = given.find(modes);
-    return found != given.end() ? found->second : independent(extents, modes, nnz);
-  }
-  if (known.empty()) complete_given();
-  return known[modes];
-}
 
 void Statistics::State::complete_given() {
   const ModeSet sets = all_modes() + 1;
@@ -133,7 +124,7 @@ void Statistics::State::complete_given() {
     values[s] = found != given.end() ? found->second : independent(extents, s, nnz);
   }
   make_consistent(values, exact, extents);
-  for (ModeSet s = 0; s < sets; ++s) known[s] = values[s];
+  completed = std::move(values);
 }
 
 /// Distinct tuples of a set of levels that is a prefix of the stored order.
@@ -234,6 +225,8 @@ Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double
   state_->nnz = nnz;
   state_->given = std::move(distinct);
   state_->given_finite = finite;
+  const bool asked = nnz > 0 && !state_->format.all_dense() && state_->extents.size() <= counted_together;
+  if (asked) state_->complete_given();
 }
 
 const std::vector<std::uint64_t>& Statistics::extents() const { return state_->extents; }
@@ -244,9 +237,14 @@ double Statistics::distinct(ModeSet modes) const {
   modes &= state_->all_modes();
   if (state_->nnz <= 0) return 0;
   if (modes == 0) return 1;
+  if (!state_->completed.empty()) return state_->completed[modes];
   if (state_->format.all_dense()) return product_of(state_->extents, modes);
+  if (!state_->tensor) {
+    const auto found = state_->given.find(modes);
+    return found != state_->given.end() ? found->second : independent(state_->extents, modes, state_->nnz);
+  }
   std::lock_guard lock(state_->mutex);
-  return state_->tensor ? state_->counted_distinct(modes) : state_->given_distinct(modes);
+  return state_->counted_distinct(modes);
 }
 
 FiberLengths Statistics::fibers(std::size_t level) const {

@@ -33,6 +33,17 @@ std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& orde
   return found;
 }
 
+// Every product of the whole term has the same entries, whatever its tree is.
+std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Schedule& statements) {
+  const ScheduledTensor& tensor = statements.tensors[statements.statements.back().target.tensor];
+  if (tensor.format.all_dense()) return nullptr;
+  const ResultFormat format{tensor.format, tensor.delivered, tensor.like};
+  const auto known = std::ranges::find(results_, format, [](const auto& result) { return result.first; });
+  if (known != results_.end()) return known->second;
+  results_.emplace_back(format, sparse_target(statements, network_, operands_));
+  return results_.back().second;
+}
+
 // By the factors of the term that flow into each of their factors.
 StatementOrder AlternativeModels::order_of(Schedule statements) {
   StatementOrder order;
@@ -63,7 +74,7 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
     order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
   }
   order.flow = std::make_shared<const StatementFlow>(StatementFlow::of(statements, operands_));
-  order.result = sparse_target(statements, network_, operands_);
+  order.result = result_of(statements);
   order.statements = std::move(statements);
   return order;
 }

@@ -45,6 +45,9 @@ class AlternativeModels {
   std::shared_ptr<StatementModels> models_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
   IndexSetTable<std::uint32_t> variants_;  // models by content
+  std::vector<std::pair<ResultFormat, std::shared_ptr<const SparseTarget>>> results_;  // with compressed levels
+
+  std::shared_ptr<const SparseTarget> result_of(const Schedule& statements);
 };
 
 }  // namespace weft

@@ -66,9 +66,10 @@ class ProductChecker {
       if (declared.role == TensorRole::intermediate && !read_[tensor]) {
         return input_error(fmt::format("schedule: intermediate {} is never read", declared.name));
       }
+      if (declared.role != TensorRole::result) continue;
       // A single factor has no contraction: its tree is the leaf itself.
       const std::string expected = shape(schedule_.tree, term_);
-      if (declared.role == TensorRole::result && shapes_[tensor] != (term_.factors.size() == 1 ? "(" + expected + ")" : expected)) {
+      if (shapes_[tensor] != (term_.factors.size() == 1 ? "(" + expected + ")" : expected)) {
         return input_error(fmt::format("schedule: the statements do not contract in the order of the tree {}",
                                        weft::print(schedule_.tree, factor_names(network_))));
       }

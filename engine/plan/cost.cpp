@@ -125,10 +125,9 @@ Cost forest_loops_cost(const Schedule& schedule, const Network& network, const s
   return sum;
 }
 
-Cost scheduled_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options) {
-  Cost cost = network.assignments.size() == 1 ? loops_cost(schedule, network, operands, options)
-                                              : forest_loops_cost(schedule, network, operands, options);
+// With conversions and memory.
+Cost whole_cost(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options) {
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.converted) cost.conversion_ns += layout_ns(tensor, facts_of(operands, tensor.tensor), options.machine);
   }
@@ -140,7 +139,19 @@ Cost scheduled_cost(const Schedule& schedule, const Network& network, const std:
   return cost;
 }
 
+Cost scheduled_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options) {
+  Cost loops = network.assignments.size() == 1 ? loops_cost(schedule, network, operands, options)
+                                               : forest_loops_cost(schedule, network, operands, options);
+  return whole_cost(std::move(loops), schedule, network, operands, options);
+}
+
 }  // namespace
+
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+          const CostModel& model) {
+  return whole_cost(CostSum(schedule, network, model).sum(), schedule, network, operands, options);
+}
 
 std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
                                            const std::vector<OperandFacts>& operands, const PlanOptions& options) {

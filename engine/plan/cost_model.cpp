@@ -55,14 +55,16 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);
     const std::uint32_t added = models_->add(schedule, number, earlier, free, room);
-    statements_.push_back({&models_->statement(added), added});
+    statements_.push_back({&models_->statement(added), &flow_->statements[number], added});
   }
 }
 
 CostModel::CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
                      std::shared_ptr<StatementModels> models, const std::vector<std::uint32_t>& numbers)
     : options_(models->options()), models_(std::move(models)), flow_(std::move(flow)), result_(std::move(result)) {
-  for (const std::uint32_t number : numbers) statements_.push_back({&models_->statement(number), number});
+  for (const std::uint32_t number : numbers) {
+    statements_.push_back({&models_->statement(number), &flow_->statements[statements_.size()], number});
+  }
 }
 
 // Independence (facts.md, "What predicts the time of a loop order"): extents times the density of every access; times
@@ -72,7 +74,7 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   JoinSet filters = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const auto& factors = statements_[number].model->factors;
-    const std::vector<std::size_t>& writers = flow_->statements[number].writers;
+    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     for (std::size_t factor = 0; factor < factors.size(); ++factor) {
       // What it was made from filters these loops already.
       if (writers[factor] >= range.first && writers[factor] < number) continue;
@@ -114,7 +116,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   JoinSet added = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
-    const std::vector<std::size_t>& writers = flow_->statements[number].writers;
+    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     loops_.push_back(&loop);
     outside |= loop.outside;
     for (const AdvancedAccess& access : loop.advanced) {
@@ -179,7 +181,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops_[number - range.first];
-    const std::vector<std::size_t>& writers = flow_->statements[number].writers;
+    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     Movement moved;
     for (std::size_t factor = 0; factor < writers.size(); ++factor) {
       // An intermediate is not stored over the loops that its writer and its reader share.
@@ -248,7 +250,7 @@ double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t l
 double CostModel::clearing(StatementRange range) const {
   double ns = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    if (flow_->statements[number].reader < statements_.size()) continue;
+    if (statements_[number].flow->reader < statements_.size()) continue;
     if (result_ != nullptr) {
       ns += result_->finishing_ns(options_.machine);
       continue;

@@ -177,6 +177,7 @@ class CostModel {
  private:
   struct Placed {
     const StatementModels::Statement* model = nullptr;
+    const StatementFlow::Statement* flow = nullptr;
     std::uint32_t number = 0;  // among the shared models
   };
 
@@ -185,7 +186,7 @@ class CostModel {
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }
   bool leaves(std::size_t statement, StatementRange range) const {
-    return flow_->statements[statement].reader > range.last;
+    return statements_[statement].flow->reader > range.last;
   }
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
   bool drives_copy(const Meeting& meeting) const;  // the last mode of it, instead of looking that up
@@ -207,6 +208,10 @@ class CostModel {
 /// The result of a schedule without loops, if it has compressed levels.
 std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
                                                   const std::vector<OperandFacts>& operands);
+
+/// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has.
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+          const CostModel& model);
 
 /// Nanoseconds to convert an operand once.
 double conversion_ns(const OperandFacts& operand, const Machine& machine);

@@ -1,6 +1,7 @@
 #include "engine/plan/interval_program.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -31,7 +32,7 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused)
     }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
   }
-  number_groups();
+  if (model.joined()) groups_.assign(std::size_t{count_} * count_ * count_, 0);
 }
 
 IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTable& table,
@@ -46,7 +47,7 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTab
     }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
   }
-  number_groups();
+  if (model.joined()) groups_.assign(std::size_t{count_} * count_ * count_, 0);
 }
 
 // Statements with many indices have too many subsets: the width of the search shrinks so that its cost stays bounded.
@@ -74,8 +75,8 @@ LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t fir
     }
     return *alone;
   }
-  const std::uint32_t group = beside == end ? interval(first, end) : groups_[(first * count_ + end) * count_ + last];
-  const std::uint32_t number = IntervalTable::loop_number(group, index);
+  const std::uint32_t sharing = beside == end ? interval(first, end) : group(first, end, last);
+  const std::uint32_t number = IntervalTable::loop_number(sharing, index);
   if (const LoopPrice* known = table_.loops.find(bound, number)) return *known;
   const LoopPrice price = model_.price(bound, index, {first, end}, beside);
   ++work_;
@@ -83,17 +84,12 @@ LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t fir
   return price;
 }
 
-// Groups first … end beside others up to last, as intervals that end in a number of their own.
-void IntervalProgram::number_groups() {
-  if (!model_.joined()) return;
-  groups_.assign(std::size_t{count_} * count_ * count_, 0);
-  for (std::uint32_t first = 0; first < count_; ++first) {
-    for (std::uint32_t last = first + 1; last < count_; ++last) {
-      for (std::uint32_t end = first; end < last; ++end) {
-        groups_[(first * count_ + end) * count_ + last] = table_.interval(interval(first, last), ~(end - first));
-      }
-    }
-  }
+// Statements first … end beside others up to last, as an interval that ends in a number of its own.
+std::uint32_t IntervalProgram::group(std::uint32_t first, std::uint32_t end, std::uint32_t last) {
+  constexpr std::uint32_t no_statement = std::uint32_t{1} << 31;
+  std::uint32_t& known = groups_[(first * count_ + end) * count_ + last];
+  if (known == 0) known = table_.interval(interval(first, last), no_statement | (end - first));
+  return known;
 }
 
 IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
@@ -109,13 +105,23 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     return {limit, 0, 0, true, false};
   }
   Choice cheapest{limit, 0, 0, false, std::isinf(limit)};
+  // The same whichever index comes next.
+  std::array<double, 8> crossings;
+  crossings.fill(-1);
+  const auto crossing = [&](StatementRange range) {
+    if (range.last == last) return 0.0;
+    const std::size_t length = range.last - range.first;
+    if (length >= crossings.size()) return model_.crossing(bound, range, last);
+    if (crossings[length] < 0) crossings[length] = model_.crossing(bound, range, last);
+    return crossings[length];
+  };
   for (IndexSet open = candidates(bound, first); open != 0; open &= open - 1) {
     const auto index = static_cast<IndexId>(std::countr_zero(open));
     const std::uint32_t furthest = fused_ ? last : first;
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
       const StatementRange range{first, end};
       if (root && (!model_.may_share_nest(range) || model_.stores_copy(range))) continue;
-      double ns = end < last ? model_.crossing(bound, range, last) : 0;
+      double ns = crossing(range);
       if (ns >= cheapest.ns) continue;
       const LoopPrice loop = this->loop(bound, index, first, end, last);
       const double drained = model_.departs(bound, index, range) ? model_.drain(bound, index, range).ns : 0;

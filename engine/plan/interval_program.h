@@ -62,7 +62,7 @@ class IntervalProgram {
   double best(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit);
   Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit);
   LoopPrice loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, std::uint32_t last);
-  void number_groups();
+  std::uint32_t group(std::uint32_t first, std::uint32_t end, std::uint32_t last);
   std::uint32_t interval(std::uint32_t first, std::uint32_t last) const { return intervals_[first * count_ + last]; }
   IndexSet candidates(IndexSet bound, std::uint32_t first);
   void read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path, Nests& nests);
@@ -73,7 +73,7 @@ class IntervalProgram {
   std::unique_ptr<IntervalTable> own_;
   IntervalTable& table_;
   std::vector<std::uint32_t> intervals_;  // by first and last statement
-  std::vector<std::uint32_t> groups_;     // by first, end and last statement, where prices depend on what is beside
+  std::vector<std::uint32_t> groups_;     // the same by first, end and last, where prices depend on what is beside; 0: not asked
   std::uint64_t work_ = 0;
   bool exact_ = true;
 };

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "engine/plan/statements.h"
@@ -87,8 +86,9 @@ class IntervalTable {
 
   /// The number of a sequence of statements, from that of the sequence without its last (0: empty).
   std::uint32_t interval(std::uint32_t shorter, std::uint32_t statement) {
-    const auto next = static_cast<std::uint32_t>(intervals_.size() + 1);
-    return intervals_.try_emplace({shorter, statement}, next).first->second;
+    if (const std::uint32_t* known = intervals_.find(shorter, statement)) return *known;
+    intervals_.insert(shorter, statement, ++last_);
+    return last_;
   }
 
   IndexSetTable<Choice> choices;  ///< by interval
@@ -97,7 +97,8 @@ class IntervalTable {
   static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }
 
  private:
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> intervals_;
+  IndexSetTable<std::uint32_t> intervals_;  // by the shorter one and the statement
+  std::uint32_t last_ = 0;
 };
 
 }  // namespace weft

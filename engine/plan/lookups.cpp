@@ -113,10 +113,8 @@ class LookupSearch {
     std::vector<Statements> all;
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
-        Schedule statements = statements_of(network_, tree, order, operands_, options_);
         for (const ResultFormat& format : formats_) {
-          if (formats_.size() > 1) set_result_format(statements, network_, format);
-          for (Schedule& one : with_sparse_intermediates(statements, network_, operands_)) {
+          for (Schedule& one : with_sparse_intermediates(statements_of(network_, tree, order, operands_, format))) {
             if (converted) all.push_back({one, true});
             all.push_back({std::move(one), false});
           }

@@ -23,6 +23,7 @@ ProductEstimate::ProductEstimate(const Network& network, const std::vector<Opera
     factors_.push_back({factor.indices, &facts.statistics});
     restricted_ |= index_set(factor.indices);
   }
+  everything_ = room(all_);
 }
 
 double ProductEstimate::combinations(IndexSet indices) const {
@@ -52,7 +53,7 @@ double ProductEstimate::distinct(IndexSet indices) const {
   const double known = room(indices);
   const double others = combinations(all_ & ~indices);
   if (known <= 0 || others <= 0) return 0;
-  const double chance = std::min(1.0, room(all_) / (known * others));
+  const double chance = std::min(1.0, everything_ / (known * others));
   return chance >= 1 ? known : known * -std::expm1(others * std::log1p(-chance));
 }
 

@@ -41,6 +41,7 @@ class ProductEstimate {
   std::vector<Factor> factors_;  // those that restrict
   IndexSet all_ = 0;
   IndexSet restricted_ = 0;
+  double everything_ = 0;  // contributions
 };
 
 /// Of the whole term.

@@ -82,10 +82,8 @@ class Search {
           continue;
         }
         ++statement_orders_tried;
-        Schedule statements = statements_of(network_, tree, order, operands_, options_);
         for (const ResultFormat& format : formats_) {
-          if (formats_.size() > 1) set_result_format(statements, network_, format);
-          for (Schedule& variant : with_sparse_intermediates(statements, network_, operands_)) {
+          for (Schedule& variant : with_sparse_intermediates(statements_of(network_, tree, order, operands_, format))) {
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
         }
@@ -160,7 +158,7 @@ class Search {
     std::vector<ContractionTree> fitting;
     for (const ContractionTree& tree : trees) {
       const Schedule statements =
-          statements_of(network_, tree, statement_orders(tree, 1).front(), operands_, options_);
+          statements_of(network_, tree, statement_orders(tree, 1).front(), operands_, formats_.front());
       if (least_workspace_bytes(statements, network_) <= room) fitting.push_back(tree);
     }
     if (fitting.empty() || fitting.size() == trees.size()) return;
@@ -325,7 +323,10 @@ class Search {
       return print(left.schedule, network_) < print(right.schedule, network_);
     });
     std::erase_if(open_, [&](const auto& open) { return open.first >= best_ns_ * (1 - accuracy); });
-    for (auto& [ns, alternative] : open_) result_.open.push_back(std::move(alternative));
+    for (auto& [ns, alternative] : open_) {
+      result_.least_open_ns = std::min(result_.least_open_ns, ns);
+      result_.open.push_back(std::move(alternative));
+    }
   }
 
   void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {
@@ -336,7 +337,8 @@ class Search {
       schedule.statements[number].fused = record.nests.fused[number];
     }
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
-    candidate.cost = cost(candidate.schedule, network_, operands_, options_);
+    candidate.cost = is_of_model(candidate.schedule, record.free) ? cost(candidate.schedule, network_, operands_, options_, model)
+                                                                  : cost(candidate.schedule, network_, operands_, options_);
     if (candidate.cost.announced_bytes > memory_) {
       result_.memory_binds = true;
       serialize(candidate);
@@ -357,6 +359,13 @@ class Search {
     }
     if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
     result_.candidates.push_back(std::move(candidate));
+  }
+
+  // Whether the model that the loops were chosen by has the layouts that the schedule ended with.
+  static bool is_of_model(const Schedule& schedule, std::uint64_t free) {
+    return free == 0 && std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+             return tensor.role == TensorRole::operand || tensor.format.all_dense();
+           });
   }
 
   // Private copies go first: the same loops on one thread.

@@ -11,7 +11,6 @@ namespace weft {
 /// stored entries are read then, inside a nest from a table, between nests from compressed levels. Every choice of up to
 /// two intermediates that sparse factors restrict, else none or all. The first is the schedule itself. A result that is
 /// dense, or shares the positions of an operand, leaves them dense.
-std::vector<Schedule> with_sparse_intermediates(const Schedule& statements, const Network& network,
-                                                const std::vector<OperandFacts>& operands);
+std::vector<Schedule> with_sparse_intermediates(Schedule statements);
 
 }  // namespace weft

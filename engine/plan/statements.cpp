@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include "engine/plan/result_format.h"
 #include "engine/plan/shared_pattern.h"
@@ -13,11 +12,16 @@ namespace weft {
 namespace {
 
 // x, y, z, w, u, v, then x2, y2, …: short, and never the name of a tensor or an index.
-std::string fresh_name(std::set<std::string>& taken) {
+std::string fresh_name(const Network& network, const std::vector<ScheduledTensor>& tensors) {
+  const auto taken = [&](const std::string& name) {
+    return std::ranges::find(network.indices, name, &Index::name) != network.indices.end() ||
+           std::ranges::find(network.tensors, name, &TensorDeclaration::name) != network.tensors.end() ||
+           std::ranges::find(tensors, name, &ScheduledTensor::name) != tensors.end();
+  };
   for (std::size_t round = 1;; ++round) {
     for (const char letter : {'x', 'y', 'z', 'w', 'u', 'v'}) {
-      const std::string name = round == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, round);
-      if (taken.insert(name).second) return name;
+      std::string name = round == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, round);
+      if (!taken(name)) return name;
     }
   }
 }
@@ -197,12 +201,14 @@ const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId
 
 Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
                        const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  return statements_of(network, tree, order, operands, plainest_result_format(network, operands, options));
+}
+
+Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
+                       const std::vector<OperandFacts>& operands, const ResultFormat& result_format) {
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
   const TensorDeclaration& result = network.tensors[assignment.result.tensor];
-  std::set<std::string> taken;
-  for (const Index& index : network.indices) taken.insert(index.name);
-  for (const TensorDeclaration& tensor : network.tensors) taken.insert(tensor.name);
 
   Schedule schedule;
   append_post_order(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), schedule.tree);
@@ -233,14 +239,14 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
     } else {
       const std::vector<IndexId> modes = members(below[number] & indices_needed_outside(assignment, tree, number));
       statement.target = {static_cast<std::uint32_t>(schedule.tensors.size()), modes};
-      schedule.tensors.push_back({fresh_name(taken), TensorRole::intermediate, 0, modes,
+      schedule.tensors.push_back({fresh_name(network, schedule.tensors), TensorRole::intermediate, 0, modes,
                                   dense_format(modes.size(), scalar), false});
       access_of[number] = statement.target;
     }
     schedule.statements.push_back(std::move(statement));
   }
   schedule.tensors.push_back({result.name, TensorRole::result, assignment.result.tensor, {}, {}, false});
-  set_result_format(schedule, network, plainest_result_format(network, operands, options));
+  set_result_format(schedule, network, result_format);
   return schedule;
 }
 

@@ -12,6 +12,8 @@ namespace weft {
 /// A set of indices of the network: bit i is index i. The planner refuses networks with more than 64 indices.
 using IndexSet = std::uint64_t;
 
+struct ResultFormat;
+
 inline constexpr std::size_t most_planned_indices = 64;
 
 constexpr IndexSet one_index(IndexId index) { return IndexSet{1} << index; }
@@ -34,6 +36,10 @@ const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId
 /// Intermediates are dense in ascending order of their indices. The root statement carries the coefficient.
 Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
                        const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+/// The same with this way to store the result, the first of result_formats() above.
+Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
+                       const std::vector<OperandFacts>& operands, const ResultFormat& result_format);
 
 /// The inner nodes of a tree, each subtree in one piece (depth first): one order for every way to order the subtrees
 /// with statements below each node, at most `limit`. A tree of one leaf has the order {leaf}.

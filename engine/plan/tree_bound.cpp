@@ -60,7 +60,8 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
   std::vector<std::uint32_t> leaves(tree.nodes.size());
   std::vector<IndexSet> modes(tree.nodes.size());
   std::vector<IndexSet> scalar(tree.nodes.size());
-  double ns = 0;
+  double work = 0;
+  bool any_loops = false;
   for (std::size_t number = 0; number < tree.nodes.size(); ++number) {
     const ContractionTree::Node& node = tree.nodes[number];
     if (node.children.empty()) {
@@ -86,9 +87,13 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
     const double vector = factors * options.machine.vector_flop;
     const double alone = options.machine.scalar_body + options.machine.scalar_factor * factors;
     const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
-    ns += least_iterations(network, term, operands, options, below_ns, indices) * body;
+    work += least_iterations(network, term, operands, options, below_ns, indices) * body;
+    any_loops = any_loops || indices != 0;
   }
-  return ns / options.machine.threads;
+  if (!any_loops) return 0;
+  // Times of nests are concave in their work: all of it in one nest takes no longer.
+  const Machine& machine = options.machine;
+  return std::min(work + machine.start_serial, work / machine.threads + machine.start_parallel);
 }
 
 }  // namespace weft

@@ -48,7 +48,7 @@ const std::vector<Shape>& shapes_of(LeafSet leaves, std::map<LeafSet, std::vecto
     for (const std::vector<LeafSet>& partition : partitions) {
       std::vector<Shape> partial{{}};
       for (const LeafSet block : partition) {
-        const std::vector<Shape> below = shapes_of(block, known);
+        const std::vector<Shape>& below = shapes_of(block, known);
         std::vector<Shape> longer;
         for (const Shape& head : partial) {
           for (const Shape& tail : below) {
