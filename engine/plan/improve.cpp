@@ -19,8 +19,6 @@ constexpr std::uint64_t effort_for_proofs = 50'000'000;
 // what the program could not decide.
 constexpr double kept_for_proofs = 1.01;
 
-constexpr double least_gain_ns = 5e5;  // over all calls: about what making a solver and asking it takes
-
 constexpr std::size_t most_explained = 400;  // alternatives
 constexpr std::size_t most_options_explained = 60'000;
 
@@ -36,13 +34,6 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   const std::uint64_t memory = usable_memory(options);
   const auto best = std::find_if(found.candidates.begin(), found.candidates.end(),
                                  [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; });
-  // Without a proof wanted, asking must not take longer than the answer could save.
-  const bool worth_asking = best == found.candidates.end() || found.memory_binds ||
-                            (best->cost.ns - found.least_open_ns) * std::max(1.0, options.calls) >= least_gain_ns;
-  if (!options.prove && !worth_asking) {
-    improvement.proven = false;
-    return improvement;
-  }
   ProofRequest request;
   request.below_ns = best == found.candidates.end() ? std::numeric_limits<double>::infinity() : best->cost.ns;
   request.memory_limit = found.memory_binds ? memory : 0;

@@ -323,10 +323,7 @@ class Search {
       return print(left.schedule, network_) < print(right.schedule, network_);
     });
     std::erase_if(open_, [&](const auto& open) { return open.first >= best_ns_ * (1 - accuracy); });
-    for (auto& [ns, alternative] : open_) {
-      result_.least_open_ns = std::min(result_.least_open_ns, ns);
-      result_.open.push_back(std::move(alternative));
-    }
+    for (auto& [ns, alternative] : open_) result_.open.push_back(std::move(alternative));
   }
 
   void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {

@@ -1,8 +1,6 @@
 // The search for schedules: trees, orders of statements and layouts around the dynamic program.
 #pragma once
 
-#include <limits>
-
 #include "engine/plan/encoding.h"
 #include "engine/plan/statements.h"
 
@@ -25,7 +23,6 @@ struct SearchResult {
   /// What the interval program cannot decide and might be cheaper than the best candidate: accesses that could share a
   /// copy, and whatever does not fit into memory as the program has it.
   std::vector<Alternative> open;
-  double least_open_ns = std::numeric_limits<double>::infinity();  ///< none of them takes less
   std::uint64_t trees_too_large = 0;  ///< left out: no fusion makes their intermediates fit into memory
   bool memory_binds = false;             ///< some schedule does not fit as it is
   std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
