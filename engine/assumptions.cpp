@@ -10,8 +10,9 @@ namespace {
 
 /// Facts shape code, so they are checked against the tensors actually bound: one that does not hold.
 std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& network, const Schedule& schedule,
-                                       const std::vector<Tensor>& tensors, const Threads& threads) {
+                                       const std::vector<Tensor>& tensors, const Threads& threads, bool only_values) {
   for (const loop::Fact& fact : nest.program.facts) {
+    if (only_values && !std::holds_alternative<loop::FiniteFact>(fact)) continue;
     if (const auto* extent = std::get_if<loop::ExtentFact>(&fact)) {
       const Index& index = network.indices[nest.indices[extent->index]];
       if (index.extent != extent->extent) {
@@ -35,6 +36,9 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
     if (const auto* fiber = std::get_if<loop::FiberFact>(&fact)) {
       if (statistics(tensor, threads).fibers(fiber->level).maximum > fiber->maximum) {
         return fmt::format("operand {} has a fiber longer than {} in level {}", name, fiber->maximum, fiber->level);
+      }
+      if (fiber->exact && tensor.positions(fiber->level) != fiber->maximum * (fiber->level == 0 ? 1 : tensor.positions(fiber->level - 1))) {
+        return fmt::format("operand {} has a fiber shorter than {} in level {}", name, fiber->maximum, fiber->level);
       }
     }
     if (const auto* full = std::get_if<loop::FullFact>(&fact)) {
@@ -71,9 +75,9 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
 
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads) {
+                                             const Threads& threads, bool only_values) {
   for (const CompiledNest& nest : nests) {
-    if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads)) return broken;
+    if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads, only_values)) return broken;
   }
   // What one nest stores for the next may be read as if nothing could tell absent from zero, which no fact states.
   for (std::size_t number = 0; nests.size() > 1 && number < tensors.size(); ++number) {

@@ -22,9 +22,9 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
 
 /// A fact of a nest that does not hold for `tensors` (by position in Schedule::tensors), or values that are not `finite` where
 /// a schedule of several nests rests on it. Facts about extents are about the network, and that a result has the positions of
-/// an operand is so by how results are made.
+/// an operand is so by how results are made. Of patterns nothing can have changed if only values may have.
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads);
+                                             const Threads& threads, bool only_values = false);
 
 }  // namespace weft

@@ -255,7 +255,7 @@ Expected<std::optional<std::string>> BoundNetwork::State::refresh() {
     moved = moved || given.format != scheduled.format;
     tensors[operand.tensor] = std::move(*converted);
   }
-  if (auto broken = broken_assumption(kernel->nests, kernel->network, kernel->plan.schedule, kernel->finite, tensors, resources.threads)) return broken;
+  if (auto broken = broken_assumption(kernel->nests, kernel->network, kernel->plan.schedule, kernel->finite, tensors, resources.threads, true)) return broken;
   for (std::size_t number = 0; moved && number < nests.size(); ++number) {
     for (std::size_t slot = 0; slot < nests[number].frames.size(); ++slot) nests[number].frames[slot] = frame(number, slot);
   }

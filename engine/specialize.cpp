@@ -4,6 +4,7 @@
 
 #include <xxhash.h>
 
+#include "engine/loop/short_fiber.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -35,10 +36,24 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
   for (std::size_t level = 0; level < format.order(); ++level) {
     prefix |= ModeSet{1} << format.mode_order[level];
     const double here = statistics.distinct(prefix);
-    full.push_back(above > 0 && here == above * static_cast<double>(extents[format.mode_order[level]]));
-    above = here;
+    const double most = above * static_cast<double>(extents[format.mode_order[level]]);
+    full.push_back(above > 0 && here == most);
+    above = format.levels[level].kind == LevelKind::dense ? most : here;  // positions, with children or without
   }
   return full;
+}
+
+/// Fibers of compressed levels below another that are short: of these loops and searches are straight code.
+std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads) {
+  std::vector<LoweringFacts::Fiber> fibers(tensor.order());
+  for (std::uint32_t level = 1; level < tensor.order(); ++level) {
+    if (tensor.format.levels[level].kind != LevelKind::compressed) continue;
+    const FiberLengths lengths = statistics(tensor, threads).fibers(level);
+    if (lengths.maximum == 0 || lengths.maximum > loop::short_fiber_entries) continue;
+    const bool exact = tensor.positions(level) == lengths.maximum * tensor.positions(level - 1);
+    fibers[level] = {lengths.maximum, exact};
+  }
+  return fibers;
 }
 
 }  // namespace
@@ -93,6 +108,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   Specialized made;
   made.facts.grade = grade == Specialization::automatic ? Specialization::profiled : grade;
   made.facts.full.resize(plan.schedule.tensors.size());
+  made.facts.fibers.resize(plan.schedule.tensors.size());
   made.facts.patterns.resize(plan.schedule.tensors.size());
   if (grade == Specialization::generic) return made;
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
@@ -105,6 +121,8 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
       made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
     }
     const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
+    if (tensor != tensors.end() && tensor->second.format.text() == scheduled.format.text())
+      made.facts.fibers[number] = short_fibers(tensor->second, resources.threads);
     if (grade != Specialization::baked || tensor == tensors.end() || tensor->second.nnz() > most_baked_entries) continue;
     const auto stored = convert(tensor->second, scheduled.format, resources, scheduled.name);
     if (!stored) return std::unexpected(stored.error());

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "engine/codegen/generate.h"
+#include "engine/loop/short_fiber.h"
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
 #include "runtime/abi.h"
@@ -89,6 +90,14 @@ void Generator::declare_entry(llvm::Function* body) {
   ir.CreateRet(call);
 }
 
+void Generator::describe(LevelCode& code, loop::StorageId storage, std::uint32_t level) const {
+  code.full = is_full(program_, storage, level);
+  if (const loop::FiberFact* fiber = loop::short_fiber(program_, storage, level)) {
+    code.longest = fiber->maximum;
+    code.constant = fiber->exact;
+  }
+}
+
 /// Gives the parameters their meaning.
 void Generator::receive(llvm::Function& body) {
   for (loop::IndexId index = 0; index < program_.indices.size(); ++index) {
@@ -100,7 +109,7 @@ void Generator::receive(llvm::Function& body) {
     StorageCode code{&storage, id, storage.scalar == Scalar::f64 ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy(),
                      nullptr, std::vector<LevelCode>(storage.levels.size())};
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
-      code.levels[level].full = is_full(program_, id, level);
+      describe(code.levels[level], id, level);
     storages_.push_back(std::move(code));
   }
   // Checked code reads what it checks.

@@ -1,5 +1,5 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
-// loop.cpp writes the loops, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
+// loop.cpp writes the loops, short_fiber.cpp those over a few entries, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
 // append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
 #pragma once
 
@@ -57,6 +57,7 @@ class Generator {
   // frame.cpp
   llvm::Function* declare_body();
   void declare_entry(llvm::Function* body);
+  void describe(LevelCode& code, loop::StorageId storage, std::uint32_t level) const;
   void receive(llvm::Function& body);
   void count_positions();
 
@@ -140,6 +141,9 @@ class Generator {
   };
   void loop(const loop::For& each, const Scope& scope, bool cut);
   void filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& scope, bool cut);
+  /// The loop over one short fiber; false: this is none.
+  bool walk_short_fiber(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
+                        std::span<const Finger> fingers, const Scope& scope);
   void iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                std::span<const Finger> fingers, const Scope& scope);
   void dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,

@@ -52,6 +52,11 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
     return {cursor.begin, cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1))};
   if (emit.checked() && level > 0)
     emit.check(below(emit, cursor.begin, storage.levels[level - 1].positions), {storage.id, level}, cursor.begin);
+  if (storage.levels[level].constant && !storage.baked) {
+    llvm::Value* entries = emit.constant(storage.levels[level].longest);
+    llvm::Value* first = emit.mul(cursor.begin, entries);
+    return {first, emit.add(first, entries)};
+  }
   Range range{load_pos(emit, storage, level, cursor.begin),
               load_pos(emit, storage, level, emit.add(cursor.begin, emit.constant(1)))};
   if (emit.checked()) {
@@ -172,6 +177,31 @@ llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t 
                                 emit.ir().getInt8(0));
 }
 
+/// In a short fiber: the last entry not above, of all of them, without a loop.
+void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                      llvm::Value* coordinate, llvm::function_ref<void(const Cursor&)> then) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const LevelCode& code = storage.levels[level];
+  const auto search = [&] {
+    llvm::Value* low = range.begin;
+    llvm::Value* last = code.constant ? nullptr : emit.sub(range.end, emit.constant(1));
+    llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, low));
+    for (std::uint64_t n = 1; n < code.longest; ++n) {
+      llvm::Value* next = emit.add(range.begin, emit.constant(n));
+      if (last) next = emit.minimum(next, last);
+      llvm::Value* further = emit.widen(coordinate_at(emit, storage, level, next));
+      llvm::Value* not_above = ir.CreateICmpULE(further, coordinate);
+      low = ir.CreateSelect(not_above, next, low);
+      stored = ir.CreateSelect(not_above, further, stored);
+    }
+    emit.if_then(ir.CreateICmpEQ(stored, coordinate), [&] { then({level + 1, low, nullptr}); });
+  };
+  if (code.constant)
+    search();
+  else
+    emit.if_then(below(emit, range.begin, range.end), search);
+}
+
 void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
                    const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then) {
   const std::uint32_t level = cursor.bound;
@@ -200,6 +230,10 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
   if (table) {
     llvm::Value* first = finger ? positions_below(emit, storage, cursor).begin : range.begin;
     then({level + 1, emit.add(first, coordinate), nullptr});
+    return;
+  }
+  if (!finger && !runs && storage.levels[level].longest > 0) {
+    locate_among_few(emit, storage, level, range, coordinate, then);
     return;
   }
   if (!finger && !runs) {

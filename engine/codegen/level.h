@@ -19,6 +19,8 @@ struct LevelCode {
   llvm::Value* positions = nullptr;  ///< how many the level has; in checked mode and for prefetching
   llvm::Value* marks = nullptr;      ///< bitmap levels and the last of an accumulator's key: a byte per position
   bool full = false;                 ///< every coordinate is stored in every fiber
+  std::uint64_t longest = 0;         ///< entries of a fiber at most; 0: not known to be few
+  bool constant = false;             ///< every fiber has that many
 };
 
 struct Pattern;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine/codegen/generate.h"
+#include "engine/loop/short_fiber.h"
 #include "engine/loop/overloaded.h"
 
 namespace weft {
@@ -80,7 +81,8 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   for (const loop::Step& step : driving) seen[step.access] = true;
   for (const loop::Step& step : rest) {
     const StorageCode& storage = storage_of(step.access);
-    if (!seen[step.access] && step.algorithm == loop::Algorithm::gallop &&
+    const std::uint32_t next = depths[step.access];
+    if (!seen[step.access] && step.algorithm == loop::Algorithm::gallop && storage.levels[next].longest == 0 &&
         is_sparse(next_level(program_, step.access, depths).kind)) {
       const Range range = positions_below(*emit_, storage, scope.cursors[step.access]);
       fingers.push_back({step.access, emit_->slot(range.begin), range.end});
@@ -113,7 +115,8 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
       }
       drivers.push_back({step.access, range, emit_->slot(range.begin)});
     }
-    iterate(each, drivers, rest, fingers, scope);
+    if (cut || drivers.size() != 1 || !walk_short_fiber(each, drivers.front(), rest, fingers, scope))
+      iterate(each, drivers, rest, fingers, scope);
   }
   for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
 }
@@ -125,6 +128,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
     const auto* each = std::get_if<loop::For>(&statement.node);
     if (!each) return false;
     if (is_vector_loop(program_, *each)) return !is_unrolled(program_, each->index);
+    if (loop::is_short_loop(program_, *each)) return false;
     // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
     std::size_t drivers = 0;
     bool child_of_sparse = false;
@@ -150,6 +154,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
 bool Generator::has_running_loop(const loop::Block& statements) const {
   return std::ranges::any_of(statements, [&](const loop::Statement& statement) {
     return std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                         if (loop::is_short_loop(program_, each)) return has_running_loop(each.body);
                                          return !is_vector_loop(program_, each) || !is_unrolled(program_, each.index);
                                        },
                                        [&](const loop::Bind& late) { return has_running_loop(late.body); },

@@ -144,7 +144,7 @@ FactKey key(const Fact& fact) {
                                  return FactKey{fact.index(), f.storage, f.level, 0};
                                },
                                [&](const FiberFact& f) {
-                                 return FactKey{fact.index(), f.storage, f.level, f.maximum};
+                                 return FactKey{fact.index(), f.storage, f.level, f.maximum};  // a level has one bound
                                },
                                [&](const FiniteFact& f) {
                                  return FactKey{fact.index(), f.storage, 0, 0};

@@ -227,8 +227,9 @@ class HeadReader : protected TokenReader {
     const auto [id, level] = storage_level();
     expect(")");
     if (full) return FullFact{id, level};
-    expect("<=");
-    return FiberFact{id, level, number()};
+    const bool exact = accept("=");
+    if (!exact) expect("<=");
+    return FiberFact{id, level, number(), exact};
   }
 
   /// "T.2": storage T, level 2.

@@ -136,7 +136,7 @@ class Printer {
         Overloaded{[&](const ExtentFact& f) { return fmt::format("extent({}) = {}", index_name(f.index), f.extent); },
                    [&](const FullFact& f) { return fmt::format("full({}.{})", storage_name(f.storage), f.level); },
                    [&](const FiberFact& f) {
-                     return fmt::format("fiber({}.{}) <= {}", storage_name(f.storage), f.level, f.maximum);
+                     return fmt::format("fiber({}.{}) {} {}", storage_name(f.storage), f.level, f.exact ? "=" : "<=", f.maximum);
                    },
                    [&](const FiniteFact& f) { return fmt::format("finite({})", storage_name(f.storage)); },
                    [&](const PatternFact& f) { return fmt::format("pattern({}) = {}", storage_name(f.storage), f.digest); },

@@ -53,10 +53,11 @@ struct FullFact {  ///< full(T.0): the level holds every coordinate of its exten
   std::uint32_t level = 0;
   bool operator==(const FullFact&) const = default;
 };
-struct FiberFact {  ///< fiber(T.2) <= 4
+struct FiberFact {  ///< fiber(T.2) <= 4: entries of each fiber; fiber(T.2) = 4: that many in every one
   StorageId storage = 0;
   std::uint32_t level = 0;
   std::uint64_t maximum = 0;
+  bool exact = false;
   bool operator==(const FiberFact&) const = default;
 };
 struct FiniteFact {  ///< finite(B): no NaN, no Inf stored

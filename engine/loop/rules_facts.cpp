@@ -70,6 +70,9 @@ Expected<void> check_facts(const Program& program) {
                      if (Expected<void> named = check_storage(program, f.storage, f.level, "fiber"); !named)
                        return named;
                      const LevelKind kind = program.storages[f.storage].levels[f.level].kind;
+                     if (f.exact && kind != LevelKind::compressed)
+                       return input_error(fmt::format("facts: fiber({}.{}) = {}: only compressed levels count their entries",
+                                                      program.storages[f.storage].name, f.level, f.maximum));
                      if (kind != LevelKind::compressed && kind != LevelKind::compressed_nonunique)
                        return input_error(
                            fmt::format("facts: fiber of level {} of {}: only compressed and nonunique levels "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/loop/short_fiber.h"
 #include "engine/loop/text_order.h"
 #include "engine/lower/drains.h"
 #include "engine/lower/facts.h"
@@ -84,6 +85,20 @@ void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& fu
   }
 }
 
+void add_short_fibers(LoweredNest& nest, const std::vector<std::vector<LoweringFacts::Fiber>>& fibers) {
+  for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
+    const loop::Storage& input = nest.program.storages[storage];
+    if (input.role != loop::Role::input || nest.tensors[storage] >= fibers.size()) continue;
+    const std::vector<LoweringFacts::Fiber>& levels = fibers[nest.tensors[storage]];
+    for (std::uint32_t level = 0; level < levels.size(); ++level) {
+      if (levels[level].maximum == 0) continue;
+      const loop::FiberFact fact{storage, level, levels[level].maximum, levels[level].exact};
+      nest.program.facts.push_back(fact);
+      if (!loop::is_used(nest.program, fact)) nest.program.facts.pop_back();
+    }
+  }
+}
+
 /// Patterns, and all extents: what is known of a level below a dense one depends on its extent.
 void add_patterns(LoweredNest& nest, const Network& network, const std::vector<std::optional<std::uint64_t>>& patterns) {
   bool any = false;
@@ -107,6 +122,7 @@ LoweredNest specialized(const Nest& nest, const Network& network, const std::vec
   LoweredNest full = result;
   add_full_levels(full, more.full);
   if (loop::verify(full.program)) result = std::move(full);
+  add_short_fibers(result, more.fibers);
   if (more.grade == Specialization::baked) add_patterns(result, network, more.patterns);
   return result;
 }

@@ -32,6 +32,11 @@ struct LoweredNest {
 struct LoweringFacts {
   Specialization grade = Specialization::profiled;  ///< automatic means profiled
   std::vector<std::vector<bool>> full;  ///< by tensor of the schedule and level; empty: not known to be full
+  struct Fiber {
+    std::uint64_t maximum = 0;  ///< entries of a fiber; 0: many
+    bool exact = false;         ///< of every fiber
+  };
+  std::vector<std::vector<Fiber>> fibers;  ///< by tensor of the schedule and level: those that are short
   std::vector<std::optional<std::uint64_t>> patterns;  ///< by tensor of the schedule: digests of what may be baked in
 };
 

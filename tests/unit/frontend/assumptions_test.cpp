@@ -136,6 +136,16 @@ std::vector<Case> cases() {
       {"S(i,j) = M(i,j) * a(i,k) * b(j,k)", "like(S, M)", {{"M", matrix}, {"a", operand("ones(30x8)")}, {"b", operand("ones(20x8)")}},
        {{"M", operand("sparse(30x20,nnz=120,seed=7)", "ds")}, {"a", operand("ones(30x8)")}, {"b", operand("ones(20x8)")}}},
   };
+  // Rows of P have one entry, of Q at most two.
+  const Tensor one_each = operand("sparse(40x1,nnz=40)", "ds"), other_ones = operand("sparse(40x1,nnz=39)", "ds");
+  const Tensor few = operand("sparse(30x2,nnz=50)", "ds"), many = operand("sparse(40x20,nnz=300)", "ds");
+  all.push_back({"y(i) = P(i,j) * x(j)", "fiber(P.1) = 1", {{"P", one_each}, {"x", operand("ones(1)")}},
+                 {{"P", other_ones}, {"x", operand("ones(1)")}}});
+  all.push_back({"y(i) = P(i,j) * x(j)", "fiber(P.1) = 1", {{"P", one_each}, {"x", operand("ones(1)")}},
+                 {{"P", many}, {"x", operand("ones(20)")}}});
+  all.push_back({"y(i) = Q(i,j) * x(j)", "fiber(Q.1) <= 2", {{"Q", few}, {"x", operand("ones(2)")}},
+                 {{"Q", many}, {"x", operand("ones(20)")}}});
+  all.push_back({"y(i) = M(i,j) * Q(i,j)", "fiber(Q.1) <= 2", {{"M", few}, {"Q", few}}, {{"M", many}, {"Q", many}}});
   all[2].options.formats["y"] = *parse_format("dd");  // else as dense as the result is expected to be
   all[8].options.specialize = Specialization::baked;
   all[9].options.patterns["S"] = "M";
