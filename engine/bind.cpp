@@ -20,6 +20,8 @@ constexpr std::uint64_t usual_slots = 8;
 constexpr std::uint64_t small_copies = 16;
 // Below this a second thread cannot pay for being woken.
 constexpr double serial_nanoseconds = 30'000;
+// From here on one thread takes several chunks too, between which it tells how far it is.
+constexpr double told_nanoseconds = 50e6;
 
 Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& network,
                                const std::map<std::string, Tensor>& operands, const Resources& resources) {
@@ -225,7 +227,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     if (!root->marks.parallel.empty() && worthwhile) {
       if (copied)
         count = private_slots(copy_bytes, walked, threads, deterministic);
-      else if (threads > 1)
+      else if (threads > 1 || (resources.progress && kernel->plan.cost.ns > told_nanoseconds))
         count = threads * chunks_per_thread;
     }
     bound.chunks = cut_root(extent, count, walked);

@@ -10,6 +10,7 @@
 
 #include "engine/chunks.h"
 #include "engine/compiled_network.h"
+#include "engine/run_progress.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
 
@@ -112,7 +113,9 @@ struct BoundNetwork::State {
   /// The nest's outputs without an entry, once dense ones are cleared.
   Expected<void> leave_empty(std::size_t number);
   /// Runs every chunk, sums private copies, assembles what was appended.
-  Expected<void> run_nest(std::size_t number);
+  Expected<void> run_nest(std::size_t number, RunProgress& progress);
+  /// "computing A": what a run is told to do.
+  std::string what_runs() const;
 };
 
 /// Whether a nest reads a tensor of the schedule.

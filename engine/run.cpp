@@ -140,8 +140,17 @@ Expected<void> BoundNetwork::State::leave_empty(std::size_t number) {
   return {};
 }
 
-Expected<void> BoundNetwork::State::run_nest(std::size_t number) {
+std::string BoundNetwork::State::what_runs() const {
+  std::vector<std::string> names;
+  for (const ScheduledTensor& scheduled : kernel->plan.schedule.tensors) {
+    if (scheduled.role == TensorRole::result) names.push_back(scheduled.name);
+  }
+  return fmt::format("computing {}", fmt::join(names, ", "));
+}
+
+Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& progress) {
   BoundNest& nest = nests[number];
+  progress.begin(number, nest.chunks.size());
   const CompiledNest& compiled = kernel->nests[number];
   if (is_annihilated(compiled)) return leave_empty(number);
   std::vector<Worker> workers(resources.threads.count());
@@ -189,6 +198,7 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number) {
     for (std::vector<AppendedChunk>& output : appended) output[chunk].close();
     std::int32_t done = 0;
     if (result != 0 && status.compare_exchange_strong(done, result)) failed_worker = slot;
+    progress.chunk_done();
   };
   if (nest.chunks.size() <= 1) {
     for (std::size_t chunk = 0; chunk < nest.chunks.size(); ++chunk) run_chunk(chunk, 0);
@@ -267,12 +277,14 @@ Expected<void> BoundNetwork::run() {
     if (auto bound = rebind(**broken); !bound) return bound;
   }
   state_->absent.clear();
+  RunProgress progress(state_->resources.progress, state_->resources.progress ? state_->what_runs() : std::string(),
+                       state_->nests.size());
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
     }
     state_->clear(state_->nests[number]);
-    if (auto ran = state_->run_nest(number); !ran) {
+    if (auto ran = state_->run_nest(number, progress); !ran) {
       state_->clean_scratch();
       return ran;
     }

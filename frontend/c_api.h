@@ -29,6 +29,7 @@ struct weft_cancellation {
 struct weft_options {
   weft::EngineOptions options;
   std::uint32_t threads = 0;
+  std::optional<weft::Threads> arena = {};  ///< of the host
 };
 
 struct weft_engine {
@@ -41,8 +42,17 @@ struct weft_tensor {
   std::string format;  ///< so that its text has an owner
 };
 
+struct weft_statistics {
+  weft::Statistics known;
+  std::string text;                         ///< of them, so that it has an owner
+  bool counted = false;                     ///< from a tensor
+  std::map<weft::ModeSet, double> distinct = {};  ///< given one by one
+};
+
 struct weft_request {
   weft::EvaluateOptions options;
+  std::optional<weft::Cancellation> cancellation = {};
+  const weft::Cancellation* token() const { return cancellation ? &*cancellation : nullptr; }
 };
 
 struct weft_session {

@@ -1,6 +1,8 @@
 // weft.h: errors, cancellation, options, engines.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "engine/cache/disk_cache.h"
 #include "frontend/c_api.h"
 
@@ -81,6 +83,38 @@ int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_err
     options->threads = count;
     return {};
   });
+}
+
+int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->arena.reset();
+    if (!loop) return {};
+    if (count == 0) return input_error("a loop of the host over 0 threads: at least 1 is needed");
+    options->arena = Threads(count, [loop, context](unsigned slots, const std::function<void(unsigned)>& body) {
+      const auto call = [](void* state, std::uint32_t slot) { (*static_cast<const std::function<void(unsigned)>*>(state))(slot); };
+      loop(context, slots, call, const_cast<std::function<void(unsigned)>*>(&body));
+    });
+    return {};
+  });
+}
+
+int32_t weft_options_set_caller_arena(weft_options* options, uint32_t count, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->arena = Threads::of_caller(count);
+    return {};
+  });
+}
+
+int32_t weft_options_set_kernels_in_memory(weft_options* options, uint64_t count, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    if (count == 0) return input_error("0 kernels in memory: at least 1 is kept; see weft_options_set_use_cache");
+    options->options.kernels_in_memory = count;
+    return {};
+  });
+}
+
+int32_t weft_options_set_perf_map(weft_options* options, int32_t perf_map, weft_error** error) {
+  return setting_flag(options, "options", &EngineOptions::perf_map, perf_map, error);
 }
 
 int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error) {
@@ -177,7 +211,7 @@ int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft
     if (options) chosen = options->options;
     // An account and workers of its own: engines made from the same options share neither.
     chosen.resources.memory = Memory(chosen.resources.memory.limit());
-    chosen.resources.threads = Threads(options ? options->threads : 0);
+    chosen.resources.threads = options && options->arena ? *options->arena : Threads(options ? options->threads : 0);
     auto engine = Engine::create(std::move(chosen));
     if (!engine) return std::unexpected(std::move(engine.error()));
     return new weft_engine{std::move(*engine)};

@@ -27,6 +27,8 @@ CompileOptions compile_options(const weft_request* request) {
   return request ? static_cast<const CompileOptions&>(request->options) : CompileOptions{};
 }
 
+const Cancellation* token(const weft_request* request) { return request ? request->token() : nullptr; }
+
 }  // namespace
 
 int32_t weft_bindings_create(weft_bindings** made, weft_error** error) {
@@ -68,7 +70,29 @@ int32_t weft_engine_compile(const weft_engine* engine, const char* expression, c
     if (auto there = all(given(engine, "engine"), given(expression, "expression"), given(bindings, "bindings")); !there) {
       return std::unexpected(there.error());
     }
-    auto kernel = engine->engine.compile(expression, bindings->operands, compile_options(request));
+    auto kernel = engine->engine.compile(expression, bindings->operands, compile_options(request), token(request));
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    return new weft_kernel{std::move(*kernel), {}, {}, {}};
+  });
+}
+
+int32_t weft_engine_compile_for(const weft_engine* engine, const char* expression, uint64_t count, const char* const* names,
+                                const weft_statistics* const* statistics, const weft_request* request, weft_kernel** made,
+                                weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = all(given(engine, "engine"), given(expression, "expression")); !there) return std::unexpected(there.error());
+    if (count > 0) {
+      if (auto there = all(given(names, "names"), given(statistics, "statistics")); !there) return std::unexpected(there.error());
+    }
+    std::map<std::string, Statistics> operands;
+    for (std::uint64_t number = 0; number < count; ++number) {
+      if (auto there = all(given(names[number], fmt::format("names[{}]", number)),
+                           given(statistics[number], fmt::format("statistics[{}]", number)));
+          !there)
+        return std::unexpected(there.error());
+      operands.emplace(names[number], statistics[number]->known);
+    }
+    auto kernel = engine->engine.compile(expression, operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
     return new weft_kernel{std::move(*kernel), {}, {}, {}};
   });

@@ -114,6 +114,14 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
   });
 }
 
+int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    request->cancellation.reset();
+    if (cancellation) request->cancellation = cancellation->cancellation;
+    return {};
+  });
+}
+
 int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     request->options.repeat = repeat;
@@ -204,7 +212,7 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
       names->emplace_back(operands[operand]);
     }
     const EvaluateOptions options = request ? request->options : EvaluateOptions{};
-    auto evaluation = session->session.evaluate(expression, *names, options);
+    auto evaluation = session->session.evaluate(expression, *names, options, request ? request->token() : nullptr);
     if (!evaluation) return std::unexpected(std::move(evaluation.error()));
     return new weft_evaluation{std::move(evaluation->results), std::move(evaluation->report), options.run, {}};
   });

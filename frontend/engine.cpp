@@ -46,18 +46,19 @@ Expected<Engine> Engine::create(EngineOptions options) {
 
 const EngineOptions& Engine::options() const { return state_->pipeline.options(); }
 
-Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options) const {
+Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
+                                 const Cancellation* cancellation) const {
   const Pipeline& pipeline = state_->pipeline;
   const Resources& resources = pipeline.options().resources;
   return Kernel::made(pipeline.options(), prepared(pipeline, state_->machine, text, operand_inputs(operands, resources.threads), options,
-                                                   resources.cancellation));
+                                                   cancellation ? *cancellation : resources.cancellation));
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::string, Statistics>& operands,
-                                 const CompileOptions& options) const {
+                                 const CompileOptions& options, const Cancellation* cancellation) const {
   const Pipeline& pipeline = state_->pipeline;
   return Kernel::made(pipeline.options(), prepared(pipeline, state_->machine, text, operand_inputs(operands), options,
-                                                   pipeline.options().resources.cancellation));
+                                                   cancellation ? *cancellation : pipeline.options().resources.cancellation));
 }
 
 std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,

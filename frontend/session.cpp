@@ -16,21 +16,24 @@ namespace weft {
 namespace {
 
 /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
-Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands) {
+Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands, const Cancellation& cancellation) {
   const auto kernel = pipeline.compile(prepared.network, prepared.plan, prepared.facts, true, {.planned = prepared.plan_options});
   if (!kernel) return std::unexpected(kernel.error());
   auto binding = kernel->bind(operands, pipeline.options().resources, pipeline.options().deterministic);
   if (!binding) return std::unexpected(binding.error());
+  binding->cancel_with(cancellation);
   if (auto ran = binding->run(); !ran) return ran;
   prepared.report.explained = std::make_shared<const Explanation>(with_counts(*prepared.report.explained, *kernel, *binding));
   return {};
 }
 
-Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Tensors& operands, unsigned repeat) {
+Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Tensors& operands, unsigned repeat,
+                      const Cancellation& cancellation) {
   const CompiledNetwork& kernel = *prepared.code;
   Report& report = prepared.report;
   auto binding = kernel.bind(operands, engine.resources, engine.deterministic);
   if (!binding) return std::unexpected(binding.error());
+  binding->cancel_with(cancellation);
   report.phases.convert = binding->convert_ms();
   if (repeat > 0) {
     if (auto warm = binding->run(); !warm) return std::unexpected(warm.error());
@@ -68,34 +71,35 @@ void Session::drop(const std::string& name) const { state_->replace(name, std::n
 
 std::shared_ptr<const Tensors> Session::tensors() const { return state_->table().tensors; }
 
-Expected<Tensors> Session::evaluate(std::string_view text, Answer answer) const {
+Expected<Tensors> Session::evaluate(std::string_view text, Answer answer, const Cancellation* cancellation) const {
   const std::shared_ptr<const KnownText> known = state_->find(text);
   Expected<Tensors> results = Tensors{};
   if (known && known->bindings) {
-    results = known->kernel.run(*known->bindings);
+    results = known->kernel.run(*known->bindings, cancellation);
   } else {
-    results = state_->evaluate(text, answer, known);
+    results = state_->evaluate(text, answer, known, cancellation);
   }
   if (results || results.error().kind != ErrorKind::resource) return results;
   // What is kept for other texts may be what is missing.
   if (!state_->forget_memory()) return results;
-  return state_->evaluate(text, answer, known);
+  return state_->evaluate(text, answer, known, cancellation);
 }
 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& names,
-                                       const EvaluateOptions& options) const {
+                                       const EvaluateOptions& options, const Cancellation* token) const {
   const Pipeline& pipeline = state_->engine.state_->pipeline;
+  const Cancellation& cancellation = token ? *token : pipeline.options().resources.cancellation;
   const Tensors operands = chosen(*tensors(), names);
   auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names,
                           operand_inputs(operands, pipeline.options().resources.threads), options,
-                          pipeline.options().resources.cancellation);
+                          cancellation);
   if (!prepared) return std::unexpected(prepared.error());
   Evaluation evaluation;
   if (options.run && options.count) {
-    if (auto counted = count(pipeline, *prepared, operands); !counted) return std::unexpected(counted.error());
+    if (auto counted = count(pipeline, *prepared, operands, cancellation); !counted) return std::unexpected(counted.error());
   }
   if (options.run) {
-    auto results = run(pipeline.options(), *prepared, operands, options.repeat);
+    auto results = run(pipeline.options(), *prepared, operands, options.repeat, cancellation);
     if (!results) return std::unexpected(results.error());
     evaluation.results = std::move(*results);
   }

@@ -109,27 +109,34 @@ void Session::State::improve(const std::string& text, const std::vector<std::str
                        });
 }
 
-Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known) {
+Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
+                                           const Cancellation* cancellation) {
   const Table now = table();
   auto names = operands_of(text);
   if (!names) return std::unexpected(names.error());
   const Tensors operands = chosen(*now.tensors, *names);
-  if (answer == Answer::soonest && known) {
-    auto other = std::make_shared<KnownText>(known->kernel, *names);
+  if (answer == Answer::soonest) {
+    // Any kernel of the text will do, or a generic one: others may have made it for other sizes, and it is the cheapest.
+    CompileOptions generic;
+    generic.specialize = Specialization::generic;
+    Expected<Kernel> kernel = known ? known->kernel : engine.compile(text, operands, generic, cancellation);
+    if (!kernel) return std::unexpected(kernel.error());
+    auto other = std::make_shared<KnownText>(std::move(*kernel), *names);
     other->bindings = bound(operands);
     other->best = false;
-    if (auto results = other->kernel.run(*other->bindings)) {
+    auto results = other->kernel.run(*other->bindings, cancellation);
+    if (results) {
       keep(text, std::move(other), now);
       improve(std::string(text), *names, now);
-      return results;
     }
+    if (results || results.error().kind == ErrorKind::cancelled) return results;
   }
-  auto kernel = engine.compile(text, operands);
+  auto kernel = engine.compile(text, operands, {}, cancellation);
   if (!kernel) return std::unexpected(kernel.error());
   const auto made = std::make_shared<KnownText>(std::move(*kernel), std::move(*names));
   made->bindings = bound(operands);
   keep(text, made, now);
-  return made->kernel.run(*made->bindings);
+  return made->kernel.run(*made->bindings, cancellation);
 }
 
 bool Session::State::forget_memory() {

@@ -42,7 +42,8 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
 
   std::shared_ptr<const KnownText> find(std::string_view text) const;
   /// Evaluates a text whose bindings are not known, and keeps them. `known`: a kernel for earlier tensors, or null.
-  Expected<Tensors> evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known);
+  Expected<Tensors> evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
+                             const Cancellation* cancellation);
   /// Gives back what is kept for the next runs; false if that was nothing.
   bool forget_memory();
 

@@ -46,6 +46,7 @@ typedef struct weft_cancellation weft_cancellation;
 typedef struct weft_options weft_options;       /* of an engine */
 typedef struct weft_engine weft_engine;         /* caches, threads, memory limit */
 typedef struct weft_tensor weft_tensor;         /* an immutable value */
+typedef struct weft_statistics weft_statistics; /* what is known of a tensor that need not be there */
 typedef struct weft_request weft_request;       /* how to evaluate or compile */
 typedef struct weft_session weft_session;       /* an engine and named tensors */
 typedef struct weft_kernel weft_kernel;         /* compiled code */
@@ -56,6 +57,8 @@ typedef struct weft_evaluation weft_evaluation; /* results and report */
 typedef void (*weft_line_callback)(void* context, const char* line);
 typedef void (*weft_progress_callback)(void* context, const char* what, double fraction);
 typedef void (*weft_done_callback)(void* context);
+/* Calls body(state, slot) once for every slot below `slots`, some at once if it can, and returns when all calls have. */
+typedef void (*weft_loop_callback)(void* context, uint32_t slots, void (*body)(void* state, uint32_t slot), void* state);
 
 const char* weft_version(void); /* "0.1.0" */
 
@@ -76,6 +79,10 @@ void weft_cancellation_free(weft_cancellation* cancellation);
 int32_t weft_options_create(weft_options** made, weft_error** error);
 /* 0, and the default: all CPUs that the process may use. The workers start at first use. */
 int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error);
+/* Threads of the host instead, `count` at once; none are started. NULL: threads of weft's own. */
+int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context, weft_error** error);
+/* The oneTBB arena that each caller is in, with `count` threads, 0: all CPUs. */
+int32_t weft_options_set_caller_arena(weft_options* options, uint32_t count, weft_error** error);
 /* In bytes, over everything that is allocated through the engine. Default: none. */
 int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error);
 /* Where plans and kernels are remembered on disk; "": where the command does; NULL, and the default: in memory only. */
@@ -86,6 +93,10 @@ int32_t weft_options_set_paranoid(weft_options* options, int32_t paranoid, weft_
 int32_t weft_options_set_dump_directory(weft_options* options, const char* directory, weft_error** error);
 /* 0: plans and kernels are made anew each time. Default 1. */
 int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error);
+/* Plans, and kernels, that are kept in memory; at least 1. Default 1024. */
+int32_t weft_options_set_kernels_in_memory(weft_options* options, uint64_t count, weft_error** error);
+/* 1: names of kernels for perf, in /tmp/perf-PID.map; also if WEFT_PERF is set. Default 0. */
+int32_t weft_options_set_perf_map(weft_options* options, int32_t perf_map, weft_error** error);
 /* 1: results are bit-identical for every number of threads. Default 0. */
 int32_t weft_options_set_deterministic(weft_options* options, int32_t deterministic, weft_error** error);
 /* 1: the loop nest exactly as printed, without fused multiply-add, every sum in loop order. Default 0. */
@@ -96,7 +107,8 @@ int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_er
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
 /* Of everything that the engine does. NULL: none. */
 int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error);
-/* Called from one thread at a time, at most some ten times a second, while files are read and written. NULL: none.
+/* Called at most some ten times a second while a file is read or written and while a run is long, of each from one thread at a
+ * time: what is done ("reading x.tns", "computing A"), and the fraction of it. NULL: none.
  * Callbacks must not call weft, and must not throw or jump out. */
 int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error);
 /* A line per plan, compile, load and run, from any thread that uses the engine, also from several at once. NULL: none. */
@@ -170,6 +182,22 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
 /* The values in place, one per position of the last level; of strided host memory, from its first element on. */
 int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint64_t* count, weft_error** error);
 
+/* ---- statistics ---- */
+
+/* Of a tensor with that format, extents by mode, and number of stored entries; all values `finite`, 1 or 0. */
+int32_t weft_statistics_create(const char* format, const uint64_t* extents, double nnz, int32_t finite, weft_statistics** made,
+                               weft_error** error);
+/* Of the entries, how many differ in these modes (bit m for mode m). What is not set is estimated as if entries lay anywhere. */
+int32_t weft_statistics_set_distinct(weft_statistics* statistics, uint32_t modes, double count, weft_error** error);
+/* Counted; keeps a handle of the tensor, borrowed arrays must last. */
+int32_t weft_statistics_of(const weft_engine* engine, const weft_tensor* tensor, weft_statistics** made, weft_error** error);
+double weft_statistics_nnz(const weft_statistics* statistics);
+double weft_statistics_distinct(const weft_statistics* statistics, uint32_t modes);
+int32_t weft_statistics_finite(const weft_statistics* statistics); /* 1 or 0 */
+/* A line per fact, for people. */
+const char* weft_statistics_text(const weft_statistics* statistics);
+void weft_statistics_free(weft_statistics* statistics);
+
 /* ---- requests ---- */
 
 int32_t weft_request_create(weft_request** made, weft_error** error);
@@ -189,6 +217,8 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked" (the coordinates
  * of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all the same. */
 int32_t weft_request_set_specialization(weft_request* request, const char* specialization, weft_error** error);
+/* Ends what is compiled or evaluated with this request; NULL, and the default: that of the engine does. */
+int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error);
 /* The rest concerns weft_session_evaluate only. So many timed runs after one warm-up; 0, and the default: one run. */
 int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_error** error);
 int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, weft_error** error); /* no results */
@@ -215,7 +245,7 @@ const char* weft_session_name(weft_session* session, uint64_t number);
 int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
                               const weft_request* request, weft_evaluation** made, weft_error** error);
 /* The same for a text that is evaluated again and again: where it was evaluated before over the same tensors, all is looked up.
- * `soonest` 1: a less specialised kernel answers where it is there already, until the best one is compiled in the background. The
+ * `soonest` 1: a less specialised kernel answers, the one that is there or a generic one, until the best one is compiled in the background. The
  * evaluation has results, but no report; einsum takes the tensors T0, T1, …. */
 int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, weft_evaluation** made, weft_error** error);
 void weft_session_free(weft_session* session);
@@ -236,6 +266,10 @@ void weft_bindings_free(weft_bindings* bindings);
  * defaults. Equal kernels are compiled once. Errors: as of weft_session_evaluate. */
 int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
                             const weft_request* request, weft_kernel** made, weft_error** error);
+/* The same for operands of which only figures are known: `names` and `statistics` have `count` elements each. */
+int32_t weft_engine_compile_for(const weft_engine* engine, const char* expression, uint64_t count, const char* const* names,
+                                const weft_statistics* const* statistics, const weft_request* request, weft_kernel** made,
+                                weft_error** error);
 /* The same on a thread of the engine's own. `done`, if not NULL, is called there when the kernel, or an error, is there; it must
  * not call weft, nor throw or jump out. `cancellation`, if not NULL, ends this compilation only. Borrowed arrays must last until then. */
 int32_t weft_compilation_start(const weft_engine* engine, const char* expression, const weft_bindings* bindings,

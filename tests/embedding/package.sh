@@ -28,7 +28,7 @@ dpkg-deb -x "$deb" "$place/root"
 [ "$("$place/root/usr/bin/weft" --version | cut -d' ' -f1)" = weft ] || fail "the packaged command does not answer --version"
 pkg_config_path "$place/root"
 # shellcheck disable=SC2046 # words on purpose
-cc -std=c99 "$here/c_host.c" -o "$place/c_host" $(pkg-config --cflags --libs weft-c) || fail "building with the package"
+cc -std=c99 "$here"/c_host*.c -o "$place/c_host" $(pkg-config --cflags --libs weft-c) || fail "building with the package"
 expect_silence "$place/c_host" "$place"
 
 # Statically: C++ through CMake, C through pkg-config. Another LLVM may be there, and ours cannot be seen.
@@ -36,7 +36,7 @@ quietly cmake -G Ninja -S "$here/static" -B "$place/cmake" -DCMAKE_PREFIX_PATH="
 quietly cmake --build "$place/cmake"
 expect_silence "$place/cmake/host"
 # shellcheck disable=SC2046
-cc -std=c99 "$here/c_host.c" -o "$place/c_static" $(pkg-config --cflags weft-c) $(pkg-config --variable=static_library weft-c) \
+cc -std=c99 "$here"/c_host*.c -o "$place/c_static" $(pkg-config --cflags weft-c) $(pkg-config --variable=static_library weft-c) \
   $(pkg-config --variable=static_needs weft-c) || fail "linking libweft.a"
 expect_silence "$place/c_static" "$place"
 for host in "$place/cmake/host" "$place/c_static"; do

@@ -55,7 +55,7 @@ fi
 "$compiler" "$here/host.cpp" -o "$place/host" -pthread $(pkg-config --cflags --libs weft) || fail "building with pkg-config"
 expect_silence "$place/host"
 # shellcheck disable=SC2046
-cc -std=c99 -Wall -Wextra -pedantic -Werror "$here/c_host.c" -o "$place/c_host" $(pkg-config --cflags --libs weft-c) || fail "building C with pkg-config"
+cc -std=c99 -Wall -Wextra -pedantic -Werror "$here"/c_host*.c -o "$place/c_host" $(pkg-config --cflags --libs weft-c) || fail "building C with pkg-config"
 expect_silence "$place/c_host" "$place/cache"
 
 expect_silence python3 -B "$here/ctypes_host.py" "$library" "$header" "$place"

@@ -100,11 +100,12 @@ class Engine {
 
   /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all are
   /// finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Errors: input with a picture
-  /// of the text, unsupported, resource, internal with a reproducing text, cancelled.
-  Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {}) const;
+  /// of the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the engine's).
+  Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
+                           const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
   Expected<Kernel> compile(std::string_view text, const std::map<std::string, Statistics>& operands,
-                           const CompileOptions& options = {}) const;
+                           const CompileOptions& options = {}, const Cancellation* cancellation = nullptr) const;
   /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the future
   /// is ready. Ends early, with the error `cancelled`, when the token is set, at the next step, or when the last handle
   /// of the engine dies before its turn. Borrowed tensors must last until it is ready.

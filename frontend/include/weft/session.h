@@ -46,13 +46,14 @@ class Session {
   /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes others,
   /// and what up to 1024 texts keep for this is bounded, to 256 MB or an eighth of the memory limit. The results share the
   /// memory of the run as those of Kernel::run. With Answer::soonest a kernel of the same text for other tensors is taken where
-  /// nothing better is there. Errors: as of Engine::compile and Kernel::run.
-  Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best) const;
+  /// nothing better is there, and where there is none a generic one, found in the caches or compiled. Errors: as of Engine::compile and Kernel::run.
+  /// `cancellation` ends this evaluation alone; without it, that of the engine does.
+  Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best, const Cancellation* cancellation = nullptr) const;
 
   /// The same in single steps with a report of each, planned and bound anew; results own their memory. `operands` lists
   /// the names to use, in the order of an einsum's factors; every one must occur in the expression.
   Expected<Evaluation> evaluate(std::string_view expression, const std::vector<std::string>& operands,
-                                const EvaluateOptions& options = {}) const;
+                                const EvaluateOptions& options = {}, const Cancellation* cancellation = nullptr) const;
 
  private:
   struct State;

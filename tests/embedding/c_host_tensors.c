@@ -1,0 +1,128 @@
+/* Tensors as hosts hold them, and as files do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "c_host.h"
+
+/* y = M x with M in each of the ways that a host may hold it. */
+void products(weft_engine* engine) {
+  static const double matrix[6] = {1, 0, 2, 0, 0, 3}; /* 2 rows of 3 */
+  static const double by_columns[6] = {1, 0, 0, 0, 2, 3};
+  static const uint64_t extents[2] = {2, 3};
+  static const int64_t fortran[2] = {1, 2};
+  static const int64_t backwards[2] = {-3, -1};
+  static const double reversed[6] = {3, 0, 0, 2, 0, 1};
+  static const int32_t pos32[3] = {0, 2, 3}, crd32[3] = {0, 2, 2};
+  static const int64_t pos64[4] = {0, 1, 1, 3}, crd64[3] = {0, 0, 1};
+  static const double values[3] = {1, 2, 3}, column_values[3] = {1, 2, 3};
+  static const uint32_t rows[3] = {0, 0, 1}, columns[3] = {0, 2, 2};
+  static const int64_t mixed_rows[4] = {1, 0, 0, 1}, mixed_columns[4] = {2, 2, 0, 2};
+  static const double mixed_values[4] = {1, 2, 1, 2};
+  static const uint32_t one_fiber[2] = {0, 2}, both_rows[2] = {0, 1};
+  static const double x[3] = {1, 10, 100};
+  const void* crd[2];
+  const void* pos[2];
+  uint64_t pos_counts[2] = {2, 3}, crd_counts[2] = {2, 3};
+  const uint64_t three = 3;
+  weft_error* error = NULL;
+  weft_session* session = NULL;
+  weft_tensor *m = NULL, *vector = NULL, *y = NULL;
+  int way;
+  uint32_t flags;
+  EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK);
+  EXPECT(weft_tensor_dense(engine, WEFT_F64, 1, &three, NULL, x, WEFT_BORROW, &vector, &error) == WEFT_OK);
+  EXPECT(weft_session_set(session, "x", vector, &error) == WEFT_OK);
+  weft_tensor_free(vector);
+  for (flags = WEFT_COPY; flags <= (WEFT_BORROW | WEFT_TRUSTED); ++flags) {
+    for (way = 0; way < 7; ++way) {
+      weft_evaluation* evaluation = NULL;
+      const void* stored = NULL;
+      double result[2] = {0, 0};
+      uint64_t count = 0;
+      switch (way) {
+        case 0:
+          EXPECT(weft_tensor_dense(engine, WEFT_F64, 2, extents, NULL, matrix, flags, &m, &error) == WEFT_OK);
+          break;
+        case 1:
+          EXPECT(weft_tensor_dense(engine, WEFT_F64, 2, extents, fortran, by_columns, flags, &m, &error) == WEFT_OK);
+          break;
+        case 2:
+          EXPECT(weft_tensor_dense(engine, WEFT_F64, 2, extents, backwards, reversed + 5, flags, &m, &error) == WEFT_OK);
+          break;
+        case 3:
+          EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 3, 3, 32, pos32, crd32, values, flags, &m, &error) == WEFT_OK);
+          EXPECT(strcmp(weft_tensor_format(m), "ds:0,1") == 0);
+          break;
+        case 4:
+          EXPECT(weft_tensor_csc(engine, WEFT_F64, 2, 3, 3, 64, pos64, crd64, column_values, flags, &m, &error) == WEFT_OK);
+          break;
+        case 5:
+          crd[0] = rows;
+          crd[1] = columns;
+          EXPECT(weft_tensor_coo(engine, WEFT_F64, 2, extents, 3, 32, crd, values, flags, &m, &error) == WEFT_OK);
+          break;
+        default:
+          pos[0] = one_fiber;
+          pos[1] = pos32;
+          crd[0] = both_rows;
+          crd[1] = crd32;
+          EXPECT(weft_tensor_levels(engine, "ss", extents, 32, pos, pos_counts, crd, crd_counts, values, 3, flags, &m, &error) == WEFT_OK);
+      }
+      EXPECT(weft_tensor_verify(engine, m, &error) == WEFT_OK);
+      EXPECT(weft_session_set(session, "M", m, &error) == WEFT_OK);
+      EXPECT(weft_session_evaluate(session, "y(i) = M(i,j) * x(j)", 0, NULL, NULL, &evaluation, &error) == WEFT_OK);
+      EXPECT(weft_evaluation_count(evaluation) == 1 && strcmp(weft_evaluation_name(evaluation, 0), "y") == 0);
+      EXPECT(weft_evaluation_result(evaluation, "y", &y, &error) == WEFT_OK);
+      weft_evaluation_free(evaluation);
+      EXPECT(weft_tensor_values(y, &stored, &count, &error) == WEFT_OK && count == 2);
+      EXPECT(((const double*)stored)[0] == 201 && ((const double*)stored)[1] == 300);
+      EXPECT(weft_tensor_to_dense(engine, y, result, 2, NULL, &error) == WEFT_OK);
+      EXPECT(result[0] == 201 && result[1] == 300);
+      /* Borrowed memory is not copied. */
+      if (way == 3) EXPECT(weft_tensor_values(m, &stored, NULL, &error) == WEFT_OK && (stored == values) == ((flags & WEFT_BORROW) != 0));
+      weft_tensor_free(y);
+      weft_tensor_free(m);
+    }
+  }
+  /* Copied coordinates may be unsorted and repeated. */
+  crd[0] = mixed_rows;
+  crd[1] = mixed_columns;
+  EXPECT(weft_tensor_coo(engine, WEFT_F64, 2, extents, 4, 64, crd, mixed_values, WEFT_COPY, &m, &error) == WEFT_OK);
+  EXPECT(weft_tensor_nnz(m) == 3);
+  {
+    double dense[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    static const int64_t with_gap[2] = {4, 1};
+    EXPECT(weft_tensor_to_dense(engine, m, dense, 7, with_gap, &error) == WEFT_OK);
+    EXPECT(dense[0] == 1 && dense[2] == 2 && dense[3] == -1 && dense[6] == 3 && dense[7] == -1);
+    EXPECT_ERROR(WEFT_INPUT, "6 elements", weft_tensor_to_dense(engine, m, dense, 6, with_gap, &error));
+    EXPECT_ERROR(WEFT_INPUT, "8 elements", weft_tensor_to_dense(engine, m, dense, 8, NULL, &error));
+    EXPECT_ERROR(WEFT_INPUT, "'values' is NULL", weft_tensor_to_dense(engine, m, NULL, 6, NULL, &error));
+  }
+  weft_tensor_free(m);
+  EXPECT_ERROR(WEFT_INPUT, "extent", weft_tensor_coo(engine, WEFT_F64, 2, extents, 3, 32, (crd[0] = columns, crd), values, WEFT_COPY, &m, &error));
+  EXPECT(m == NULL);
+  weft_session_free(session);
+}
+
+void files(weft_engine* engine, const char* directory) {
+  char path[4096];
+  weft_error* error = NULL;
+  weft_tensor *written = NULL, *read = NULL, *converted = NULL, *shared = NULL;
+  EXPECT(weft_tensor_load(engine, "sparse(5x6x7,nnz=20,seed=3)", "sss:2,1,0:f32", &written, &error) == WEFT_OK);
+  EXPECT(weft_tensor_scalar(written) == WEFT_F32 && weft_tensor_bytes(written) > 0);
+  snprintf(path, sizeof path, "%s/written.tns.gz", directory);
+  EXPECT(weft_tensor_write(engine, written, path, &error) == WEFT_OK);
+  EXPECT(weft_tensor_load(engine, path, NULL, &read, &error) == WEFT_OK);
+  EXPECT(weft_tensor_nnz(read) == 20 && weft_tensor_extent(read, 2) == 7 && weft_tensor_scalar(read) == WEFT_F64);
+  EXPECT(weft_tensor_convert(engine, read, "uqq:0,1,2:f32", &converted, &error) == WEFT_OK);
+  EXPECT(strcmp(weft_tensor_format(converted), "uqq:0,1,2") == 0);
+  EXPECT(weft_tensor_share(converted, &shared, &error) == WEFT_OK);
+  weft_tensor_free(converted);
+  EXPECT(weft_tensor_nnz(shared) == 20);
+  weft_tensor_free(shared);
+  EXPECT_ERROR(WEFT_INPUT, "2 levels", weft_tensor_convert(engine, read, "ss", &converted, &error));
+  EXPECT_ERROR(WEFT_INPUT, "extension", weft_tensor_write(engine, read, "written.unknown", &error));
+  EXPECT_ERROR(WEFT_INPUT, "absent.tns", weft_tensor_load(engine, "absent.tns", NULL, &converted, &error));
+  weft_tensor_free(read);
+  weft_tensor_free(written);
+}
