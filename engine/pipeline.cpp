@@ -54,12 +54,23 @@ struct Pipeline::State {
   void trace(const std::string& line) const {
     if (options.trace) options.trace(line);
   }
+  /// "weft run …", which plans the like, " # plan ", and what there is to tell.
+  void trace_plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& chosen,
+                  const Schedule& schedule, const std::string& what) const {
+    if (!options.trace) return;
+    std::string command = command_line(network, operands, schedule, options);
+    if (chosen.calls != 1) command += fmt::format(" --calls {}", chosen.calls);
+    if (chosen.prove) command += " --prove";
+    if (chosen.objective == Objective::workspace_order) command += " --objective workspace-order";
+    trace(fmt::format("{} # plan {}", command, what));
+  }
   CodeOptions code_options() const { return {options.checked, options.strict_fp}; }
 
   /// A plan from the disk cache, or made and stored there. One that physical memory shaped, or that was made without a
   /// solver, is of this machine and this moment, so nobody else gets it.
   Expected<std::shared_ptr<const Plan>> make_plan(const std::string& key, const Network& network,
                                                   const std::vector<OperandFacts>& operands, const PlanOptions& chosen) {
+    std::string refused;
     if (disk) {
       if (const auto text = disk->load(key, EntryForm::text)) {
         auto restored = restored_plan(*text, network, operands, chosen);
@@ -73,12 +84,12 @@ struct Pipeline::State {
           restored->origin = PlanOrigin::disk;
           return std::make_shared<const Plan>(std::move(*restored));
         }
-        trace(fmt::format("plan {} refused, planning again: {}", DiskCache::file_name(key, EntryForm::text),
-                          restored.error().message));
+        refused = fmt::format("{} refused, planned again: {}", DiskCache::file_name(key, EntryForm::text), restored.error().message);
       }
     }
     auto planned = weft::plan(network, operands, chosen);
     if (!planned) return std::unexpected(planned.error());
+    if (!refused.empty()) trace_plan(network, operands, chosen, planned->schedule, refused);
     const bool for_everybody = planned->too_large == 0 && planned->solver.unavailable.empty();
     if (disk && for_everybody) disk->store(key, print_plan(*planned, network), EntryForm::text);
     return std::make_shared<const Plan>(std::move(*planned));
@@ -131,7 +142,7 @@ struct Pipeline::State {
     auto assembly = assembly_text(wanted.program, target, wanted.code);
     texts.llvm = llvm ? std::move(*llvm) : llvm.error().message;
     texts.assembly = assembly ? std::move(*assembly) : assembly.error().message;
-    if (const auto written = dump(*options.dump_directory, name, texts); !written) trace("not dumped: " + written.error().message);
+    if (const auto written = dump(*options.dump_directory, name, texts); !written) trace(fmt::format("{} # compile {} not dumped: {}", wanted.command, name, written.error().message));
   }
 
   struct Compiled {
@@ -218,11 +229,9 @@ Expected<Plan> Pipeline::plan(const Network& network, const std::vector<OperandF
   Expected<Plan> found = remembered_or_made(network, operands, options);
   if (found && state_->options.trace) {
     constexpr std::string_view origins[] = {"made", "memory", "disk"};
-    const std::string calls = options.calls == 1 ? "" : fmt::format(" --calls {}", options.calls);
-    state_->trace(fmt::format("{}{} # plan {} cost {:.0f} ns candidates {} {} {:.3f} ms",
-                              command_line(network, operands, found->schedule, state_->options), calls, found->producer,
-                              found->cost.ns, found->candidates, origins[static_cast<std::size_t>(found->origin)],
-                              milliseconds_since(start)));
+    state_->trace_plan(network, operands, options, found->schedule,
+                       fmt::format("{} cost {:.0f} ns candidates {} {} {:.3f} ms", found->producer, found->cost.ns, found->candidates,
+                                   origins[static_cast<std::size_t>(found->origin)], milliseconds_since(start)));
   }
   return found;
 }
@@ -242,8 +251,9 @@ Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::v
   plan.origin = PlanOrigin::memory;
   auto fitting = with_memory(std::move(plan), network, operands, options);
   if (fitting) return fitting;
-  state_->trace(fmt::format("plan from memory refused, planning again: {}", fitting.error().message));
-  return weft::plan(network, operands, options);
+  auto again = weft::plan(network, operands, options);
+  if (again) state_->trace_plan(network, operands, options, again->schedule, "from memory refused, planned again: " + fitting.error().message);
+  return again;
 }
 
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,

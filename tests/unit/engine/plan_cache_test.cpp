@@ -143,6 +143,7 @@ TEST_CASE("any defect of a remembered plan is a miss, said once, and is replaced
     CHECK(again.origin == PlanOrigin::planned);
     same(again, made);
     CHECK(pipeline.said(why));
+    for (const std::string& line : *pipeline.lines) CHECK((line.find(" # ") == std::string::npos || line.starts_with("weft run ")));
     CHECK(read(file) == good);
   };
   damaged(good.substr(0, good.size() / 2), "checksum differs");
@@ -158,9 +159,9 @@ TEST_CASE("any defect of a remembered plan is a miss, said once, and is replaced
     DiskCache(directory.path().string()).store(key, text, EntryForm::text);
     damaged(read(file), why);
   };
-  stored(std::string(contents).replace(contents.find("# cost_ns ") + 10, 1, "9"), "planning again");
-  stored(contents.substr(0, contents.find("schedule\n  tree", contents.rfind("# "))), "planning again");
-  stored(std::string(contents).replace(contents.rfind("loops i"), 7, "loops k"), "planning again");
+  stored(std::string(contents).replace(contents.find("# cost_ns ") + 10, 1, "9"), "planned again");
+  stored(contents.substr(0, contents.find("schedule\n  tree", contents.rfind("# "))), "planned again");
+  stored(std::string(contents).replace(contents.rfind("loops i"), 7, "loops k"), "planned again");
   stored("schedule\n", "a remark is missing");
 }
 
