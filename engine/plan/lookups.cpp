@@ -23,6 +23,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
 constexpr std::size_t most_copies = 3;  // of one schedule
+constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
 
@@ -92,6 +93,7 @@ class LookupSearch {
   std::vector<ContractionTree> trees(const SearchResult& found) const {
     std::vector<ContractionTree> wanted;
     for (const Candidate& candidate : found.candidates) {
+      if (wanted.size() == most_trees) break;
       if (std::ranges::find(wanted, candidate.schedule.tree) == wanted.end()) wanted.push_back(candidate.schedule.tree);
     }
     const std::size_t factors = network_.assignments.front().terms.front().factors.size();
@@ -141,7 +143,7 @@ class LookupSearch {
     std::optional<Statements> better;
     for (Statements& next : extensions(from)) {
       // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
-      constexpr double more = 2;
+      constexpr double more = 1.75;
       const bool opens = !next.free && least_opening_ns_ < best_ns_;
       auto candidate = scheduled(next, opens ? best_ns_ * more : best_ns_);
       if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= best_ns_) continue;

@@ -108,7 +108,7 @@ Candidate with_open_layouts(Candidate candidate, const Network& network, const s
       opened.tensors[number] = std::move(made);
       const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
       opened = with_decided_loops(std::move(opened), model);
-      Cost cost = weft::cost(opened, network, operands, options);
+      Cost cost = weft::cost(opened, network, operands, options, model);
       if (cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
       candidate = {std::move(opened), std::move(cost)};
     }

@@ -52,9 +52,18 @@ std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& sched
       if (known.access == access && known.room == given_room) return known.model;
     }
   }
+  // Of a dense intermediate only the indices count, and the room of no operand is negative.
+  const bool block = tensor.role == TensorRole::intermediate && tensor.format.all_dense();
+  const double block_room = tensor.format.scalar == Scalar::f64 ? -1 : -2;
+  if (block) {
+    for (const Known& known : accesses_) {
+      if (known.room == block_room && known.access.indices == access.indices) return known.model;
+    }
+  }
   const auto model = std::make_shared<AccessModel>(access, tensor, free, room, network_, operands_);
   if (tensor.role == TensorRole::intermediate) {
     model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule)));
+    if (block) accesses_.push_back({access, block_room, model});
   } else if (tensor.role == TensorRole::operand) {
     accesses_.push_back({access, given_room, model});
   }
