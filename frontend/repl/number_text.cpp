@@ -31,18 +31,19 @@ struct Parts {
   std::string whole, fraction, exponent;
 };
 
+Parts split(std::string text) {
+  Parts parts;
+  if (const std::size_t e = text.find('e'); e != std::string::npos) {
+    parts.exponent = text.substr(e);
+    text.resize(e);
+  }
+  const std::size_t point = text.find('.');
+  parts.whole = text.substr(0, point);
+  if (point != std::string::npos) parts.fraction = text.substr(point + 1);
+  return parts;
+}
+
 Parts parts(double value, Scalar scalar, std::chars_format format) {
-  const auto split = [](std::string text) {
-    Parts parts;
-    if (const std::size_t e = text.find('e'); e != std::string::npos) {
-      parts.exponent = text.substr(e);
-      text.resize(e);
-    }
-    const std::size_t point = text.find('.');
-    parts.whole = text.substr(0, point);
-    if (point != std::string::npos) parts.fraction = text.substr(point + 1);
-    return parts;
-  };
   Parts shortest = split(converted(value, scalar, format));
   if (shortest.fraction.size() <= most_digits) return shortest;
   Parts rounded = split(converted(value, scalar, format, most_digits));
@@ -78,7 +79,7 @@ ArrayNumbers::ArrayNumbers(std::span<const double> values, Scalar scalar) : scal
     largest = std::max(largest, std::abs(value));
     smallest = std::min(smallest, std::abs(value));
   }
-  exponents_ = largest > 0 && (largest >= 1e16 || smallest < 1e-4 || largest / smallest > 1000);
+  exponents_ = largest > 0 && (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000);
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
     const Parts number = parts(value, scalar, exponents_ ? std::chars_format::scientific : std::chars_format::fixed);
@@ -108,10 +109,10 @@ std::string ArrayNumbers::positional(double value) const {
 }
 
 std::string ArrayNumbers::scientific(double value) const {
-  const Parts number = parts(value, scalar_, std::chars_format::scientific);
+  // Digits behind those that tell the number from its neighbours are those it has, not zeros: f32 shows more of them.
+  const Parts number = split(converted(value, Scalar::f64, std::chars_format::scientific, static_cast<int>(digits_)));
   const std::string exponent = number.exponent.substr(2);
-  return std::string(left_ - number.whole.size(), ' ') + number.whole + '.' + number.fraction +
-         std::string(digits_ - number.fraction.size(), '0') + number.exponent.substr(0, 2) +
+  return std::string(left_ - number.whole.size(), ' ') + number.whole + '.' + number.fraction + number.exponent.substr(0, 2) +
          std::string(exponent_digits_ - exponent.size(), '0') + exponent;
 }
 

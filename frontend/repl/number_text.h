@@ -12,7 +12,7 @@ namespace weft {
 std::string number_text(double value, Scalar scalar);
 
 /// How the numbers of one array are printed: at most eight digits behind the point, all equally wide with their points
-/// below each other, with exponents where magnitudes are beyond 1e16, below 1e-4, or differ by more than a thousand.
+/// below each other, with exponents where magnitudes are from 1e8 on, below 1e-4, or differ by more than a thousand.
 /// numpy's FloatingFormat with its default options (numpy/core/arrayprint.py).
 class ArrayNumbers {
  public:

@@ -31,7 +31,7 @@ TEST_CASE("one number is the shortest text that reads back") {
   CHECK(number_text(-HUGE_VAL, Scalar::f64) == "-inf");
 }
 
-// What numpy 1.26 prints for np.array([...]).
+// What numpy 1.24 prints for np.array([...]).
 TEST_CASE("numbers of an array") {
   CHECK(array({1, 2, 3}) == "1. 2. 3.");
   CHECK(array({1, 2.5, 10}) == " 1.   2.5 10. ");
@@ -41,6 +41,12 @@ TEST_CASE("numbers of an array") {
   CHECK(array({1, 1001}) == "1.000e+00 1.001e+03");
   CHECK(array({1, 1000}) == "   1. 1000.");
   CHECK(array({1e16, 1}) == "1.e+16 1.e+00");
+  CHECK(array({1e8, 1}) == "1.e+08 1.e+00");
+  CHECK(array({99999999, 100000}) == "99999999.   100000.");
+  CHECK(array({123456789.123}) == "1.23456789e+08");
+  CHECK(array({-0.0, 1e-9, NAN}) == "-0.e+00  1.e-09     nan");
+  CHECK(array({0.8136373F, 0.48012412F, 1e-5F}, Scalar::f32) == "8.1363732e-01 4.8012412e-01 9.9999997e-06");
+  CHECK(array({1.5383923e17F, 7.125387e17F, 4}, Scalar::f32) == "1.5383923e+17 7.1253872e+17 4.0000000e+00");
   CHECK(array({1e300, 1e-300}) == "1.e+300 1.e-300");
   CHECK(array({1e100, 1}) == "1.e+100 1.e+000");
   CHECK(array({0, 0}) == "0. 0.");
