@@ -32,6 +32,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   sparse_ = tensor.role == TensorRole::operand && has_sparse_level(format_);
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
   if (sparse_) statistics_ = &facts->statistics;
+  converted_ = converted_ || (facts != nullptr && facts->copied);
   if (estimated_) {
     sparse_ = true;
     statistics_ = estimated_.get();
@@ -55,7 +56,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
     positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
   }
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
-  const bool stored = facts != nullptr && !tensor.converted && !free_;
+  const bool stored = facts != nullptr && !converted_ && !free_;
   bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/plan/cost_model.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/joins.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"
 
@@ -104,9 +105,17 @@ Cost loops_cost(const Schedule& schedule, const Network& network, const std::vec
   return CostSum(schedule, network, model).sum();
 }
 
+// Joins are counted by the accesses of the network that was given; a part numbers its own.
+PlanOptions options_of_part(const PlanOptions& options, const std::vector<Occurrence>& counted, const Network& part,
+                            const std::vector<OperandFacts>& operands) {
+  PlanOptions own = options;
+  own.joins = renumbered(options.joins, counted, occurrences(part, operands));
+  return own;
+}
+
 // Stored assignments run one after the other.
 Cost forest_loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                       const PlanOptions& options) {
+                       const PlanOptions& options, const std::vector<Occurrence>& counted) {
   Cost sum;
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) {
@@ -114,7 +123,9 @@ Cost forest_loops_cost(const Schedule& schedule, const Network& network, const s
     return sum;
   }
   for (const ForestPart& part : *parts) {
-    Cost cost = loops_cost(part.schedule, part.network, part.operands, options);
+    Cost cost = options.joins.empty() ? loops_cost(part.schedule, part.network, part.operands, options)
+                                      : loops_cost(part.schedule, part.network, part.operands,
+                                                   options_of_part(options, counted, part.network, part.operands));
     sum.ns += cost.ns;
     sum.flops += cost.flops;
     for (LoopCost& loop : cost.loops) {
@@ -139,13 +150,6 @@ Cost whole_cost(Cost cost, const Schedule& schedule, const Network& network, con
   return cost;
 }
 
-Cost scheduled_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options) {
-  Cost loops = network.assignments.size() == 1 ? loops_cost(schedule, network, operands, options)
-                                               : forest_loops_cost(schedule, network, operands, options);
-  return whole_cost(std::move(loops), schedule, network, operands, options);
-}
-
 }  // namespace
 
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
@@ -155,16 +159,44 @@ Cost cost(const Schedule& schedule, const Network& network, const std::vector<Op
 
 std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
                                            const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  if (network.assignments.size() != 1) return {};
-  const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
-  static_cast<void>(CostSum(schedule, network, model).sum());
-  return model.uncounted();
+  std::vector<JoinSet> missing;
+  const auto missing_of = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known, const PlanOptions& own) {
+    const CostModel model(one, alone, known, own, std::vector<bool>(one.tensors.size(), false));
+    static_cast<void>(CostSum(one, alone, model).sum());
+    return model.uncounted();
+  };
+  if (network.assignments.size() == 1) return missing_of(schedule, network, operands, options);
+  // Of joins with what the run itself stores nothing is known before.
+  const std::vector<Occurrence> counted = occurrences(network, operands);
+  const auto add_part = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known) {
+    const PlanOptions own = options_of_part(options, counted, alone, known);
+    for (const JoinSet join : missing_of(one, alone, known, own)) {
+      if (const auto set = renumbered(join, occurrences(alone, known), counted)) missing.push_back(*set);
+    }
+  };
+  const Network scheduled = scheduled_network(schedule, network);
+  if (scheduled.assignments.size() == 1) {
+    add_part(schedule, scheduled, operands);
+  } else if (const auto parts = forest_parts(schedule, scheduled, operands)) {
+    for (const ForestPart& part : *parts) add_part(part.schedule, part.network, part.operands);
+  }
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  return missing;
 }
 
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
           const PlanOptions& options) {
-  if (network.assignments.size() == 1) return scheduled_cost(schedule, network, operands, options);
-  return scheduled_cost(schedule, scheduled_network(schedule, network), operands, options);
+  if (network.assignments.size() == 1) {
+    return whole_cost(loops_cost(schedule, network, operands, options), schedule, network, operands, options);
+  }
+  const Network scheduled = scheduled_network(schedule, network);
+  const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
+  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, scheduled, operands, options, counted)
+               : options.joins.empty()
+                   ? loops_cost(schedule, scheduled, operands, options)
+                   : loops_cost(schedule, scheduled, operands, options_of_part(options, counted, scheduled, operands));
+  return whole_cost(std::move(loops), schedule, scheduled, operands, options);
 }
 
 }  // namespace weft

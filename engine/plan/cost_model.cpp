@@ -10,7 +10,8 @@
 namespace weft {
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
-  return operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
+  const double whole = operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
+  return whole * operand.conversion_share;
 }
 
 std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,

@@ -213,7 +213,7 @@ std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, cons
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
           const CostModel& model);
 
-/// Nanoseconds to convert an operand once.
+/// Nanoseconds to convert an operand once, of which this network bears its share.
 double conversion_ns(const OperandFacts& operand, const Machine& machine);
 
 }  // namespace weft

@@ -96,7 +96,7 @@ class Walk {
 }  // namespace
 
 struct JoinCounter::State {
-  std::vector<double> extents;  // by index
+  std::map<IndexId, double> extents;
   std::vector<Occurrence> known;
   std::map<TensorId, const Tensor*> operands;
   std::map<TensorId, Statistics> statistics;
@@ -245,8 +245,12 @@ struct JoinCounter::State {
 JoinCounter::JoinCounter(const Network& network, const std::vector<OperandFacts>& facts,
                          const std::map<TensorId, const Tensor*>& operands, JoinEffort effort, const Resources& resources)
     : state_(std::make_unique<State>()) {
-  for (const Index& index : network.indices) state_->extents.push_back(static_cast<double>(index.extent));
   state_->known = occurrences(network, facts);
+  for (const Occurrence& occurrence : state_->known) {
+    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      state_->extents[occurrence.indices[mode]] = static_cast<double>(network.tensors[occurrence.tensor].extents[mode]);
+    }
+  }
   state_->operands = operands;
   for (const OperandFacts& operand : facts) state_->statistics.emplace(operand.tensor, operand.statistics);
   state_->effort = effort;

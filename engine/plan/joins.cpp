@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/network/inlining.h"
 #include "engine/plan/binding.h"
 
 namespace weft {
@@ -9,11 +10,9 @@ namespace {
 
 constexpr std::size_t most_bits = 63;
 
-}  // namespace
+constexpr std::size_t most_inlined = 4;  // results: beyond that only the network as it is
 
-std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands) {
-  std::vector<Occurrence> found;
-  std::size_t bits = 0;
+void add_occurrences(const Network& network, const std::vector<OperandFacts>& operands, std::vector<Occurrence>& found) {
   for (const Assignment& assignment : network.assignments) {
     for (const Term& term : assignment.terms) {
       for (const TensorAccess& factor : term.factors) {
@@ -23,12 +22,50 @@ std::vector<Occurrence> occurrences(const Network& network, const std::vector<Op
           return other.tensor == factor.tensor && other.indices == factor.indices;
         });
         if (known) continue;
-        found.push_back({factor.tensor, factor.indices, static_cast<std::uint32_t>(bits)});
-        bits += factor.indices.size();
+        const std::uint32_t bits = found.empty() ? 0 : found.back().first_bit + static_cast<std::uint32_t>(found.back().indices.size());
+        found.push_back({factor.tensor, factor.indices, bits});
       }
     }
   }
-  if (bits > most_bits) return {};
+}
+
+}  // namespace
+
+std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands) {
+  std::vector<Occurrence> found;
+  add_occurrences(network, operands, found);
+  const std::size_t inner = network.assignments.empty() ? 0 : network.assignments.size() - 1;
+  for (std::size_t chosen = 1; inner <= most_inlined && chosen < std::size_t{1} << inner; ++chosen) {
+    std::vector<TensorId> dropped;
+    for (std::size_t number = 0; number < inner; ++number) {
+      if ((chosen >> number & 1) != 0) dropped.push_back(network.assignments[number].result.tensor);
+    }
+    add_occurrences(inlined(network, dropped), operands, found);
+  }
+  if (!found.empty() && found.back().first_bit + found.back().indices.size() > most_bits) return {};
+  return found;
+}
+
+std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& from, const std::vector<Occurrence>& to) {
+  JoinSet set = 0;
+  for (const Occurrence& occurrence : from) {
+    const JoinSet own = join & occurrence.all();
+    if (own == 0) continue;
+    const auto same = std::ranges::find_if(to, [&](const Occurrence& other) {
+      return other.tensor == occurrence.tensor && other.indices == occurrence.indices;
+    });
+    if (same == to.end()) return std::nullopt;
+    set |= own >> occurrence.first_bit << same->first_bit;
+  }
+  return set;
+}
+
+std::map<JoinSet, double> renumbered(const std::map<JoinSet, double>& joins, const std::vector<Occurrence>& from,
+                                     const std::vector<Occurrence>& to) {
+  std::map<JoinSet, double> found;
+  for (const auto& [join, ratio] : joins) {
+    if (const auto set = renumbered(join, from, to)) found[*set] = ratio;
+  }
   return found;
 }
 

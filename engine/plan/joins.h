@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "engine/plan/statements.h"
@@ -25,8 +26,15 @@ struct Occurrence {
   JoinSet all() const { return ((JoinSet{1} << indices.size()) - 1) << first_bit; }
 };
 
-/// Every sparse access, in the order of the network; none where their modes do not fit into a JoinSet.
+/// Every sparse access, in the order of the network; none where their modes do not fit into a JoinSet. Of several
+/// assignments those as well that are accessed where an assignment is written into its readers (inlining.h), whichever of
+/// up to four results are stored: the indices that those products get need not be the network's own.
 std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands);
+
+/// The same joins by the numbers that the accesses have in another network; without those that it lacks an access of.
+std::map<JoinSet, double> renumbered(const std::map<JoinSet, double>& joins, const std::vector<Occurrence>& from,
+                                     const std::vector<Occurrence>& to);
+std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& from, const std::vector<Occurrence>& to);
 
 /// How far below independence counted joins may put the iterations of any loops: each may hold for all of them, or have
 /// been cut off at the extent of an index before.

@@ -81,7 +81,7 @@ double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, con
   if (!tensor.opened) return conversion_ns(operand, machine);
   const std::size_t levels = leading_dense_levels(tensor.format.levels);
   return (positions(tensor.format, levels, operand.statistics) + entries(tensor.format, levels, operand.statistics)) *
-         machine.convert_entry * share_of_conversion;
+         machine.convert_entry * share_of_conversion * operand.conversion_share;
 }
 
 double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOptions& options) {

@@ -183,7 +183,7 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
   if (network.assignments.size() > 1) {
     return plan_forest(network, operands, options, [](const Network& one, const auto& known, const PlanOptions& chosen) {
       return plan(one, known, chosen);
-    });
+    }, true);
   }
   if (options.objective == Objective::workspace_order) return plan_workspace_order(network, operands, options);
   return choose(search_schedules(network, operands, options, true), network, operands, options, false);
@@ -192,7 +192,7 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) return plan_forest(network, operands, options, plan_unfused);
+  if (network.assignments.size() > 1) return plan_forest(network, operands, options, plan_unfused, false);
   return choose(search_schedules(network, operands, options, false), network, operands, options, true);
 }
 

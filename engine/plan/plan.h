@@ -30,6 +30,10 @@ struct OperandFacts {
 
   /// Made by an earlier assignment of the same run: its positions are not there before.
   bool computed = false;
+  /// Of an assignment that is planned beside others: the part of a conversion's price that it bears; and whether
+  /// `format` is that of a copy which another one pays for, so that everything else is as in a converted operand.
+  double conversion_share = 1;
+  bool copied = false;
 
   const Statistics& exact() const { return counted ? counted->statistics : statistics; }
   std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }

@@ -11,9 +11,9 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/joins.h"
+#include "engine/plan/joint_parts.h"
 #include "engine/plan/memory_demand.h"
-#include "engine/plan/product_estimate.h"
-#include "engine/plan/result_format.h"
 #include "engine/plan/statements.h"
 #include "engine/plan/workspace_order.h"
 
@@ -21,38 +21,56 @@ namespace weft {
 namespace {
 
 constexpr std::size_t most_inlined_factors = 16;  // of one product, as in the language
+constexpr std::size_t most_free_results = 4;      // of which every choice of stored ones is planned
+constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out
+constexpr std::uint64_t tried_for_proofs = 400'000;
 constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
 
 class ForestPlanner {
  public:
   ForestPlanner(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                const AssignmentPlanner& planner)
-      : network_(network), operands_(operands), options_(options), planner_(planner) {
+                const AssignmentPlanner& planner, bool layouts)
+      : network_(network),
+        operands_(operands),
+        options_(options),
+        counted_(options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands)),
+        // Joins are counted by the accesses of the whole network; an assignment alone numbers its own.
+        planner_([this, &planner](const Network& one, const std::vector<OperandFacts>& known, const PlanOptions& with) {
+          if (counted_.empty()) return planner(one, known, with);
+          PlanOptions own = with;
+          own.joins = renumbered(with.joins, counted_, occurrences(one, known));
+          return planner(one, known, own);
+        }),
+        layouts_(layouts && options.objective == Objective::time) {
     options_.tree.reset();
   }
 
   Expected<Plan> plan() {
     const std::vector<TensorId> dead = unread();
-    const std::vector<TensorId> once = read_once(dead);
-    const std::vector<TensorId> all = unwanted();
-    if (once.size() == dead.size() && all.size() == dead.size()) {  // nothing to choose
-      attempt(network_, dead);
-    } else {
-      const auto stored = attempt(network_, dead);
-      if (fits(once)) {
-        if (attempt(network_, once) && stored) attempt_with_trees(*stored, dead, once);
+    for (const std::vector<TensorId>& dropped : stored_sets(dead)) {
+      if (!fits(dropped) || tried_ > most_tried()) {
+        all_sets_ = false;
+        continue;
       }
-      if (all.size() != once.size() && fits(all)) attempt(network_, all);
+      const std::size_t place = attempts_.size();
+      attempt(network_, dropped);
+      // The first stores everything: what is a group in its reader is contracted as it would be alone.
+      if (place > 0 && place < attempts_.size() && attempts_.front().dropped == dead) {
+        attempt_with_trees(attempts_.front(), attempts_[place]);
+      }
     }
     // Beside NaN and Inf an intermediate may have to go that only the boundary of two assignments asks for.
+    const std::vector<TensorId> all = unwanted();
     if (attempts_.empty() && fits(all, most_spliced_factors)) attempt(network_, all, Grouping::spliced);
     return choose();
   }
 
  private:
   struct Attempt {
+    std::vector<TensorId> dropped;
     Network stored;           // what the schedule speaks of
     std::vector<Plan> parts;  // per assignment of `stored`
+    std::string optimal;      // of the parts, for what is stored
     Plan plan;
   };
 
@@ -96,50 +114,76 @@ class ForestPlanner {
            });
   }
 
+  // Which results are not stored: none but what is not computed, those read once, all; then, where they are few or the
+  // costs asked for a proof, every other choice.
+  std::vector<std::vector<TensorId>> stored_sets(const std::vector<TensorId>& dead) {
+    std::vector<std::vector<TensorId>> sets{dead};
+    const auto add = [&](const std::vector<TensorId>& dropped) {
+      if (std::ranges::find(sets, dropped) == sets.end()) sets.push_back(dropped);
+    };
+    add(read_once(dead));
+    const std::vector<TensorId> all = unwanted();
+    add(all);
+    std::vector<TensorId> free;
+    std::ranges::copy_if(all, std::back_inserter(free), [&](TensorId tensor) { return std::ranges::find(dead, tensor) == dead.end(); });
+    if (!layouts_ || free.size() > most_free_results) {
+      all_sets_ = sets.size() == std::size_t{1} << std::min<std::size_t>(free.size(), 63);
+      return sets;
+    }
+    for (std::size_t chosen = 1; chosen < std::size_t{1} << free.size(); ++chosen) {
+      std::vector<TensorId> dropped;
+      for (const TensorId tensor : all) {
+        const auto place = static_cast<std::size_t>(std::ranges::find(free, tensor) - free.begin());
+        if (place == free.size() || (chosen >> place & 1) != 0) dropped.push_back(tensor);
+      }
+      add(dropped);
+    }
+    return sets;
+  }
+
+  std::uint64_t most_tried() const { return options_.prove ? tried_for_proofs : usually_tried; }
+
   // An inlined product that is a group in its reader is contracted as it would be alone.
-  void attempt_with_trees(const Attempt& alone, const std::vector<TensorId>& dead, const std::vector<TensorId>& dropped) {
-    Network pinned = inlined(network_, dead);
+  void attempt_with_trees(const Attempt& alone, const Attempt& grouped) {
+    if (is_merged(grouped.stored)) return;
+    Network pinned = alone.stored;
     bool changed = false;
     for (std::size_t number = 0; number + 1 < pinned.assignments.size(); ++number) {
       Assignment& assignment = pinned.assignments[number];
       Term& term = assignment.terms.front();
-      const bool inlines = std::find(dropped.begin(), dropped.end(), assignment.result.tensor) != dropped.end();
+      const bool inlines = std::ranges::find(grouped.dropped, assignment.result.tensor) != grouped.dropped.end();
       if (!inlines || !term.open || term.factors.size() < 3) continue;
       term.pinned = alone.parts[number].schedule.tree;
       term.open = false;
       changed = true;
     }
-    if (changed) attempt(pinned, dropped);
+    if (changed) attempt(pinned, grouped.dropped);
   }
 
-  const Attempt* attempt(const Network& network, const std::vector<TensorId>& dropped,
-                         Grouping grouping = Grouping::merged) {
+  // Whether every product is as the user gave it, or has all the trees of what was merged into it.
+  bool is_merged(const Network& stored) const {
+    return std::ranges::all_of(stored.assignments, [&](const Assignment& assignment) {
+      if (std::ranges::find(network_.assignments, assignment) != network_.assignments.end()) return true;
+      const Term& term = assignment.terms.front();
+      return term.open && canonical(term.pinned) == canonical(flat_tree(term.factors.size()));
+    });
+  }
+
+  void attempt(const Network& network, const std::vector<TensorId>& dropped, Grouping grouping = Grouping::merged) {
     Attempt made;
+    made.dropped = dropped;
     made.stored = inlined(network, dropped, grouping);
     for (Assignment& assignment : made.stored.assignments) {
       Term& term = assignment.terms.front();
       if (term.factors.size() > most_inlined_factors) term.open = false;  // too many trees to choose from
     }
     if (auto planned = planned_parts(made); !planned) {
+      all_sets_ = false;
       refuse(planned.error());
-      return nullptr;
+      return;
     }
     made.plan = joined_plan(made);
-    tried_ += made.plan.candidates;
-    if (auto legal = check(made.plan.schedule, network_, operands_, options_); !legal) {
-      refuse(legal.error());
-      return nullptr;
-    }
-    if (made.plan.cost.announced_bytes > usable_memory(options_)) {
-      ++too_large_;
-      refuse({ErrorKind::resource,
-              fmt::format("the results and intermediates of the {} assignments need {} bytes at once but {} are available: "
-                          "ask for fewer results, or raise the memory limit",
-                          network_.assignments.size(), made.plan.cost.announced_bytes, usable_memory(options_))});
-      return nullptr;
-    }
     attempts_.push_back(std::move(made));
-    return &attempts_.back();
   }
 
   // The cause that a user can do most about: memory before anything else.
@@ -149,49 +193,30 @@ class ForestPlanner {
   }
 
   Expected<void> planned_parts(Attempt& made) {
-    std::vector<OperandFacts> known = operands_;
-    for (std::size_t number = 0; number < made.stored.assignments.size(); ++number) {
-      const Assignment& assignment = made.stored.assignments[number];
-      PlanOptions options = options_;
-      options.memory_limit = room(made, number);
-      auto plan = planner_(part_network(made.stored, number), known, options);
-      if (!plan) return std::unexpected(plan.error());
-      const Schedule& schedule = plan->schedule;
-      const Format format = schedule.tensors[schedule.statements.back().target.tensor].format;
-      known.push_back(stored_facts(made.stored, assignment, format, known));
-      made.parts.push_back(std::move(*plan));
-    }
+    const auto judge = [&](const std::vector<Plan>& parts) -> Expected<double> {
+      const Schedule schedule = schedule_of(parts, made.stored);
+      if (auto legal = check(schedule, network_, operands_, options_); !legal) return std::unexpected(legal.error());
+      const Cost judged = cost(schedule, network_, operands_, options_);
+      if (judged.announced_bytes <= usable_memory(options_)) return judged.ns;
+      ++too_large_;
+      return std::unexpected(Error{
+          ErrorKind::resource,
+          fmt::format("the results and intermediates of the {} assignments need {} bytes at once but {} are available: "
+                      "ask for fewer results, or raise the memory limit",
+                      network_.assignments.size(), judged.announced_bytes, usable_memory(options_))});
+    };
+    auto joint = plan_jointly(made.stored, operands_, options_, planner_, layouts_, judge);
+    if (!joint) return std::unexpected(joint.error());
+    made.parts = std::move(joint->parts);
+    made.optimal = joint->all_layouts ? joint->optimal : "false";
+    tried_ += joint->candidates;
     return {};
   }
 
-  // Whether a result has compressed levels: as requested, or by what its operands alone let through.
-  bool is_sparse(const Network& stored, const Assignment& assignment) const {
-    const std::string& name = stored.tensors[assignment.result.tensor].name;
-    if (const auto asked = options_.result_formats.find(name); asked != options_.result_formats.end()) {
-      return !asked->second.all_dense();
-    }
-    if (options_.result_patterns.contains(name)) return true;
-    std::vector<TensorAccess> known;
-    for (const TensorAccess& factor : assignment.terms.front().factors) {
-      if (std::ranges::find(operands_, factor.tensor, &OperandFacts::tensor) != operands_.end()) known.push_back(factor);
-    }
-    const ProductEstimate estimate(stored, operands_, known);
-    const IndexSet restricted = estimate.restricted() & index_set(assignment.result.indices);
-    return restricted != 0 && estimate.fill(restricted) < sparse_fill;
-  }
-
-  // What the dense results of later assignments leave.
-  std::uint64_t room(const Attempt& made, std::size_t number) const {
-    if (options_.memory_limit == ~std::uint64_t{0}) return options_.memory_limit;
-    double left = static_cast<double>(options_.memory_limit);
-    for (std::size_t later = number + 1; later < made.stored.assignments.size(); ++later) {
-      const TensorDeclaration& result = made.stored.tensors[made.stored.assignments[later].result.tensor];
-      if (is_sparse(made.stored, made.stored.assignments[later])) continue;  // charged as it grows
-      double bytes = scalar_bytes(result.scalar);
-      for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
-      left -= bytes;
-    }
-    return static_cast<std::uint64_t>(std::max(0.0, left));
+  Schedule schedule_of(const std::vector<Plan>& plans, const Network& stored) const {
+    std::vector<Schedule> parts;
+    for (const Plan& plan : plans) parts.push_back(plan.schedule);
+    return parts.size() == 1 ? parts.front() : joined(parts, stored, options_);
   }
 
   Schedule schedule_with(const Attempt& made, std::size_t replaced, const Schedule& other) const {
@@ -205,23 +230,19 @@ class ForestPlanner {
   Plan joined_plan(const Attempt& made) const {
     if (made.parts.size() == 1) {
       Plan plan = made.parts.front();
-      const Term& term = made.stored.assignments.front().terms.front();
-      // All trees of a product that everything was merged into: among them those that store what was merged.
-      const bool merged = term.open && canonical(term.pinned) == canonical(flat_tree(term.factors.size()));
-      if (!merged && plan.optimal == "all") plan.optimal = "tree";
+      plan.optimal = made.optimal;
       return plan;
     }
     Plan plan;
     plan.schedule = schedule_with(made, made.parts.size(), {});
     plan.cost = cost(plan.schedule, network_, operands_, options_);
     plan.producer = "baseline";
-    plan.optimal = shares_conversions(made) ? "false" : "all";
+    plan.optimal = made.optimal;
     for (std::size_t number = 0; number < made.parts.size(); ++number) {
       const Plan& part = made.parts[number];
       plan.candidates += part.candidates;
       plan.too_large += part.too_large;
       if (part.producer != "baseline" && plan.producer != "z3") plan.producer = part.producer;
-      if (part.optimal == "false" || (part.optimal == "tree" && plan.optimal == "all")) plan.optimal = part.optimal;
       if (!part.runner_up) continue;
       const Schedule other = schedule_with(made, number, *part.runner_up);
       // The parts after it are planned for the layout that the chosen one gives its result.
@@ -233,19 +254,6 @@ class ForestPlanner {
       plan.why = part.why;
     }
     return plan;
-  }
-
-  // Each part pays for its conversions alone: where two could share one, the sum of the best need not be the best.
-  bool shares_conversions(const Attempt& made) const {
-    return std::any_of(operands_.begin(), operands_.end(), [&](const OperandFacts& facts) {
-      const auto readers = std::count_if(
-          made.stored.assignments.begin(), made.stored.assignments.end(), [&](const Assignment& assignment) {
-            const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
-            return std::any_of(factors.begin(), factors.end(),
-                               [&](const TensorAccess& factor) { return factor.tensor == facts.tensor; });
-          });
-      return readers > 1 && may_be_converted(facts);
-    });
   }
 
   Expected<Plan> choose() {
@@ -261,26 +269,31 @@ class ForestPlanner {
     Plan plan = std::move(best->plan);
     plan.candidates = tried_;
     plan.too_large += too_large_;
-    // Which results are stored was tried in a few ways, not in all.
-    if (attempts_.size() > 1 && plan.optimal == "all" && best->parts.size() > 1) plan.optimal = "tree";
+    const bool all_proven = all_sets_ && std::ranges::all_of(attempts_, [&](const Attempt& attempt) {
+      return attempt.optimal == "all" && is_merged(attempt.stored);
+    });
+    if (!all_proven && plan.optimal == "all") plan.optimal = "tree";
     return plan;
   }
 
   const Network& network_;
   const std::vector<OperandFacts>& operands_;
   PlanOptions options_;
-  const AssignmentPlanner& planner_;
+  std::vector<Occurrence> counted_;
+  AssignmentPlanner planner_;
   std::deque<Attempt> attempts_;  // pointers to them last
   std::optional<Error> refused_;
   std::uint64_t tried_ = 0;
   std::uint64_t too_large_ = 0;
+  bool layouts_;         // of what is shared are chosen too
+  bool all_sets_ = true; // of results that could be stored were planned
 };
 
 }  // namespace
 
 Expected<Plan> plan_forest(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                           const AssignmentPlanner& planner) {
-  return ForestPlanner(network, operands, options, planner).plan();
+                           const AssignmentPlanner& planner, bool layouts) {
+  return ForestPlanner(network, operands, options, planner, layouts).plan();
 }
 
 }  // namespace weft

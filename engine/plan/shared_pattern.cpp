@@ -59,7 +59,8 @@ std::optional<Format> pattern_format(const Network& network, TensorId operand, c
 
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
-    if (facts_of(operands, factor.tensor).computed) continue;
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (facts.computed || facts.copied) continue;
     if (shares_level_kinds(facts_of(operands, factor.tensor).format) && has_pattern_of(network, factor.tensor, operands)) {
       return factor.tensor;
     }

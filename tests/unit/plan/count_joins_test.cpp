@@ -132,3 +132,39 @@ TEST_CASE("a plan with counts depends on nothing that was not counted, and its c
   REQUIRE(count_joins_of(found->schedule, made.made.network, made.made.operands, alone, counter));
   CHECK(cost(found->schedule, made.made.network, made.made.operands, alone).ns == doctest::Approx(found->cost.ns));
 }
+
+TEST_CASE("joins are counted across assignments, in whatever products they end up") {
+  const std::map<char, std::uint64_t> extents = {{'i', 300}, {'j', 300}, {'k', 300}, {'l', 300}};
+  const Pairs left = skewed(6000, 300, 1);
+  const Pairs right = skewed(6000, 300, 2);
+  const Tensor first = matrix_of(left, 300, 300);
+  const Tensor second = matrix_of(right, 300, 300);
+  // K and L meet where S is written into O; beside a result of their own; and twice, under indices that inlining names.
+  const std::vector<std::string> texts = {
+      "S = K:ij:ss:1 x:j -> ij; O = S:ij L:jk:ss:1 -> ik",
+      "P = K:ij:ss:1 -> i; O = K:ij:ss:1 L:jk:ss:1 -> ik",
+      "S = K:ij:ss:1 L:jk:ss:1 -> ik; O = S:kl K:ij:ss:1 L:jk:ss:1 -> il",
+  };
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    Problem made = forest_problem(text, extents);
+    std::map<TensorId, const Tensor*> tensors;
+    for (OperandFacts& facts : made.operands) {
+      const std::string& name = made.network.tensors[facts.tensor].name;
+      if (name == "x") continue;
+      tensors[facts.tensor] = name == "K" ? &first : &second;
+      facts.statistics = statistics(*tensors[facts.tensor], Threads(1));
+    }
+    if (text.starts_with("P")) made.options.results = {"P"};
+    JoinCounter counter(made.network, made.operands, tensors, JoinEffort{}, Resources());
+    PlanOptions options = made.options;
+    const auto found = plan_counted(made.network, made.operands, options, counter, [&](const PlanOptions& with) {
+      return plan(made.network, made.operands, with);
+    });
+    REQUIRE_MESSAGE(found, found.error().message);
+    CHECK_FALSE(options.joins.empty());
+    CHECK(uncounted_joins(found->schedule, made.network, made.operands, options).empty());
+    CHECK(cost(found->schedule, made.network, made.operands, options).ns == doctest::Approx(found->cost.ns));
+    CHECK(found->cost.ns > 1.2 * cost(found->schedule, made.network, made.operands, made.options).ns);
+  }
+}
