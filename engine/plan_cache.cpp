@@ -121,11 +121,11 @@ std::string plan_key(const Network& network, const std::vector<OperandFacts>& op
 }
 
 std::string print_plan(const Plan& plan, const Network& network) {
-  const auto& [schedule, cost, producer, optimal, candidates, runner_up, runner_up_cost, why, too_large, origin, trees,
+  const auto& [schedule, cost, producer, optimal, proof, candidates, runner_up, runner_up_cost, why, too_large, origin, trees,
               trees_bounded, solver] = plan;
-  std::string text = fmt::format("#\n# cost_ns {}\n# producer {}\n# optimal {}\n# candidates {}\n# too large {}\n"
+  std::string text = fmt::format("#\n# cost_ns {}\n# producer {}\n# optimal {}\n# proof {}\n# candidates {}\n# too large {}\n"
                                  "# trees {}\n# trees ruled out {}\n",
-                                 cost.ns, producer, optimal, candidates, too_large, trees, trees_bounded);
+                                 cost.ns, producer, optimal, proof, candidates, too_large, trees, trees_bounded);
   const auto& [asked, alternatives, bounded, effort, effort_spent, unavailable] = solver;
   if (asked) {
     text += fmt::format("# solver alternatives {}\n# solver ruled out {}\n# solver effort {}\n# solver effort spent {}\n",
@@ -164,6 +164,7 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   if (plan.cost.announced_bytes > usable_memory(options)) return not_restored("no longer fits into memory");
   plan.producer = *producer;
   plan.optimal = *optimal;
+  plan.proof = std::string(remarks.value("proof").value_or(""));
   plan.candidates = *candidates;
   plan.too_large = *too_large;
   plan.trees = *trees;

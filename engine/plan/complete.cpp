@@ -47,8 +47,8 @@ void decide_loops(Schedule& schedule, const CostModel& model) {
     for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
       const IndexId index = statement.loops[loop];
       const StatementRange range{number, last_sharer(schedule, number, loop)};
-      const std::size_t beside = loop == 0 ? range.last : last_sharer(schedule, number, loop - 1);
-      const LoopEstimate estimate = model.loop(model.bound_by(statement.loops, loop, range), index, range, beside);
+      const LoopEstimate estimate =
+          model.loop(model.bound_by(statement.loops, loop, range), index, range, model.others(schedule, range));
       if (!estimate.decision.parts.empty()) statement.intersections.push_back({index, estimate.decision.parts});
       if (estimate.decision.vector) statement.vector = index;
     }
@@ -65,7 +65,7 @@ double work_below(const Schedule& schedule, const CostModel& model, StatementRan
       last = std::min(range.last, last_sharer(schedule, first, depth));
       const StatementRange inner{first, last};
       const IndexSet bound = model.bound_by(loops, depth, inner);
-      const LoopEstimate estimate = model.loop(bound, loops[depth], inner, range.last);
+      const LoopEstimate estimate = model.loop(bound, loops[depth], inner, model.others(schedule, inner));
       ns += estimate.ns + model.drain(bound, loops[depth], inner).ns +
             estimate.iterations * work_below(schedule, model, inner, depth + 1);
     }

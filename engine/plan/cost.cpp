@@ -26,7 +26,7 @@ class CostSum {
       if (loops.empty()) {
         cost_.ns += model_.scalar_body(first);
       } else {
-        const Nest work = loop(nest, nest.last, 0, 1);
+        const Nest work = loop(nest, 0, 1);
         cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
       }
       if (nest.last < last) cost_.ns += model_.crossing(0, nest, last);
@@ -60,13 +60,12 @@ class CostSum {
     return decision;
   }
 
-  // The loop at `depth` that a range of statements shares, beside others in the loops around it; entered so many times
-  // during the run.
-  Nest loop(StatementRange range, std::size_t beside, std::size_t depth, double entered) {
+  // The loop at `depth` that a range of statements shares; entered so many times during the run.
+  Nest loop(StatementRange range, std::size_t depth, double entered) {
     const IndexId index = schedule_.statements[range.first].loops[depth];
     const LoopDecision given = decision(range.first, depth);
     const IndexSet bound = bound_at(range, depth);
-    const LoopEstimate estimate = model_.loop(bound, index, range, beside, &given);
+    const LoopEstimate estimate = model_.loop(bound, index, range, model_.others(schedule_, range), &given);
     const double drained = model_.drain(bound, index, range).ns;
     cost_.flops += entered * estimate.flops;
     cost_.loops.push_back({network_.indices[index].name, static_cast<std::uint32_t>(depth),
@@ -84,7 +83,7 @@ class CostSum {
       std::size_t last = first;
       if (schedule_.statements[first].loops.size() > depth) {
         last = last_sharer(first, range.last, depth);
-        ns += loop({first, last}, range.last, depth, entered).ns;
+        ns += loop({first, last}, depth, entered).ns;
       }
       if (last < range.last) ns += model_.crossing(bound_at({first, last}, depth), {first, last}, range.last);
       first = last + 1;

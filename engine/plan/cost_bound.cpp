@@ -45,9 +45,9 @@ double CostModel::least_ns() const {
       const auto index = static_cast<IndexId>(std::countr_zero(open));
       const IndexSet outside = own & ~one_index(index);
       const double times = entries(outside);
-      double ns = price(outside, index, alone, number).ns;
+      double ns = price(outside, index, alone, 0).ns;
       const bool appends = result_ != nullptr && number + 1 == statements_.size();
-      if (appends) ns = std::min(ns, price(outside | drained_loops, index, alone, number).ns);
+      if (appends) ns = std::min(ns, price(outside | drained_loops, index, alone, 0).ns);
       least = std::min(least, times > 0 ? times * ns : 0);
     }
     work += least;

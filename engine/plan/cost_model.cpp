@@ -87,20 +87,47 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   return count * models_->join_ratio(filters);
 }
 
-LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, std::size_t beside,
+JoinSet CostModel::filters(IndexSet bound, StatementRange range) const {
+  JoinSet found = 0;
+  const IndexSet indices = result_ == nullptr ? bound : bound & ~drained_loops;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    found |= models_->filters(statements_[number].number, indices);
+  }
+  return found;
+}
+
+JoinSet CostModel::others(const Schedule& schedule, StatementRange range) const {
+  if (!models_->any_joins()) return 0;
+  JoinSet found = 0;
+  for (std::size_t number = 0; number < statements_.size(); ++number) {
+    if (number >= range.first && number <= range.last) continue;
+    const std::size_t depth = shared_loops(schedule, std::min(number, range.first), std::max(number, range.first));
+    const std::vector<IndexId>& loops = schedule.statements[number].loops;
+    found |= filters(index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)}), {number, number});
+  }
+  return found;
+}
+
+JoinSet CostModel::meeting(JoinSet others, StatementRange range) const {
+  IndexSet indices = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) indices |= statements_[number].model->filtered;
+  return models_->meeting(others, indices);
+}
+
+LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
                              const LoopDecision* given) const {
   LoopEstimate estimate;
-  const LoopPrice price = priced(bound, index, range, beside, given, &estimate);
+  const LoopPrice price = priced(bound, index, range, others, given, &estimate);
   estimate.iterations = price.iterations;
   estimate.ns = price.ns;
   return estimate;
 }
 
-LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range, std::size_t beside) const {
-  return priced(bound, index, range, beside, nullptr, nullptr);
+LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const {
+  return priced(bound, index, range, others, nullptr, nullptr);
 }
 
-LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, std::size_t beside,
+LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, JoinSet others,
                             const LoopDecision* given, LoopEstimate* details) const {
   const Machine& machine = options_.machine;
   const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
@@ -112,7 +139,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   double late_ns = 0;
   double tables = 0;
   // What filters outside the loop, and what the first level, or all levels, that it binds add to that.
-  JoinSet outside = 0;
+  JoinSet outside = others;
   JoinSet added_first = 0;
   JoinSet added = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
@@ -136,10 +163,6 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   }
   double iterations = met * late_density;
   if (models_->any_joins()) {
-    // Hubs are entered as often as the statements that share the outer loops meet them there.
-    for (std::size_t number = range.last + 1; number <= beside; ++number) {
-      outside |= models_->filters(statements_[number].number, bound);
-    }
     const double entered = models_->join_ratio(outside);
     const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(outside | more) / entered : 1; };
     for (std::size_t number = 0; number < meeters_.size(); ++number) {

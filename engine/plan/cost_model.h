@@ -116,18 +116,24 @@ class CostModel {
   /// Its modes that sparse factors restrict.
   IndexSet key(std::size_t writer) const { return statements_[writer].model->keyed; }
 
-  /// The loop over `index` below the loops over `bound`, shared by a range of statements. Those behind it, up to
-  /// `beside`, share the loops over `bound` too: what they let through there is met below as well. Without a decision
-  /// the model makes the cheapest one.
-  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, std::size_t beside,
+  /// The loop over `index` below the loops over `bound`, shared by a range of statements. `others` is what filters
+  /// some of the loops over `bound` on behalf of statements that share those, but not this one, wherever they stand: hubs
+  /// are entered as often as all of them meet there. Without a decision the model makes the cheapest one.
+  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
                     const LoopDecision* given = nullptr) const;
   LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const {
-    return loop(bound, index, range, range.last, given);
+    return loop(bound, index, range, 0, given);
   }
   /// The same without details.
-  LoopPrice price(IndexSet bound, IndexId index, StatementRange range, std::size_t beside) const;
+  LoopPrice price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const;
   /// Whether prices depend on the statements beside: joins were counted.
   bool joined() const { return models_->any_joins() && !options_.joins.empty(); }
+  /// What filters the loops over `bound` for a range of statements.
+  JoinSet filters(IndexSet bound, StatementRange range) const;
+  /// `others` of a range of statements in the loops of a schedule.
+  JoinSet others(const Schedule& schedule, StatementRange range) const;
+  /// Of `others`, what some sparse operand of these statements meets, directly or not: the rest changes no price.
+  JoinSet meeting(JoinSet others, StatementRange range) const;
   /// Where that price of a statement alone is kept for all models that have it, negative if nobody asked; null for one
   /// that writes a sparse result, whose price depends on more.
   LoopPrice* alone(IndexSet bound, IndexId index, std::size_t statement) const {
@@ -181,7 +187,7 @@ class CostModel {
     std::uint32_t number = 0;  // among the shared models
   };
 
-  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, std::size_t beside, const LoopDecision* given,
+  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }

@@ -324,6 +324,7 @@ Plan cheapest_of(std::vector<Plan> plans, const Network& network, const std::vec
   for (Plan& plan : plans) {
     plan.cost = cost(plan.schedule, network, operands, options);
     plan.optimal = "false";
+    plan.proof = proof_of("false", false, "a plan that looks cheaper depends on joins that were not counted");
     plan.runner_up.reset();
     plan.runner_up_cost.reset();
     plan.why.clear();

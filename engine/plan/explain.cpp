@@ -93,6 +93,7 @@ std::string explain_layouts(const Schedule& schedule, const Explanation& explain
 // What was ruled out without being solved, and what Z3 was asked.
 std::string explain_search(const Plan& plan) {
   std::string text;
+  if (!plan.proof.empty()) text += fmt::format("{}\n", plan.proof);
   if (plan.trees_bounded > 0) {
     text += fmt::format("{} of {} trees left out: a bound says that they take longer\n", plan.trees_bounded, plan.trees);
   }

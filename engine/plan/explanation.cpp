@@ -55,6 +55,7 @@ class Explainer {
                                        "longer than the chosen one", plan_.trees, plan_.trees_bounded)
                          : fmt::format("{} contraction tree{}, every one planned", plan_.trees, plan_.trees == 1 ? "" : "s"));
     }
+    if (!plan_.proof.empty()) told.push_back(plan_.proof);
     if (plan_.solver.asked && plan_.solver.unavailable.empty()) {
       told.push_back(fmt::format("Z3 was asked about {} trees with layouts, {} others were ruled out before{}",
                                  plan_.solver.alternatives, plan_.solver.bounded,

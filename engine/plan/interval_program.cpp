@@ -32,7 +32,6 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused)
     }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
   }
-  if (model.joined()) groups_.assign(std::size_t{count_} * count_ * count_, 0);
 }
 
 IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTable& table,
@@ -47,59 +46,59 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTab
     }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
   }
-  if (model.joined()) groups_.assign(std::size_t{count_} * count_ * count_, 0);
 }
 
 // Statements with many indices have too many subsets: the width of the search shrinks so that its cost stays bounded.
-IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first) {
+IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first, JoinSet others) {
   const IndexSet unbound = model_.indices(first) & ~bound;
   const int width = std::popcount(model_.indices(first));
   if (width <= widest_exact) return unbound;
   const std::size_t tried = width <= 12 ? 3 : width <= 16 ? 2 : 1;
   if (std::popcount(unbound) <= static_cast<int>(tried)) return unbound;
   std::vector<std::pair<double, IndexId>> ranked;
-  for (const IndexId index : members(unbound)) ranked.emplace_back(loop(bound, index, first, first, first).iterations, index);
+  for (const IndexId index : members(unbound)) ranked.emplace_back(loop(bound, index, first, first, others).iterations, index);
   std::sort(ranked.begin(), ranked.end());
   IndexSet chosen = 0;
   for (std::size_t number = 0; number < tried; ++number) chosen |= one_index(ranked[number].second);
   return chosen;
 }
 
-// Nests beside one another have no loops in common.
-LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, std::uint32_t last) {
-  const std::uint32_t beside = groups_.empty() || bound == 0 ? end : last;
-  if (LoopPrice* alone = beside == first ? model_.alone(bound, index, first) : nullptr) {
+LoopPrice IntervalProgram::loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, JoinSet others) {
+  if (LoopPrice* alone = first == end && others == 0 ? model_.alone(bound, index, first) : nullptr) {
     if (alone->ns < 0) {
-      *alone = model_.price(bound, index, {first, end}, first);
+      *alone = model_.price(bound, index, {first, end}, 0);
       ++work_;
     }
     return *alone;
   }
-  const std::uint32_t sharing = beside == end ? interval(first, end) : group(first, end, last);
-  const std::uint32_t number = IntervalTable::loop_number(sharing, index);
+  const std::uint32_t number = IntervalTable::loop_number(interval(first, end, others), index);
   if (const LoopPrice* known = table_.loops.find(bound, number)) return *known;
-  const LoopPrice price = model_.price(bound, index, {first, end}, beside);
+  const LoopPrice price = model_.price(bound, index, {first, end}, others);
   ++work_;
   table_.loops.insert(bound, number, price);
   return price;
 }
 
-// Statements first … end beside others up to last, as an interval that ends in a number of its own.
-std::uint32_t IntervalProgram::group(std::uint32_t first, std::uint32_t end, std::uint32_t last) {
-  constexpr std::uint32_t no_statement = std::uint32_t{1} << 31;
-  std::uint32_t& known = groups_[(first * count_ + end) * count_ + last];
-  if (known == 0) known = table_.interval(interval(first, last), no_statement | (end - first));
-  return known;
+JoinSet IntervalProgram::inside(JoinSet others, IndexSet bound, StatementRange group, std::size_t last) const {
+  if (bound == 0 || !model_.joined()) return 0;
+  if (group.last < last) others |= model_.filters(bound, {group.last + 1, last});
+  return model_.meeting(others, group);
 }
 
-IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
+JoinSet IntervalProgram::after(JoinSet others, IndexSet bound, StatementRange group, std::size_t last) const {
+  if (bound == 0 || group.last == last || !model_.joined()) return 0;
+  return model_.meeting(others | model_.filters(bound, group), {group.last + 1, last});
+}
+
+IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others,
+                                                double limit) {
   const bool root = bound == 0;
   if ((model_.indices(first) & ~bound) == 0) {
     // Its body ran in the loop that bound its last index; without any loop it runs here.
     double ns = root ? model_.scalar_body(first) : 0;
     if (first < last) {
       ns += model_.crossing(bound, {first, first}, last);
-      ns = ns < limit ? ns + best(bound, first + 1, last, limit - ns) : infinity;
+      ns = ns < limit ? ns + best(bound, first + 1, last, after(others, bound, {first, first}, last), limit - ns) : infinity;
     }
     if (ns < limit || std::isinf(limit)) return {ns, 0, 0, true, true};
     return {limit, 0, 0, true, false};
@@ -115,7 +114,7 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     if (crossings[length] < 0) crossings[length] = model_.crossing(bound, range, last);
     return crossings[length];
   };
-  for (IndexSet open = candidates(bound, first); open != 0; open &= open - 1) {
+  for (IndexSet open = candidates(bound, first, others); open != 0; open &= open - 1) {
     const auto index = static_cast<IndexId>(std::countr_zero(open));
     const std::uint32_t furthest = fused_ ? last : first;
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
@@ -123,7 +122,8 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
       if (root && (!model_.may_share_nest(range) || model_.stores_copy(range))) continue;
       double ns = crossing(range);
       if (ns >= cheapest.ns) continue;
-      const LoopPrice loop = this->loop(bound, index, first, end, last);
+      const JoinSet others_inside = inside(others, bound, range, last);
+      const LoopPrice loop = this->loop(bound, index, first, end, others_inside);
       const double drained = model_.departs(bound, index, range) ? model_.drain(bound, index, range).ns : 0;
       const double here = loop.ns + drained;
       if (!root && ns + here >= cheapest.ns) continue;
@@ -131,10 +131,12 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
       const double left = (root ? cheapest.ns * model_.threads() : cheapest.ns - ns) - here;
       if (!(left > 0)) continue;
       const double enough = loop.iterations > 0 ? left / loop.iterations * (1 + rounding) : infinity;
-      const double inside = times(loop.iterations, best(model_.inside(bound, index, range), first, end, enough));
-      ns += root ? model_.root(index, range, loop.iterations, here + inside).ns : here + inside;
+      const double below = times(loop.iterations, best(model_.inside(bound, index, range), first, end, others_inside, enough));
+      ns += root ? model_.root(index, range, loop.iterations, here + below).ns : here + below;
       if (ns >= cheapest.ns) continue;
-      if (end < last) ns += best(bound, end + 1, last, (cheapest.ns - ns) * (1 + rounding));
+      if (end < last) {
+        ns += best(bound, end + 1, last, after(others, bound, range, last), (cheapest.ns - ns) * (1 + rounding));
+      }
       if (ns < cheapest.ns) {
         cheapest = {ns, static_cast<std::uint16_t>(end - first), static_cast<std::uint8_t>(index), false, true};
       }
@@ -143,45 +145,46 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
   return cheapest;
 }
 
-double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit) {
-  const std::uint32_t number = interval(first, last);
+double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double limit) {
+  const std::uint32_t number = interval(first, last, others);
   if (const Choice* found = table_.choices.find(bound, number)) {
     if (found->known) return found->ns;
     if (found->ns >= limit) return infinity;
     limit = std::max(limit, asked_again * found->ns);
   }
-  const Choice choice = choose(bound, first, last, limit);
+  const Choice choice = choose(bound, first, last, others, limit);
   if (Choice* found = table_.choices.find(bound, number)) *found = choice;
   else table_.choices.insert(bound, number, choice);
   return choice.known ? choice.ns : infinity;
 }
 
-void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path,
-                           Nests& nests) {
-  const Choice choice = *table_.choices.find(bound, interval(first, last));
+void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others,
+                           std::vector<IndexId>& path, Nests& nests) {
+  const Choice choice = *table_.choices.find(bound, interval(first, last, others));
   const std::uint32_t end = first + choice.length;
+  const StatementRange group{first, end};
   if (choice.body) {
     nests.loops[first] = path;
   } else {
     path.push_back(choice.index);
-    read(model_.inside(bound, choice.index, {first, end}), first, end, path, nests);
+    read(model_.inside(bound, choice.index, group), first, end, inside(others, bound, group, last), path, nests);
     path.pop_back();
   }
   if (end == last) return;
   nests.fused[end + 1] = static_cast<std::uint32_t>(path.size());
-  read(bound, end + 1, last, path, nests);
+  read(bound, end + 1, last, after(others, bound, group, last), path, nests);
 }
 
 std::optional<IntervalProgram::Nests> IntervalProgram::solve(double limit) {
   const auto count = static_cast<std::uint32_t>(model_.statements());
   Nests nests;
-  nests.ns = best(0, 0, count - 1, limit);
+  nests.ns = best(0, 0, count - 1, 0, limit);
   if (std::isinf(nests.ns) || !(nests.ns < limit)) return std::nullopt;
   nests.exact = exact_;
   nests.loops.resize(count);
   nests.fused.assign(count, 0);
   std::vector<IndexId> path;
-  read(0, 0, count - 1, path, nests);
+  read(0, 0, count - 1, 0, path, nests);
   return nests;
 }
 

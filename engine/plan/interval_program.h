@@ -7,7 +7,9 @@
 //
 //   g(S, i, j) = min over x, e of  loop(S, x, i … e) + n(S, x, i … e) * g(S + x, i, e) + crossing(S, i … e) + g(S, e+1, j)
 //
-// and at S = {} each group is a nest of its own, run in parallel. Exact for a given order of the statements, given
+// and at S = {} each group is a nest of its own, run in parallel. Where joins were counted, loops also depend on what
+// filters S on behalf of statements that share the loops over some of S, but are not among i … j: that is part of the
+// state. Exact for a given order of the statements, given
 // choice of free layouts and intermediates that are random access, as long as no statement has more than
 // `widest_exact` unbound indices; beyond that only the most selective next indices are tried.
 //
@@ -45,9 +47,14 @@ class IntervalProgram {
 
   /// No nest of statements first … last below the loops over `bound` takes less, per entry; at the root, over the run.
   /// Infinite where there is no legal one.
-  double least(IndexSet bound, std::uint32_t first, std::uint32_t last) {
-    return best(bound, first, last, std::numeric_limits<double>::infinity());
+  double least(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others = 0) {
+    return best(bound, first, last, others, std::numeric_limits<double>::infinity());
   }
+  /// What others filter outside the loop that `group` shares, of statements up to `last` which share the loops over
+  /// `bound` and of those beside them (`others`); and outside the statements behind it.
+  JoinSet inside(JoinSet others, IndexSet bound, StatementRange group, std::size_t last) const;
+  JoinSet after(JoinSet others, IndexSet bound, StatementRange group, std::size_t last) const;
+
   bool exact() const { return exact_; }
   bool fused() const { return fused_; }
 
@@ -59,13 +66,15 @@ class IntervalProgram {
  private:
   using Choice = IntervalTable::Choice;
 
-  double best(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit);
-  Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last, double limit);
-  LoopPrice loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, std::uint32_t last);
-  std::uint32_t group(std::uint32_t first, std::uint32_t end, std::uint32_t last);
-  std::uint32_t interval(std::uint32_t first, std::uint32_t last) const { return intervals_[first * count_ + last]; }
-  IndexSet candidates(IndexSet bound, std::uint32_t first);
-  void read(IndexSet bound, std::uint32_t first, std::uint32_t last, std::vector<IndexId>& path, Nests& nests);
+  double best(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double limit);
+  Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double limit);
+  LoopPrice loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, JoinSet others);
+  std::uint32_t interval(std::uint32_t first, std::uint32_t last, JoinSet others) {
+    const std::uint32_t number = intervals_[first * count_ + last];
+    return others == 0 ? number : table_.beside(number, others);
+  }
+  IndexSet candidates(IndexSet bound, std::uint32_t first, JoinSet others);
+  void read(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, std::vector<IndexId>& path, Nests& nests);
 
   const CostModel& model_;
   bool fused_;
@@ -73,7 +82,6 @@ class IntervalProgram {
   std::unique_ptr<IntervalTable> own_;
   IntervalTable& table_;
   std::vector<std::uint32_t> intervals_;  // by first and last statement
-  std::vector<std::uint32_t> groups_;     // the same by first, end and last, where prices depend on what is beside; 0: not asked
   std::uint64_t work_ = 0;
   bool exact_ = true;
 };

@@ -91,6 +91,13 @@ class IntervalTable {
     return last_;
   }
 
+  /// A number for an interval of statements below loops that others filter too.
+  std::uint32_t beside(std::uint32_t interval, std::uint64_t others) {
+    if (const std::uint32_t* known = besides_.find(others, interval)) return *known;
+    besides_.insert(others, interval, ++last_);
+    return last_;
+  }
+
   IndexSetTable<Choice> choices;  ///< by interval
   IndexSetTable<LoopPrice> loops;      ///< by interval and index: see loop_number
 
@@ -98,6 +105,7 @@ class IntervalTable {
 
  private:
   IndexSetTable<std::uint32_t> intervals_;  // by the shorter one and the statement
+  IndexSetTable<std::uint32_t> besides_;    // by what filters outside, and interval
   std::uint32_t last_ = 0;
 };
 

@@ -30,7 +30,7 @@ class Builder {
     const auto last = static_cast<std::uint32_t>(model_.statements() - 1);
     graph_.least = program_.least(0, 0, last);
     if (graph_.least >= below_ || std::isnan(graph_.least)) return std::move(graph_);
-    state_of(0, 0, last, 1, 0);
+    state_of(0, 0, last, 0, 1, 0);
     while (!open_.empty()) {
       const std::uint32_t state = open_.begin()->second;
       open_.erase(open_.begin());
@@ -44,13 +44,14 @@ class Builder {
   }
 
  private:
-  using Key = std::tuple<int, std::uint32_t, IndexSet, std::uint32_t, double>;
+  using Key = std::tuple<int, std::uint32_t, IndexSet, std::uint32_t, JoinSet, double>;
 
-  std::uint32_t state_of(IndexSet bound, std::uint32_t first, std::uint32_t last, double entries, double outside) {
-    const Key key{std::popcount(bound), first, bound, last, rounded(entries)};
+  std::uint32_t state_of(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double entries,
+                         double outside) {
+    const Key key{std::popcount(bound), first, bound, last, others, rounded(entries)};
     const auto [found, added] = open_.try_emplace(key, static_cast<std::uint32_t>(graph_.states.size()));
     if (added) {
-      graph_.states.push_back({bound, first, last, entries, {}});
+      graph_.states.push_back({bound, first, last, others, entries, {}});
       outside_.push_back(outside);
     }
     outside_[found->second] = std::min(outside_[found->second], outside);
@@ -69,14 +70,15 @@ class Builder {
         if (!contains(model_.indices(end) & ~state.bound, index) || (end > state.first && !program_.fused())) break;
         const StatementRange range{state.first, end};
         if (state.bound == 0 && !model_.may_share_nest(range)) continue;
-        const LoopEstimate loop = model_.loop(state.bound, index, range, state.bound == 0 ? end : state.last);
+        const LoopEstimate loop = model_.loop(state.bound, index, range, program_.inside(state.others, state.bound, range, state.last));
+        const double drained = model_.drain(state.bound, index, range).ns;
         const auto add_root = [&](RootReduction reduction) {
           const double start = model_.root(index, range, loop.iterations, 0, &reduction).ns;
           const double share = model_.root(index, range, loop.iterations, 1, &reduction).ns - start;
-          add(number, {number, index, end, false, reduction, start + share * loop.ns, {}, {}}, share * loop.iterations);
+          add(number, {number, index, end, false, reduction, start + share * (loop.ns + drained), {}, {}}, share * loop.iterations);
         };
         if (state.bound != 0) {
-          add(number, {number, index, end, false, RootReduction::serial, state.entries * loop.ns, {}, {}},
+          add(number, {number, index, end, false, RootReduction::serial, state.entries * (loop.ns + drained), {}, {}},
               state.entries * loop.iterations);
           continue;
         }
@@ -96,18 +98,20 @@ class Builder {
     if (option.end < state.last) option.ns += times(state.entries, model_.crossing(state.bound, range, state.last));
     double whole = outside_[number] + option.ns;
     if (!(whole < below_)) return;
-    const IndexSet inner = option.body ? 0 : state.bound | one_index(option.index);
+    const IndexSet inner = option.body ? 0 : model_.inside(state.bound, option.index, range);
     const bool deeper =
         !option.body && (option.end > state.first || (model_.indices(state.first) & ~inner) != 0);
-    const double inside = deeper ? times(entries, program_.least(inner, state.first, option.end)) : 0;
+    const JoinSet others_inside = program_.inside(state.others, state.bound, range, state.last);
+    const JoinSet others_after = program_.after(state.others, state.bound, range, state.last);
+    const double inside = deeper ? times(entries, program_.least(inner, state.first, option.end, others_inside)) : 0;
     const double after = option.end < state.last
-                             ? times(state.entries, program_.least(state.bound, option.end + 1, state.last))
+                             ? times(state.entries, program_.least(state.bound, option.end + 1, state.last, others_after))
                              : 0;
     whole += inside + after;
     if (!(whole < below_)) return;
-    if (deeper) option.inside = state_of(inner, state.first, option.end, entries, whole - inside);
+    if (deeper) option.inside = state_of(inner, state.first, option.end, others_inside, entries, whole - inside);
     if (option.end < state.last) {
-      option.after = state_of(state.bound, option.end + 1, state.last, state.entries, whole - after);
+      option.after = state_of(state.bound, option.end + 1, state.last, others_after, state.entries, whole - after);
     }
     graph_.states[number].options.push_back(static_cast<std::uint32_t>(graph_.options.size()));
     graph_.options.push_back(option);

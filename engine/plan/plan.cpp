@@ -148,9 +148,18 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   const bool exhausted =
       std::find(found.exhausted.begin(), found.exhausted.end(), plan.schedule.tree) != found.exhausted.end();
   const bool all_proven = found.all_trees && found.all_exhausted;
-  // Copies for lookups are tried one after the other.
   const bool copied = lookups && plan.schedule == lookups->schedule;
-  plan.optimal = !improvement.proven || !exhausted || copied ? "false" : all_proven ? "all" : "tree";
+  const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
+  // What such a schedule takes less than the least without is beyond what is claimed, and no reason to claim less.
+  const bool tree_proven = exhausted || (copied && all_proven);
+  plan.optimal = !improvement.proven || !tree_proven ? "false" : all_proven ? "all" : "tree";
+  plan.proof = proof_of(plan.optimal, copied || opened,
+                        !improvement.report.unavailable.empty() ? "Z3 could not be asked"
+                        : improvement.report.effort_spent       ? "Z3's effort was spent"
+                        : !improvement.proven && !improvement.report.asked
+                            ? "asking Z3 would take longer than what it might find could save"
+                        : !improvement.proven ? "there were too many nests for Z3"
+                                                                : "not every choice of layouts for this tree was tried");
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
     plan.runner_up = found.candidates[number].schedule;
@@ -162,6 +171,14 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
 }
 
 }  // namespace
+
+std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not) {
+  if (optimal == "false") return "Whether there is anything cheaper is open: " + why_not;
+  const std::string proven = optimal == "all" ? "no tree, order of loops, fusion or conversion takes less"
+                                              : "no order of loops, fusion or conversion of this tree takes less";
+  return beyond ? "Without copies for lookups and levels opened in place, which were tried one after the other, " + proven
+                : "N" + proven.substr(1) + ", as long as no fiber is copied for lookups";
+}
 
 Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                           const PlanOptions& options) {

@@ -110,6 +110,9 @@ struct Plan {
   /// trees, depth-first orders of statements, loop orders, fusions and choices of kept and converted operands; "tree"
   /// over those of the chosen tree.
   std::string optimal;      ///< "tree", "all" or "false"
+  /// What that says and what it does not, in one sentence: copies for lookups and levels opened in place may make a plan
+  /// cheaper still, but not every choice of those is looked at.
+  std::string proof;
   std::uint64_t candidates = 0;
   std::optional<Schedule> runner_up;
   std::optional<Cost> runner_up_cost;
@@ -120,6 +123,10 @@ struct Plan {
   std::uint64_t trees_bounded = 0;  ///< of them left out because a bound says that they take longer
   SolverReport solver;
 };
+
+/// The sentence of Plan::proof. `beyond`: the schedule has what is tried beside the proven choices; `why_not`: what keeps
+/// a plan from being proven.
+std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not);
 
 /// Legal? Independent of every producer: loops cover indices, concordance of sparse layouts, fused prefixes equal,
 /// intermediates written before read and shared prefixes consistent, the tree's products computed, presence of dense

@@ -88,8 +88,6 @@ class Search {
           }
         }
       }
-      // The interval program is exact for a sparse result too, but which formats it has and what it costs is estimated.
-      if (sparse_result()) trees_.back().exhausted = false;
       const std::size_t number = trees_.size() - 1;
       // Trees are told apart as far as the best of them have all their layouts tried.
       const bool all_refined = convertible_.size() < 2 || choice.trees.size() <= effort_.refined_trees;
@@ -107,6 +105,9 @@ class Search {
       else if (may_pay(number)) trees_[number].exhausted = false;
     }
     judge_the_best();
+    for (const auto& [ns, tree] : undecided_) {
+      if (ns < best_ns_ * (1 - accuracy)) trees_[tree].exhausted = false;
+    }
     for (const Tree& tree : trees_) {
       if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().statements.tree);
       else result_.all_exhausted = false;
@@ -342,17 +343,25 @@ class Search {
       if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
     }
     const bool fits = candidate.cost.announced_bytes <= memory_;
-    // The program's figure is a bound: what the alternative really can do is for the solver to say.
-    if (!sparse_result() && (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy))) {
-      open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
+    // The program's figure is a bound: what the alternative really can do is for the solver to say. What grows with the
+    // entries of a sparse result is not among what it knows of memory, and it is asked about one for a proof only.
+    if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
+      if (!sparse_result() || (fits && options_.prove)) {
+        open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
+      } else {
+        undecided_.emplace_back(record.least_ns, record.tree);
+      }
     }
+    // Intermediates on the way to a sparse result are priced before their layout is known.
+    const bool overpriced = record.free == 0 && candidate.cost.ns < record.least_ns * (1 - accuracy);
+    if (sparse_result() && overpriced) trees_[record.tree].exhausted = false;
     const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
                                    [&](const Candidate& other) { return other.schedule == candidate.schedule; });
     if (known || !check(candidate.schedule, network_, operands_, options_)) return;
     if (fits && candidate.cost.ns < best_ns_) {
       limit_ = best_ns_;
       best_ns_ = candidate.cost.ns;
-      if (!sparse_result()) result_.winner = Alternative{statements(record), free, record.room};
+      result_.winner = Alternative{statements(record), free, record.room};
     }
     if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
     result_.candidates.push_back(std::move(candidate));
@@ -384,6 +393,7 @@ class Search {
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::pair<double, Alternative>> open_;
+  std::vector<std::pair<double, std::size_t>> undecided_;  // trees with what might be cheaper, but the solver is not asked about
   AlternativeModels models_;
   IntervalTable table_;
   SearchResult result_;

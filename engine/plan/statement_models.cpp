@@ -118,6 +118,26 @@ JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, 
   return first < 0 ? 0 : JoinSet{statements_[statement].factors[factor]->filtering_modes(state)} << first;
 }
 
+JoinSet StatementModels::meeting(JoinSet set, IndexSet indices) const {
+  JoinSet found = 0;
+  for (bool more = set != 0; more;) {
+    more = false;
+    for (const Occurrence& occurrence : occurrences_) {
+      const JoinSet own = set & occurrence.all() & ~found;
+      if (own == 0) continue;
+      IndexSet bound = 0;
+      for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+        if ((own >> (occurrence.first_bit + mode) & 1) != 0) bound |= one_index(occurrence.indices[mode]);
+      }
+      if ((bound & indices) == 0) continue;
+      found |= own;
+      indices |= bound;
+      more = true;
+    }
+  }
+  return found;
+}
+
 double StatementModels::join_ratio(JoinSet set) {
   if (set == 0) return 1;
   const auto [found, added] = ratios_.try_emplace(set, 1.0);

@@ -128,6 +128,8 @@ class StatementModels {
   JoinSet filtering(std::uint32_t statement, std::size_t factor, BoundState state) const;
 
   bool any_joins() const { return !occurrences_.empty(); }
+  /// Of a set, the accesses that have one of these indices, or one of those that have one, and so on.
+  JoinSet meeting(JoinSet set, IndexSet indices) const;
   /// What counted joins are off independence; 1 where nobody counted.
   double join_ratio(JoinSet set);
   /// Joins whose ratio was asked for and that nobody counted, ascending.

@@ -44,16 +44,47 @@ TEST_CASE("iterations are extents times densities") {
 TEST_CASE("fibers are as long as what shares the outer loops meets them") {
   Made made(problem("K:ij:ss:600 K:jk K:ki -> ", {{'i', 200}, {'j', 200}, {'k', 200}}), *parse_tree("((K * K) * K)", {"K", "K", "K"}));
   const IndexSet outside = index_set({0, 2});
-  const auto steps = [&](std::size_t beside) { return made.model().loop(outside, 1, first_only, beside).steps; };
-  const double alone = steps(0);
-  CHECK(steps(1) == alone);
+  const auto steps = [&](bool beside) {
+    const CostModel model = made.model();
+    return model.loop(outside, 1, first_only, beside ? model.filters(outside, {1, 1}) : 0).steps;
+  };
+  const double alone = steps(false);
+  CHECK(steps(true) == alone);
   // Whatever the statements meet, K[k,i] and the row of K[i,j] below it meet nine times as often as independence says.
   const std::vector<Occurrence> occurred = occurrences(made.problem.network, made.problem.operands);
   REQUIRE(occurred.size() == 3);
   const JoinSet ends = JoinSet{1} << occurred[0].first_bit | occurred[2].all();
   made.problem.options.joins[ends | occurred[0].all()] = 9;
-  CHECK(steps(0) == alone);
-  CHECK(steps(1) > 2 * alone);
+  CHECK(steps(false) == alone);
+  CHECK(steps(true) > 2 * alone);
+}
+
+TEST_CASE("what statements before and behind filter outside lasts for all loops below") {
+  const Problem made = problem("K:ij:ss:600 L:jk:ss:600 M:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const std::string first = "  x[i,k] += K[i,j] * L[j,k]   loops i,k,j\n";
+  const std::string second = "  R[] += x[i,k] * M[i,k]   loops i,k   fused ";
+  const std::string begin =
+      "schedule\n  tree ((K * L) * M)\n  layout K ss:0,1 f64\n  layout L ss:1,0 f64 converted\n  layout M ss:0,1 f64\n"
+      "  intermediate x[i,k] dd f64\n  result R f64\n";
+  for (const std::string depth : {"1", "2"}) {
+    const Schedule schedule = schedule_of(made, begin + first + second + depth + "\n  parallel i serial\n");
+    const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
+    REQUIRE(occurred.size() == 3);
+    const auto bit = [&](std::size_t access, std::size_t mode) { return JoinSet{1} << (occurred[access].first_bit + mode); };
+    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    const JoinSet met = bit(2, 0) | (depth == "2" ? bit(2, 1) : 0);
+    CHECK(model.others(schedule, {0, 0}) == met);
+    CHECK(model.others(schedule, {1, 1}) == (bit(0, 0) | (depth == "2" ? bit(1, 1) : 0)));
+    if (depth == "1") continue;
+    // The rows of K are walked for the pairs that M has as well: ten times as long as in the mean.
+    PlanOptions counted = made.options;
+    const JoinSet outside = bit(0, 0) | bit(1, 1) | met;
+    counted.joins[outside | bit(0, 1)] = 10;
+    counted.joins[outside | bit(1, 0)] = 10;
+    const auto walked = [&](const PlanOptions& options) { return cost(schedule, made.network, made.operands, options).loops[2]; };
+    CHECK(walked(made.options).index == "j");
+    CHECK(walked(counted).steps > 5 * walked(made.options).steps);
+  }
 }
 
 TEST_CASE("a short fiber drives and a long one is looked up, equal ones are merged") {
