@@ -9,6 +9,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 
 #include "engine/plan/nest_graph.h"
 #include "engine/plan/solver.h"
@@ -23,14 +25,14 @@ struct Alternative {
 
 /// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.
 double least_conversion_ns(const Alternative& alternative, const std::vector<OperandFacts>& operands,
-                           const PlanOptions& options);
+                           const PlanOptions& options, const std::set<TensorId>& without = {});
 
 /// Families of constraints about memory begin with this; the names of what a nest stores follow.
 inline constexpr std::string_view memory_family = "memory limit ";
 
 /// What the solver chose.
 struct ChosenNests {
-  std::size_t alternative = 0;
+  std::size_t alternative = 0;  ///< in the order of add()
   std::vector<std::vector<IndexId>> loops;
   std::vector<std::uint32_t> fused;
   std::vector<RootReduction> roots;
@@ -42,19 +44,29 @@ class Encoding {
   Encoding(Solver& solver, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
            std::uint64_t memory_limit);
 
+  /// Of several assignments: alternatives that are added from now on are those of another one, whose operands may be
+  /// results of earlier ones. A copy of one of the `shared` operands is paid once, whichever assignments read it.
+  /// `lasting`: bytes of operands, of all results and of what is stored for later assignments while this one runs.
+  /// Called before the first one too.
+  void next_assignment(const Network& network, const std::vector<OperandFacts>& operands,
+                       const std::set<TensorId>& shared, double lasting);
+  /// Of the alternatives of all assignments that store or read a tensor, only those of one layout are chosen together.
+  void stores(std::size_t alternative, TensorId tensor, const std::string& layout);
+
   /// The graph must not be empty.
   void add(const Alternative& alternative, const NestGraph& graph);
-  /// After the last alternative: one of them is chosen.
+  /// After the last alternative: one of them is chosen, of every assignment.
   void close();
   /// The sum stays below so many nanoseconds. Every part is rounded down, to a millionth of the bound or a little
   /// more: where no sum is below it, no schedule is.
   void below(double ns);
   /// The choice after Satisfiable::yes, and never again one with the same loops, copies and nests.
-  ChosenNests read() const;
+  ChosenNests read(std::size_t assignment = 0) const;
   void exclude_chosen();
 
  private:
   struct Encoded {
+    std::size_t assignment = 0;
     Literal chosen;
     NestGraph graph;
     std::vector<Literal> states;
@@ -66,26 +78,48 @@ class Encoding {
     std::size_t statement = 0;
     const ScheduledAccess* access = nullptr;
   };
+  // Copies of one operand: which are made, and the order prefixes of each as sets of modes.
+  struct Copies {
+    std::vector<Literal> made;
+    std::vector<std::map<ModeSet, Literal>> prefixes;
+    std::vector<std::map<std::pair<ModeSet, ModeSet>, Literal>> levels;
+    std::size_t before = 0;  // accesses of earlier assignments
+    std::size_t accesses = 0;
+  };
+  // What alternatives are added to.
+  struct PlannedAssignment {
+    const Network* network = nullptr;
+    const std::vector<OperandFacts>* operands = nullptr;
+    std::vector<OperandFacts> exact;  // where memory matters: sizes before they were quantised
+    std::set<TensorId> shared;
+    std::optional<double> lasting;
+  };
   using Workspaces = std::map<std::pair<std::size_t, IndexSet>, Literal>;
 
   void price(Literal literal, double ns);
   void encode_states(Encoded& encoded);
   void encode_copies(const Alternative& alternative, Encoded& encoded);
-  void encode_copies_of(TensorId tensor, const std::vector<Converted>& accesses, double room, Encoded& encoded);
+  void use_copies(TensorId tensor, const std::vector<Converted>& accesses, double room, Encoded& encoded, Copies& copies,
+                  std::vector<std::pair<Literal, double>>& sizes);
+  void order_copies(TensorId tensor, const Copies& copies);
   double level_bytes(const Converted& access, TensorId tensor, double room, ModeSet above, ModeSet level) const;
   void encode_memory(const Alternative& alternative, const Encoded& encoded);
+  std::vector<std::pair<Literal, double>> copied_sizes(const Encoded& encoded) const;
+  const PlannedAssignment& planned() const { return assignments_.back(); }
   void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, const Workspaces& stored,
                    double lasting);
   void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen, Family family);
-  double bytes(const ScheduledTensor& tensor, IndexSet indices) const;
+  double bytes(const Encoded& encoded, const ScheduledTensor& tensor, IndexSet indices) const;
 
   Solver& solver_;
-  const Network& network_;
-  const std::vector<OperandFacts>& operands_;
-  std::vector<OperandFacts> exact_;  // where memory matters: sizes before they were quantised
   const PlanOptions& options_;
   std::uint64_t memory_limit_;
+  std::vector<PlannedAssignment> assignments_;
   std::vector<Encoded> alternatives_;
+  std::vector<Alternative> postponed_;  // of several assignments: whose memory is encoded once all copies are known
+  std::map<TensorId, Copies> shared_copies_;
+  std::vector<std::pair<Literal, double>> shared_sizes_;  // bytes of their levels
+  std::map<std::pair<TensorId, std::string>, Literal> layouts_;
   std::vector<std::pair<Literal, double>> sum_;  // nanoseconds
 };
 

@@ -156,9 +156,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   plan.proof = proof_of(plan.optimal, copied || opened,
                         !improvement.report.unavailable.empty() ? "Z3 could not be asked"
                         : improvement.report.effort_spent       ? "Z3's effort was spent"
-                        : !improvement.proven && !improvement.report.asked
-                            ? "asking Z3 would take longer than what it might find could save"
-                        : !improvement.proven ? "there were too many nests for Z3"
+                        : !improvement.proven                   ? "there were too many nests for Z3"
                                                                 : "not every choice of layouts for this tree was tried");
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "engine/network/inlining.h"
@@ -14,6 +15,7 @@
 #include "engine/plan/joins.h"
 #include "engine/plan/joint_parts.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/prove_jointly.h"
 #include "engine/plan/statements.h"
 #include "engine/plan/workspace_order.h"
 
@@ -24,6 +26,10 @@ constexpr std::size_t most_inlined_factors = 16;  // of one product, as in the l
 constexpr std::size_t most_free_results = 4;      // of which every choice of stored ones is planned
 constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out
 constexpr std::uint64_t tried_for_proofs = 400'000;
+// In the solver's units, and what is left to it: as for one assignment.
+constexpr std::uint64_t usual_effort = 500'000;
+constexpr std::uint64_t effort_for_proofs = 50'000'000;
+constexpr double kept_for_proofs = 1.01;
 constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
 
 class ForestPlanner {
@@ -71,6 +77,7 @@ class ForestPlanner {
     Network stored;           // what the schedule speaks of
     std::vector<Plan> parts;  // per assignment of `stored`
     std::string optimal;      // of the parts, for what is stored
+    bool solver_asked = false;
     Plan plan;
   };
 
@@ -180,6 +187,7 @@ class ForestPlanner {
     if (auto planned = planned_parts(made); !planned) {
       all_sets_ = false;
       refuse(planned.error());
+      if (planned.error().kind == ErrorKind::resource) unfitting_.push_back(std::move(made));
       return;
     }
     made.plan = joined_plan(made);
@@ -193,8 +201,17 @@ class ForestPlanner {
   }
 
   Expected<void> planned_parts(Attempt& made) {
-    const auto judge = [&](const std::vector<Plan>& parts) -> Expected<double> {
-      const Schedule schedule = schedule_of(parts, made.stored);
+    auto joint = plan_jointly(made.stored, operands_, options_, planner_, layouts_, judge_of(made.stored));
+    if (!joint) return std::unexpected(joint.error());
+    made.parts = std::move(joint->parts);
+    made.optimal = joint->all_layouts ? joint->optimal : "false";
+    tried_ += joint->candidates;
+    return {};
+  }
+
+  JointJudge judge_of(const Network& stored) {
+    return [this, &stored](const std::vector<Plan>& parts) -> Expected<double> {
+      const Schedule schedule = schedule_of(parts, stored);
       if (auto legal = check(schedule, network_, operands_, options_); !legal) return std::unexpected(legal.error());
       const Cost judged = cost(schedule, network_, operands_, options_);
       if (judged.announced_bytes <= usable_memory(options_)) return judged.ns;
@@ -205,12 +222,47 @@ class ForestPlanner {
                       "ask for fewer results, or raise the memory limit",
                       network_.assignments.size(), judged.announced_bytes, usable_memory(options_))});
     };
-    auto joint = plan_jointly(made.stored, operands_, options_, planner_, layouts_, judge);
-    if (!joint) return std::unexpected(joint.error());
-    made.parts = std::move(joint->parts);
-    made.optimal = joint->all_layouts ? joint->optimal : "false";
-    tried_ += joint->candidates;
-    return {};
+  }
+
+  // Where memory binds, what one assignment converts or stores takes room from the others: the solver is asked about all
+  // of them at once, and, if a proof is wanted, about the best way whatever its memory is.
+  void ask_solver() {
+    if (!layouts_) return;
+    for (Attempt& made : unfitting_) {
+      const double best = attempts_.empty() ? std::numeric_limits<double>::infinity() : cheapest()->plan.cost.ns;
+      if (made.stored.assignments.size() < 2 || !ask_solver(made, best)) continue;
+      attempts_.push_back(std::move(made));
+    }
+    if (attempts_.empty() || cheapest()->parts.size() < 2 || !(options_.prove || too_large_ > 0)) return;
+    Attempt& best = *cheapest();
+    if (best.solver_asked) return;
+    ask_solver(best, best.plan.cost.ns);
+  }
+
+  // Whether something cheaper than `below` was found, which the attempt then has.
+  bool ask_solver(Attempt& made, double below) {
+    ProofRequest request;
+    request.below_ns = below;
+    request.memory_limit = options_.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options_);
+    request.effort = options_.prove ? effort_for_proofs : usual_effort;
+    request.kept = options_.prove ? kept_for_proofs : 1;
+    made.solver_asked = true;
+    auto proof = prove_jointly(made.stored, operands_, options_, counted_, request, judge_of(made.stored));
+    if (!proof) {
+      made.plan.solver.asked = true;
+      made.plan.solver.unavailable = proof.error().message;
+      made.optimal = "false";
+      return false;
+    }
+    if (proof->cheaper) {
+      made.parts = std::move(*proof->cheaper);
+      made.plan = joined_plan(made);
+    }
+    made.plan.solver = proof->report;
+    if (proof->proven) made.optimal = "all";
+    else if (proof->cheaper) made.optimal = "false";
+    made.plan.optimal = made.optimal;
+    return proof->cheaper.has_value();
   }
 
   Schedule schedule_of(const std::vector<Plan>& plans, const Network& stored) const {
@@ -256,9 +308,8 @@ class ForestPlanner {
     return plan;
   }
 
-  Expected<Plan> choose() {
-    if (attempts_.empty()) return std::unexpected(*refused_);
-    const auto best = std::min_element(attempts_.begin(), attempts_.end(), [&](const Attempt& left, const Attempt& right) {
+  std::deque<Attempt>::iterator cheapest() {
+    return std::min_element(attempts_.begin(), attempts_.end(), [&](const Attempt& left, const Attempt& right) {
       if (options_.objective == Objective::workspace_order) {
         const std::uint32_t least = workspace_order(left.plan.schedule);
         const std::uint32_t other = workspace_order(right.plan.schedule);
@@ -266,6 +317,12 @@ class ForestPlanner {
       }
       return left.plan.cost.ns < right.plan.cost.ns;
     });
+  }
+
+  Expected<Plan> choose() {
+    ask_solver();
+    if (attempts_.empty()) return std::unexpected(*refused_);
+    const auto best = cheapest();
     Plan plan = std::move(best->plan);
     plan.candidates = tried_;
     plan.too_large += too_large_;
@@ -297,7 +354,8 @@ class ForestPlanner {
   PlanOptions options_;
   std::vector<Occurrence> counted_;
   AssignmentPlanner planner_;
-  std::deque<Attempt> attempts_;  // pointers to them last
+  std::deque<Attempt> attempts_;   // references to them last
+  std::deque<Attempt> unfitting_;  // one after the other, or as a whole
   std::optional<Error> refused_;
   std::uint64_t tried_ = 0;
   std::uint64_t too_large_ = 0;
