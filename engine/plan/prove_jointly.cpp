@@ -84,7 +84,7 @@ class JointProver {
       if (read && !is_wanted(part)) {
         const SharedLayouts layouts = result_layouts(networks_[part], known, options_);
         if (!layouts.all) return false;
-        if (sparse) own.clear();
+        if (sparse && !layouts.formats.empty()) own.clear();
         for (const Format& format : layouts.formats) own.emplace_back(format);
       }
       known_.push_back(known);

@@ -51,7 +51,6 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
       for (const ScheduledTensor& tensor : part.schedule.tensors) copied += tensor.converted ? 1 : 0;
     }
   }
-  MESSAGE(compared << " compared, " << copied << " converted operands");
   CHECK(compared > 8);
 }
 
@@ -98,7 +97,6 @@ TEST_CASE("one memory limit holds over all assignments, and what fits is the che
     ++compared;
     dearer += found->cost.ns > least * (1 + 3e-5) ? 1 : 0;
   }
-  MESSAGE(compared << " compared, " << dearer << " dearer than the least");
   CHECK(compared > 8);
   CHECK(dearer <= compared / 4);
 }
