@@ -22,6 +22,11 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
       room_(room),
       converted_(tensor.converted) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
+  extent_of_index_.reserve(network.indices.size());
+  mode_extent_.reserve(access.indices.size());
+  level_index_.reserve(access.indices.size());
+  positions_by_level_.reserve(access.indices.size() + 1);
+  density_by_level_.reserve(access.indices.size() + 1);
   indices_ = index_set(access.indices);
   for (const Index& index : network.indices) extent_of_index_.push_back(static_cast<double>(index.extent));
   for (const IndexId index : access.indices) mode_extent_.push_back(extent_of_index_[index]);

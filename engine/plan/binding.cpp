@@ -10,6 +10,7 @@ namespace weft {
 std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
                                     const std::vector<IndexId>& loops) {
   std::vector<BoundLevel> bound;
+  bound.reserve(format.order());
   std::size_t depth = 0;
   bool driven = false;  // a level is already direct at this depth
   for (std::size_t level = 0; level < format.order(); ++level) {

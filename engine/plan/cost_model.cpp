@@ -24,10 +24,13 @@ std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, cons
 
 StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
   StatementFlow flow;
+  flow.statements.reserve(schedule.statements.size());
+  flow.intermediates.reserve(schedule.statements.size());
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& scheduled = schedule.statements[number];
     Statement statement;
     statement.reader = reader_of(schedule, scheduled.target.tensor);
+    statement.writers.reserve(scheduled.factors.size());
     for (const ScheduledAccess& factor : scheduled.factors) statement.writers.push_back(writer_of(schedule, factor.tensor));
     if (statement.reader < schedule.statements.size()) {
       Intermediate intermediate;
@@ -63,6 +66,7 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
 CostModel::CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
                      std::shared_ptr<StatementModels> models, const std::vector<std::uint32_t>& numbers)
     : options_(models->options()), models_(std::move(models)), flow_(std::move(flow)), result_(std::move(result)) {
+  statements_.reserve(numbers.size());
   for (const std::uint32_t number : numbers) {
     statements_.push_back({&models_->statement(number), &flow_->statements[statements_.size()], number});
   }

@@ -75,6 +75,9 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   const ScheduledStatement& scheduled = schedule.statements[number];
   Statement statement;
   statement.indices = indices_of(scheduled);
+  statement.factors.reserve(scheduled.factors.size());
+  statement.first_bits.reserve(scheduled.factors.size());
+  statement.keys.reserve(scheduled.factors.size());
   for (const ScheduledAccess& factor : scheduled.factors) {
     const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
     const std::size_t writer = writer_of(schedule, factor.tensor);

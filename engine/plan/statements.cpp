@@ -168,6 +168,7 @@ IndexSet index_set(const std::vector<IndexId>& indices) {
 
 std::vector<IndexId> members(IndexSet set) {
   std::vector<IndexId> result;
+  result.reserve(static_cast<std::size_t>(std::popcount(set)));
   for (; set != 0; set &= set - 1) result.push_back(static_cast<IndexId>(std::countr_zero(set)));
   return result;
 }
@@ -211,6 +212,8 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
   const TensorDeclaration& result = network.tensors[assignment.result.tensor];
 
   Schedule schedule;
+  schedule.tensors.reserve(term.factors.size() + order.size());
+  schedule.statements.reserve(order.size());
   append_post_order(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), schedule.tree);
   // An intermediate is as exact as the most exact of what flows into it, and no less than the result.
   Scalar scalar = result.scalar;
