@@ -51,12 +51,14 @@ void add_in_order(const Threads& threads, std::span<Element> sum, const std::vec
 
 WorkerTables tables_of(const CompiledNest& nest, const Resources& resources) {
   WorkerTables made;
-  for (const std::uint32_t storage : nest.signature.hashed) {
-    made.memories.push_back(
-        std::make_unique<HashedMemory>(resources.memory, "workspace " + nest.canonical.program.storages[storage].name));
+  const auto add = [&](const std::string& name) {
+    made.memories.push_back(std::make_unique<HashedMemory>(resources.memory, name));
     made.tables.push_back(made.memories.back()->table());
     made.tables.back().cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
-  }
+  };
+  const loop::Program& program = nest.canonical.program;
+  for (const std::uint32_t storage : nest.signature.hashed) add("workspace " + program.storages[storage].name);
+  for (const SortedLevel& level : nest.signature.sorted) add("sorted slots of " + program.accesses[level.access].name);
   return made;
 }
 

@@ -100,7 +100,7 @@ Expected<Tensor> load_operand(const std::string& spec, const std::optional<Forma
                               std::string_view name) {
   if (spec.empty()) return input_error(fmt::format("operand {} has an empty value; give a file, a generator or a number", name));
   for (const Level& level : format ? format->levels : std::vector<Level>{}) {
-    if (level.kind == LevelKind::hashed || level.kind == LevelKind::bitmap || level.kind == LevelKind::accumulator) {
+    if (level.kind == LevelKind::accumulator) {
       return unsupported(fmt::format("level kind '{}' is not supported for an operand ({})", letter(level.kind), name));
     }
   }

@@ -81,7 +81,7 @@ struct Worker {
   std::uint64_t* counts = nullptr;  ///< of counting kernels: by loop of the program, iterations are added here
   AppendedOutput* appended = nullptr;  ///< of this chunk, in the order of Signature::appended
   GrowFunction* grow = nullptr;
-  HashedTable* tables = nullptr;  ///< in the order of Signature::hashed
+  HashedTable* tables = nullptr;  ///< in the order of Signature::hashed, then of Signature::sorted
   std::uint64_t present = 0;      ///< bit n is set where something was accumulated into output n of Signature::told
 };
 
@@ -114,6 +114,11 @@ std::uint64_t weft_hashed_find(const HashedTable* table, const std::uint64_t* ke
 std::int32_t weft_hashed_sort(HashedTable* table);
 /// At the cost of what is in it.
 void weft_hashed_clear(HashedTable* table);
+/// The taken ones of the slots [begin, end) of a hashed level (runtime/gaps.h) whose coordinates lie in [first, last), in
+/// increasing order: pairs of coordinate and slot in `sorted` of an otherwise unused table, `listed` of them. `crd` has
+/// `crd_bits`, 32 or 64, per slot. KernelStatus: done, limit or cancelled.
+std::int32_t weft_sort_slots(HashedTable* list, const void* crd, std::uint64_t crd_bits, std::uint64_t begin,
+                             std::uint64_t end, std::uint64_t first, std::uint64_t last);
 }
 
 }  // namespace weft

@@ -30,10 +30,11 @@ constexpr std::uint64_t empty_slot(unsigned crd_bits) { return ~std::uint64_t{0}
 constexpr std::uint64_t slots_for(std::uint64_t entries) {
   return entries == 0 ? 0 : std::bit_ceil(entries + entries / 2 + 1);
 }
+/// Multiplicative hashing by the golden ratio (Knuth, TAOCP 6.4): the highest bits of the product. Kernels do the same.
+constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;
 /// Where the search for a coordinate begins. `slots` is a power of two.
 constexpr std::uint64_t first_slot(std::uint64_t coordinate, std::uint64_t slots) {
-  // Multiplicative hashing by the golden ratio (Knuth, TAOCP 6.4): the highest bits of the product.
-  return slots <= 1 ? 0 : (coordinate * 0x9E3779B97F4A7C15) >> (64 - std::countr_zero(slots));
+  return slots <= 1 ? 0 : (coordinate * golden_ratio) >> (64 - std::countr_zero(slots));
 }
 
 /// Entries at the positions of the level: gaps are left out, dense levels below are not counted.

@@ -186,7 +186,9 @@ void Generator::count_positions() {
           count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
           break;
         case LevelKind::compressed:
-        case LevelKind::compressed_nonunique: {
+        case LevelKind::compressed_nonunique:
+        case LevelKind::hashed: {
+          if (!code.pos) break;  // a workspace, whose entries are counted as they are made
           llvm::Type* type = emit_->ir().getIntNTy(storage.level(level).pos_bits);
           count =
               emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));

@@ -1,5 +1,5 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
-// loop.cpp writes the loops, short_fiber.cpp those over a few entries, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
+// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
 // append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
 #pragma once
 
@@ -138,6 +138,7 @@ class Generator {
     loop::AccessId access;
     Range range;
     Slot position;
+    llvm::Value* list = nullptr;  ///< pairs of coordinate and slot, of a hashed level of an input driven in order
   };
   void loop(const loop::For& each, const Scope& scope, bool cut);
   void filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& scope, bool cut);
@@ -154,6 +155,14 @@ class Generator {
                   std::span<const Finger> fingers, const Scope& scope);
   void prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                 const Scope& scope);
+  // drive.cpp
+  Driver open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut);
+  Range slots_of_chunk(const StorageCode& storage, std::uint32_t level, const Range& range);
+  llvm::Value* coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope);
+  Cursor entry_of(const Driver& driver, llvm::Value* position, const Scope& scope);
+  bool skips_gaps(const Driver& driver, const Scope& scope) const;
+  llvm::Value* entry_from(const Driver& driver, llvm::Value* position, const Scope& scope);
+
   // baked.cpp
   bool walks_baked(std::span<const loop::Step> rest, const Scope& scope) const;
   void unroll(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest,
@@ -209,6 +218,7 @@ class Generator {
   std::map<loop::StorageId, AppendedCode> appended_;
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
+  std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;

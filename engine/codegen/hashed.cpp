@@ -8,8 +8,11 @@ namespace weft {
 
 void Generator::open_tables() {
   const Signature words = signature(program_);
-  if (words.hashed.empty()) return;
+  if (words.hashed.empty() && words.sorted.empty()) return;
   llvm::Value* tables = emit_->worker_member(offsetof(Worker, tables));
+  for (std::size_t n = 0; n < words.sorted.size(); ++n)
+    lists_[{words.sorted[n].access, words.sorted[n].level}] = emit_->address(
+        emit_->ir().getInt8Ty(), tables, emit_->constant((words.hashed.size() + n) * sizeof(HashedTable)));
   for (std::size_t n = 0; n < words.hashed.size(); ++n) {
     StorageCode& storage = storages_[words.hashed[n]];
     const std::uint32_t key = key_levels(*storage.storage);

@@ -51,7 +51,7 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
 /// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
 bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                              const Scope& scope) const {
-  if (options_.strict_fp || drivers.size() != 1 ||
+  if (options_.strict_fp || drivers.size() != 1 || skips_gaps(drivers[0], scope) ||
       is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) || each.body.empty())
     return false;
   if (!rest_is_dense(rest, drivers, scope)) return false;

@@ -6,6 +6,7 @@
 
 #include "engine/codegen/codegen.h"
 #include "engine/codegen/structure.h"
+#include "runtime/gaps.h"
 
 namespace weft {
 
@@ -48,6 +49,8 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
   const std::uint32_t level = cursor.bound;
   if (level == 0 && key_levels(*storage.storage) > 0)
     return {emit.constant(0), emit.get(storage.count)};
+  if (leaves_gaps(storage, level) && storage.level(level).kind == LevelKind::bitmap)
+    return {emit.constant(0), storage.levels[level].extent};
   if (storage.level(level).kind == LevelKind::singleton || storage.level(level).joined)
     return {cursor.begin, cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1))};
   if (emit.checked() && level > 0)
@@ -66,8 +69,89 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
   return range;
 }
 
+namespace {
+
+/// The word of 64 bits that tells of a coordinate, of the bitmap of the position that the cursor stands at.
+llvm::Value* word_of_bits(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  llvm::Value* words = ir.CreateLShr(emit.add(storage.levels[cursor.bound].extent, emit.constant(63)), 6);
+  llvm::Value* word = emit.add(emit.mul(cursor.begin, words), ir.CreateLShr(coordinate, 6));
+  return emit.load(emit.word(), emit.address(emit.word(), storage.levels[cursor.bound].crd, word), 8);
+}
+
+/// What a slot of a hashed level holds: a coordinate, or all ones.
+llvm::Value* slot_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
+  const unsigned bits = storage.level(level).crd_bits;
+  if (emit.checked()) emit.check(below(emit, position, storage.levels[level].positions), {storage.id, level}, position);
+  llvm::Type* type = emit.ir().getIntNTy(bits);
+  return emit.load(type, emit.address(type, storage.levels[level].crd, position), bits / 8);
+}
+
+llvm::Value* is_taken(Emitter& emit, llvm::Value* slot) {
+  return emit.ir().CreateICmpNE(slot, llvm::Constant::getAllOnesValue(slot->getType()));
+}
+
+/// Linear probing from the highest bits of the coordinate's product with the golden ratio on: first_slot().
+void locate_slot(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
+                 llvm::function_ref<void(const Cursor&)> then) {
+  const std::uint32_t level = cursor.bound;
+  llvm::IRBuilder<>& ir = emit.ir();
+  const Range range = positions_below(emit, storage, cursor);
+  emit.if_then(below(emit, range.begin, range.end), [&] {
+    llvm::Value* slots = emit.sub(range.end, range.begin);
+    llvm::Value* mask = emit.sub(slots, emit.constant(1));
+    llvm::Value* product = emit.mul(coordinate, emit.constant(golden_ratio));
+    llvm::Value* width = ir.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, mask, ir.getFalse());
+    // A fiber has two slots at least, so that this shifts by less than 64 bits.
+    const Slot slot = emit.slot(ir.CreateLShr(product, width));
+    llvm::Type* type = ir.getIntNTy(storage.level(level).crd_bits);
+    llvm::Value* wanted = ir.CreateZExtOrTrunc(coordinate, type);
+    const Slot found = emit.slot(slot_at(emit, storage, level, emit.add(range.begin, emit.get(slot))));
+    emit.while_loop(
+        [&] { return ir.CreateAnd(ir.CreateICmpNE(emit.get(found), wanted), is_taken(emit, emit.get(found))); },
+        [&] {
+          emit.set(slot, ir.CreateAnd(emit.add(emit.get(slot), emit.constant(1)), mask));
+          emit.set(found, slot_at(emit, storage, level, emit.add(range.begin, emit.get(slot))));
+        });
+    emit.if_then(ir.CreateICmpEQ(emit.get(found), wanted),
+                 [&] { then({level + 1, emit.add(range.begin, emit.get(slot)), nullptr}); });
+  });
+}
+
+}  // namespace
+
+bool leaves_gaps(const StorageCode& storage, std::uint32_t level) {
+  return storage.storage->role == loop::Role::input && has_gaps(storage.level(level).kind);
+}
+
+llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const std::uint32_t level = cursor.bound;
+  const Slot at = emit.slot(place);
+  const Slot searching = emit.slot(ir.getTrue());
+  emit.while_loop([&] { return ir.CreateAnd(emit.get(searching), below(emit, emit.get(at), end)); },
+                  [&] {
+                    llvm::Value* here = emit.get(at);
+                    llvm::Value* found = nullptr;
+                    if (storage.level(level).kind == LevelKind::bitmap) {
+                      llvm::Value* word = word_of_bits(emit, storage, cursor, here);
+                      llvm::Value* bits = ir.CreateLShr(word, ir.CreateAnd(here, emit.constant(63)));
+                      found = ir.CreateICmpNE(bits, emit.constant(0));
+                      llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, ir.getFalse());
+                      llvm::Value* next = emit.add(ir.CreateOr(here, emit.constant(63)), emit.constant(1));
+                      emit.set(at, ir.CreateSelect(found, emit.add(here, first), next));
+                    } else {
+                      found = is_taken(emit, slot_at(emit, storage, level, here));
+                      emit.set(at, ir.CreateSelect(found, here, emit.add(here, emit.constant(1))));
+                    }
+                    emit.set(searching, ir.CreateNot(found));
+                  });
+  return emit.minimum(emit.get(at), end);
+}
+
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
   const LevelCode& code = storage.levels[level];
+  if (leaves_gaps(storage, level) && storage.level(level).kind == LevelKind::bitmap) return position;
   if (const auto number = baked_number(storage, position))
     return emit.ir().getIntN(storage.level(level).crd_bits, storage.baked->crd[level].at(*number));
   if (emit.checked()) emit.check(below(emit, position, code.positions), {storage.id, level}, position);
@@ -158,6 +242,8 @@ llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t le
 Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position,
                 llvm::Value* end) {
   const std::uint32_t level = parent.bound;
+  if (leaves_gaps(storage, level) && storage.level(level).kind == LevelKind::bitmap)
+    return dense_at(emit, storage, parent, position);
   if (level + 1 == key_levels(*storage.storage)) return {level + 1, touched_at(emit, storage, position), nullptr};
   if (!is_run_level(*storage.storage, level)) return {level + 1, position, nullptr};
   return {level + 1, position, run_end(emit, storage, level, position, end)};
@@ -206,6 +292,17 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
                    const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then) {
   const std::uint32_t level = cursor.bound;
   const LevelKind kind = storage.level(level).kind;
+  if (leaves_gaps(storage, level)) {
+    if (kind == LevelKind::hashed) {
+      locate_slot(emit, storage, cursor, coordinate, then);
+      return;
+    }
+    llvm::IRBuilder<>& ir = emit.ir();
+    llvm::Value* word = word_of_bits(emit, storage, cursor, coordinate);
+    llvm::Value* bit = ir.CreateLShr(word, ir.CreateAnd(coordinate, emit.constant(63)));
+    emit.if_then(ir.CreateTrunc(bit, ir.getInt1Ty()), [&] { then(dense_at(emit, storage, cursor, coordinate)); });
+    return;
+  }
   if (kind == LevelKind::accumulator || kind == LevelKind::bitmap) {
     const Cursor below_mark = dense_at(emit, storage, cursor, coordinate);
     if (!storage.levels[level].marks)

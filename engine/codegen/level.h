@@ -17,7 +17,7 @@ struct LevelCode {
   llvm::Value* stride = nullptr;
   llvm::Value* extent = nullptr;
   llvm::Value* positions = nullptr;  ///< how many the level has; in checked mode and for prefetching
-  llvm::Value* marks = nullptr;      ///< bitmap levels and the last of an accumulator's key: a byte per position
+  llvm::Value* marks = nullptr;      ///< bitmap levels of workspaces and the last of an accumulator's key: a byte per position
   bool full = false;                 ///< every coordinate is stored in every fiber
   std::uint64_t longest = 0;         ///< entries of a fiber at most; 0: not known to be few
   bool constant = false;             ///< every fiber has that many
@@ -56,6 +56,13 @@ bool is_baked(const StorageCode& storage, const Range& range);
 
 /// The positions of the next, sparse level under the cursor.
 Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& cursor);
+
+/// A level of an input that leaves gaps between its entries (runtime/gaps.h). Its range is that of the slots of a fiber, of
+/// a bitmap that of the coordinates.
+bool leaves_gaps(const StorageCode& storage, std::uint32_t level);
+
+/// The first place with an entry at or after `place`, or `end`, of the next level under the cursor, which leaves gaps.
+llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end);
 
 /// The coordinate stored at a position, in the width it is stored in.
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position);

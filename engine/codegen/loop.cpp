@@ -53,9 +53,10 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   std::vector<bool> seen(program_.accesses.size(), false);
   for (const loop::Step& step : steps) {
     const bool sparse = is_sparse(next_level(program_, step.access, depths).kind);
-    // A bitmap below another level drives as a range with a look at the marks.
+    // A bitmap of a workspace below another level drives as a range with a look at the marks.
     const bool drives = step.use == loop::Use::drive && sparse && !seen[step.access] &&
                         (next_level(program_, step.access, depths).kind != LevelKind::bitmap ||
+                         leaves_gaps(storage_of(step.access), depths[step.access]) ||
                          depths[step.access] < key_levels(*storage_of(step.access).storage));
     seen[step.access] = true;
     (drives ? driving : rest).push_back(step);
@@ -99,21 +100,13 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   } else {
     std::vector<Driver> drivers;
     for (const loop::Step& step : driving) {
-      const StorageCode& storage = storage_of(step.access);
-      const Cursor& cursor = scope.cursors[step.access];
-      if (cursor.bound == 0 && key_levels(*storage.storage) > 0)
-        list_entries(storage.id, step.algorithm == loop::Algorithm::sort);
-      Range range = positions_below(*emit_, storage, cursor);
-      if (driving.size() == 1 && is_baked(storage, range)) {
-        unroll(each, {step.access, range, emit_->slot(range.begin)}, rest, fingers, scope, cut);
+      const Driver driver = open_driver(step, driving.size() == 1, scope, cut);
+      if (driving.size() == 1 && is_baked(storage_of(step.access), driver.range)) {
+        unroll(each, driver, rest, fingers, scope, cut);
         for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
         return;
       }
-      if (cut) {
-        llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
-        range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
-      }
-      drivers.push_back({step.access, range, emit_->slot(range.begin)});
+      drivers.push_back(driver);
     }
     if (cut || drivers.size() != 1 || !walk_short_fiber(each, drivers.front(), rest, fingers, scope))
       iterate(each, drivers, rest, fingers, scope);
@@ -259,12 +252,12 @@ bool Generator::rest_is_dense(std::span<const loop::Step> rest, std::span<const 
 
 void Generator::step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
                                 std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope) {
-  const StorageCode& storage = storage_of(driver.access);
-  const Cursor& parent = scope.cursors[driver.access];
   Scope here = scope;
-  here.coordinates[each.index] = emit_->widen(coordinate_at(*emit_, storage, parent.bound, position));
-  here.cursors[driver.access] = entry_at(*emit_, storage, parent, position, driver.range.end);
-  if (each.marks.prefetch > 0 && !is_baked(storage, {position, position})) prefetch(each, driver, position, rest, scope);
+  here.coordinates[each.index] = emit_->widen(coordinate_of(driver, position, scope));
+  here.cursors[driver.access] = entry_of(driver, position, scope);
+  // What stands some slots ahead may be a gap.
+  const bool foresees = !driver.list && !skips_gaps(driver, scope) && !is_baked(storage_of(driver.access), {position, position});
+  if (each.marks.prefetch > 0 && foresees) prefetch(each, driver, position, rest, scope);
   bind(rest, here, fingers, &each.body, [&](const Scope& found) {
     Scope loaded = found;
     load_values(each.body, loaded);
@@ -274,7 +267,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
   if (const auto found = forgetting_.find(&each); found != forgetting_.end())
     forget(found->second, here.cursors[driver.access].begin);
   llvm::Value* run = here.cursors[driver.access].end;
-  emit_->set(driver.position, run ? run : emit_->add(position, emit_->constant(1)));
+  emit_->set(driver.position, run ? run : entry_from(driver, emit_->add(position, emit_->constant(1)), scope));
 }
 
 // Intersection. Two drivers compare with each other in the width their coordinates are stored in: match where equal,
@@ -286,9 +279,8 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
   std::vector<llvm::Value*> coordinates;
   llvm::Type* type = ir.getInt32Ty();
   for (const Driver& driver : drivers) {
-    const StorageCode& storage = storage_of(driver.access);
     positions.push_back(emit_->get(driver.position));
-    coordinates.push_back(coordinate_at(*emit_, storage, scope.cursors[driver.access].bound, positions.back()));
+    coordinates.push_back(coordinate_of(driver, positions.back(), scope));
     if (coordinates.back()->getType() != type) type = emit_->word();
   }
   for (llvm::Value*& coordinate : coordinates) coordinate = ir.CreateZExt(coordinate, type);
@@ -317,8 +309,7 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
     here.coordinates[each.index] = emit_->widen(coordinates[0]);
     for (std::size_t n = 0; n < drivers.size(); ++n) {
       const loop::AccessId access = drivers[n].access;
-      here.cursors[access] =
-          entry_at(*emit_, storage_of(access), scope.cursors[access], positions[n], drivers[n].range.end);
+      here.cursors[access] = entry_of(drivers[n], positions[n], scope);
       if (here.cursors[access].end) emit_->set(runs[n], here.cursors[access].end);
     }
     bind(rest, here, fingers, &each.body, [&](const Scope& found) {
@@ -329,8 +320,8 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
     });
   });
   for (std::size_t n = 0; n < drivers.size(); ++n)
-    emit_->set(drivers[n].position,
-               runs[n].place() ? emit_->get(runs[n]) : emit_->add(positions[n], emit_->widen(advance[n])));
+    emit_->set(drivers[n].position, runs[n].place() ? emit_->get(runs[n])
+                                                    : entry_from(drivers[n], emit_->add(positions[n], emit_->widen(advance[n])), scope));
 }
 
 /// Touches what the factors located under the entry some iterations ahead will read: rows of dense ones, the beginning

@@ -21,10 +21,6 @@ using loop::With;
 
 namespace {
 
-bool has_crd(LevelKind kind) {
-  return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton;
-}
-
 const loop::Storage& storage_of(const Program& program, loop::AccessId access) {
   return program.storages[program.accesses[access].storage];
 }
@@ -56,7 +52,7 @@ bool certainly_runs(const Program& program, const For& each) {
     const auto level = static_cast<std::size_t>(place - access.indices.begin());
     if (!is_sparse(levels[level].kind)) continue;
     const bool never_empty = step.use == Use::drive && storage_of(program, step.access).role == loop::Role::input &&
-                             level > 0 && has_crd(levels[level].kind) && has_crd(levels[level - 1].kind);
+                             level > 0 && is_sparse(levels[level].kind) && is_sparse(levels[level - 1].kind);
     if (driver || !never_empty) return false;
     driver = &step;
   }

@@ -20,6 +20,31 @@ void coefficients_of(const loop::Block& block, std::vector<std::uint32_t>& numbe
                statement.node);
 }
 
+void sorted_levels(const loop::Program& program, const loop::Block& block, const Depths& bound, std::vector<SortedLevel>& found) {
+  const auto of_steps = [&](const std::vector<loop::Step>& steps, Depths& depths) {
+    for (const loop::Step& step : steps) {
+      const std::uint32_t level = depths[step.access]++;
+      const bool sorted = step.use == loop::Use::drive && step.algorithm == loop::Algorithm::sort;
+      if (sorted && program.storages[program.accesses[step.access].storage].role == loop::Role::input)
+        found.push_back({step.access, level});
+    }
+  };
+  for (const loop::Statement& statement : block)
+    std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                  Depths inner = bound;
+                                  of_steps(each.steps, inner);
+                                  sorted_levels(program, each.body, inner, found);
+                                },
+                                [&](const loop::Bind& late) {
+                                  Depths inner = bound;
+                                  of_steps(late.steps, inner);
+                                  sorted_levels(program, late.body, inner, found);
+                                },
+                                [&](const loop::With& live) { sorted_levels(program, live.body, bound, found); },
+                                [](const loop::Accumulate&) {}},
+               statement.node);
+}
+
 /// What a workspace of memory is made of.
 void workspace_words(const loop::Program& program, loop::StorageId id, Signature& result) {
   using Part = ScratchDemand::Part;
@@ -105,7 +130,7 @@ Signature signature(const loop::Program& program) {
     }
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level) {
       const Level& each = storage.levels[level];
-      if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique)
+      if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique || each.kind == LevelKind::hashed)
         result.words.push_back({Word::Kind::pos, id, level, 0});
       if (is_sparse(each.kind)) result.words.push_back({Word::Kind::crd, id, level, 0});
       if (each.strided) result.words.push_back({Word::Kind::stride, id, level, 0});
@@ -114,6 +139,7 @@ Signature signature(const loop::Program& program) {
   }
   for (loop::IndexId index = 0; index < program.indices.size(); ++index)
     if (!known_extent(program, index)) result.words.push_back({Word::Kind::extent, 0, 0, index});
+  sorted_levels(program, program.body, Depths(program.accesses.size(), 0), result.sorted);
   std::vector<std::uint32_t> numbers;
   coefficients_of(program.body, numbers);
   std::ranges::sort(numbers);
@@ -141,6 +167,8 @@ std::string print(const Signature& signature, const loop::Program& program) {
   for (const std::uint32_t storage : signature.appended) text += "appended " + program.storages[storage].name + "\n";
   for (const std::uint32_t storage : signature.hashed) text += "hashed " + program.storages[storage].name + "\n";
   for (const std::uint32_t storage : signature.told) text += "presence of " + program.storages[storage].name + "\n";
+  for (const SortedLevel& level : signature.sorted)
+    text += "sorted " + program.accesses[level.access].name + "." + std::to_string(level.level) + "\n";
   return text;
 }
 

@@ -44,12 +44,20 @@ struct ScratchDemand {
   bool operator==(const ScratchDemand&) const = default;
 };
 
+/// A hashed level of an input that an access drives in order: the list of a fiber's slots is in a table of its own.
+struct SortedLevel {
+  std::uint32_t access = 0;
+  std::uint32_t level = 0;
+  bool operator==(const SortedLevel&) const = default;
+};
+
 struct Signature {
   std::vector<Word> words;
   std::vector<ScratchDemand> scratch;
   std::vector<std::uint32_t> appended;  ///< storages of outputs with compressed levels of their own, in order
   std::vector<std::uint32_t> hashed;    ///< storages of workspaces with a hashed key, in order
   std::vector<std::uint32_t> told;      ///< storages of outputs whose presence is told (a bit of Worker::present each), in order
+  std::vector<SortedLevel> sorted;      ///< hashed levels of inputs driven in order, as the steps stand in the text
   bool operator==(const Signature&) const = default;
 };
 

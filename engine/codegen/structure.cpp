@@ -319,7 +319,7 @@ bool is_appended(const Program& program, loop::StorageId storage) {
 }
 
 std::uint32_t key_levels(const loop::Storage& storage) {
-  if (storage.levels.empty()) return 0;
+  if (storage.role != loop::Role::workspace || storage.levels.empty()) return 0;
   const LevelKind kind = storage.levels[0].kind;
   if (kind == LevelKind::bitmap && std::ranges::count(storage.levels, LevelKind::bitmap, &Level::kind) == 1) return 1;
   if (kind != LevelKind::accumulator && kind != LevelKind::hashed) return 0;
@@ -329,7 +329,7 @@ std::uint32_t key_levels(const loop::Storage& storage) {
 }
 
 bool is_hashed(const loop::Storage& storage) {
-  return !storage.levels.empty() && storage.levels[0].kind == LevelKind::hashed;
+  return storage.role == loop::Role::workspace && !storage.levels.empty() && storage.levels[0].kind == LevelKind::hashed;
 }
 
 std::uint32_t touched_bytes(const loop::Storage& storage) {

@@ -15,8 +15,7 @@ Expected<void> not_yet(const std::string& what) { return internal_error("no code
 bool is_written(const loop::Storage& storage, LevelKind kind) {
   switch (storage.role) {
     case Role::input:
-      return kind == LevelKind::dense || kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique ||
-             kind == LevelKind::singleton;
+      return kind != LevelKind::accumulator;
     case Role::output:
       return kind == LevelKind::dense || kind == LevelKind::compressed;
     case Role::workspace:

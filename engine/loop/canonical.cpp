@@ -111,8 +111,9 @@ std::map<std::uint32_t, std::uint32_t> places(const std::vector<std::uint32_t>& 
 }
 
 /// Widths of arrays that a kind does not have are ignored, so they are no part of the canonical form.
-void drop_ignored_widths(Level& level) {
-  const bool has_pos = level.kind == LevelKind::compressed || level.kind == LevelKind::compressed_nonunique;
+void drop_ignored_widths(Level& level, Role role) {
+  const bool has_pos = level.kind == LevelKind::compressed || level.kind == LevelKind::compressed_nonunique ||
+                       (level.kind == LevelKind::hashed && role != Role::workspace);
   const bool has_crd = has_pos || (level.kind != LevelKind::dense && level.kind != LevelKind::bitmap);
   if (!has_pos) level.pos_bits = 32;
   if (!has_crd) level.crd_bits = 32;
@@ -124,7 +125,7 @@ void rename(Program& program) {
     program.indices[n] = std::string("i").append(std::to_string(n));
   for (std::size_t n = 0; n < program.storages.size(); ++n) {
     program.storages[n].name = std::string("t").append(std::to_string(n));
-    for (Level& level : program.storages[n].levels) drop_ignored_widths(level);
+    for (Level& level : program.storages[n].levels) drop_ignored_widths(level, program.storages[n].role);
   }
   std::vector<std::size_t> uses(program.storages.size());
   for (const Access& access : program.accesses) ++uses[access.storage];

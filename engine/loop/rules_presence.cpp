@@ -12,9 +12,8 @@
 namespace weft::loop {
 namespace {
 
-bool has_crd(LevelKind kind) {
-  return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton;
-}
+/// Whether a level of an input stores its coordinates, each with something stored below it.
+bool stores(const Level& level) { return level.kind != LevelKind::dense; }
 
 /// What an index means to both the writer and a reader of a workspace.
 struct Meaning {
@@ -138,7 +137,7 @@ class Presence {
         // A stored coordinate has something stored below it, unless a dense level stands in between.
         const std::vector<Level>& levels = storage_of(access).levels;
         never_empty = bound.step.use == Use::drive && storage_of(access).role == Role::input && level > 0 &&
-                      has_crd(levels[level].kind) && has_crd(levels[level - 1].kind);
+                      stores(levels[level]) && stores(levels[level - 1]);
       }
     if (filtering == 1) return never_empty;
     return filtering == 0 && std::ranges::any_of(program_.facts, [&](const Fact& fact) {

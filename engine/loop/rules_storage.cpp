@@ -29,9 +29,7 @@ Expected<void> check_kinds(const Storage& storage) {
     if (strided && kind != LevelKind::dense) return wrong("only storages whose levels are all dense can be strided");
     for (unsigned bits : {level.pos_bits, level.crd_bits})
       if (bits != 32 && bits != 64) return wrong(fmt::format("widths are 32 or 64 bits, not {}", bits));
-    if (storage.role == Role::input && !has_crd(kind) && kind != LevelKind::dense)
-      return wrong("inputs have dense, compressed, nonunique and singleton levels");
-    if (storage.role == Role::output && kind == LevelKind::accumulator)
+    if (storage.role != Role::workspace && kind == LevelKind::accumulator)
       return wrong("only a workspace can be an accumulator");
     if (level.joined) {
       if (storage.role != Role::workspace) return wrong("only a workspace has a key of several modes");

@@ -9,6 +9,7 @@
 
 #include "engine/lower/drains.h"
 #include "engine/lower/prefetch.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -262,11 +263,12 @@ class ForestBuilder {
       std::ranges::copy_if(steps, std::back_inserter(ordered),
                            [use](const LevelStep& each) { return each.step.use == use; });
     }
-    return sorted_where_needed(std::move(ordered), group);
+    return sorted_where_needed(std::move(ordered), group, depth);
   }
 
-  /// Workspaces that know their entries drive in the order in which these were made, unless something needs more.
-  std::vector<LevelStep> sorted_where_needed(std::vector<LevelStep> steps, StatementRange group) const {
+  /// Workspaces that know their entries drive in the order in which these were made, hashed levels of operands in that of
+  /// their slots, unless something needs more.
+  std::vector<LevelStep> sorted_where_needed(std::vector<LevelStep> steps, StatementRange group, std::size_t depth) const {
     const auto drives = std::ranges::count_if(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
     bool needed = drives > 1;
     for (std::size_t number = group.begin; number < group.end; ++number) {
@@ -280,12 +282,33 @@ class ForestBuilder {
       const bool is_key = each.kind == LevelKind::accumulator || each.kind == LevelKind::hashed;
       if (!is_key || each.step.use != loop::Use::drive) continue;
       const NestStorage& storage = nest_.storages[each.cursor->access->storage];
+      if (storage.storage.role == loop::Role::input) {
+        const bool gallops = std::ranges::any_of(
+            steps, [](const LevelStep& other) { return other.step.algorithm == loop::Algorithm::gallop; });
+        if (drives > 1 || gallops || appends_below(group, depth)) each.step.algorithm = loop::Algorithm::sort;
+        continue;
+      }
       const bool is_joined = storage.storage.levels[each.level].joined;
       if (!is_joined && (needed || merges_below(storage, each.level, group) || !is_driven_next(storage, each.level, group))) {
         each.step.algorithm = loop::Algorithm::sort;
       }
     }
     return steps;
+  }
+
+  /// Whether the loop at `depth`, or one inside it, appends to something that lives outside.
+  bool appends_below(StatementRange group, std::size_t depth) const {
+    for (std::size_t number = group.begin; number < group.end; ++number) {
+      const NestStatement& statement = nest_.statements[number];
+      const NestStorage& target = nest_.storages[statement.target.storage];
+      if (!is_appended(target)) continue;
+      const std::size_t appended = appended_levels(target.storage.levels);
+      for (std::size_t level = 0; level < appended; ++level) {
+        const auto own = std::ranges::find(statement.loops, statement.target.indices[level]) - statement.loops.begin();
+        if (static_cast<std::size_t>(own) >= depth) return true;
+      }
+    }
+    return false;
   }
 
   /// Whether the loop over the next mode of a key is all there is in the loop over the one before, for all its modes: else
@@ -351,7 +374,9 @@ class ForestBuilder {
     for (const Intersection::Part& part : intersection->parts) {
       if (part.statement != origin || part.factor != cursor.factor) continue;
       if (part.drive) return {loop::Use::drive, cursor.id};
-      return {loop::Use::locate, cursor.id, part.gallop ? loop::Algorithm::gallop : loop::Algorithm::standard};
+      // Hashed and bitmap levels find a coordinate at once.
+      const bool gallops = part.gallop && kind != LevelKind::hashed && kind != LevelKind::bitmap;
+      return {loop::Use::locate, cursor.id, gallops ? loop::Algorithm::gallop : loop::Algorithm::standard};
     }
     return {loop::Use::locate, cursor.id};
   }

@@ -19,6 +19,10 @@ struct LevelStep {
   bool sparse = false;
   bool direct = false;
   BoundState state = 0;  ///< once it is bound
+  LevelKind kind = LevelKind::compressed;  ///< of a sparse level
+
+  /// A coordinate is found without a search.
+  bool is_table() const { return sparse && (kind == LevelKind::hashed || kind == LevelKind::bitmap); }
 };
 
 class AccessModel {
@@ -100,7 +104,8 @@ template <class Visit>
 void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
   if (!free_) {
     for (BoundState level = from; level < to; ++level) {
-      visit(LevelStep{ratio(level + 1, level), sparse_ && format_.levels[level].kind != LevelKind::dense, level == from, level + 1});
+      const LevelKind kind = format_.levels[level].kind;
+      visit(LevelStep{ratio(level + 1, level), sparse_ && kind != LevelKind::dense, level == from, level + 1, kind});
     }
     return;
   }

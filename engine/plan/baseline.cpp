@@ -85,6 +85,35 @@ void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, con
   }
 }
 
+// Hashed levels are not merged: where one meets other sparse factors the first of these drives, and the rest is looked up.
+void look_up_tables(Schedule& schedule, std::size_t number) {
+  ScheduledStatement& statement = schedule.statements[number];
+  for (std::size_t loop = 0; loop < statement.loops.size(); ++loop) {
+    Intersection meeting{statement.loops[loop], {}};
+    std::size_t driver = 0;
+    bool hashed = false;
+    bool driver_hashed = true;
+    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      const ScheduledAccess& access = statement.factors[factor];
+      const Format& format = schedule.tensors[access.tensor].format;
+      const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
+      for (std::size_t level = 0; level < bound.size(); ++level) {
+        const LevelKind kind = format.levels[level].kind;
+        if (bound[level].loop != loop || !bound[level].direct || !is_sparse(kind)) continue;
+        hashed = hashed || kind == LevelKind::hashed;
+        if (driver_hashed && kind != LevelKind::hashed) {
+          driver = meeting.parts.size();
+          driver_hashed = false;
+        }
+        meeting.parts.push_back({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(factor), false, false});
+      }
+    }
+    if (!hashed || meeting.parts.size() < 2) continue;
+    meeting.parts[driver].drive = true;
+    statement.intersections.push_back(std::move(meeting));
+  }
+}
+
 Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
@@ -112,6 +141,7 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
     }
   }
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    look_up_tables(schedule, number);
     ScheduledStatement& statement = schedule.statements[number];
     if (may_be_vector(schedule, number, options)) statement.vector = statement.loops.back();
     const bool owned =

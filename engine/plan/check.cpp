@@ -36,9 +36,7 @@ Expected<void> check_operand(const ScheduledTensor& tensor, const std::vector<Op
                                    tensor.name, facts.format.text(), tensor.format.text()));
   }
   for (const Level& level : tensor.format.levels) {
-    const bool stored = level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||
-                        level.kind == LevelKind::compressed_nonunique || level.kind == LevelKind::singleton;
-    if (!stored) {
+    if (level.kind == LevelKind::accumulator) {
       return input_error(fmt::format("schedule: {} is converted to {}, whose levels are not those of an operand",
                                      tensor.name, tensor.format.text()));
     }

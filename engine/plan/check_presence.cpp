@@ -33,7 +33,8 @@ std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t
         const LevelKind kind = format.levels[level].kind;
         if (bound[level].loop != loop || !is_sparse(kind)) continue;
         // Keys of workspaces say nothing about how many entries there are.
-        const bool stored = kind != LevelKind::accumulator && kind != LevelKind::hashed && kind != LevelKind::bitmap;
+        const bool stored = schedule.tensors[factor.tensor].role == TensorRole::operand ||
+                            (kind != LevelKind::accumulator && kind != LevelKind::hashed && kind != LevelKind::bitmap);
         found.push_back({level == 0 ? LevelKind::dense : format.levels[level - 1].kind, bound[level].direct && stored});
       }
     }

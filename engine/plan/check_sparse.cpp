@@ -150,7 +150,8 @@ std::vector<Participant> participants(const Schedule& schedule, std::size_t numb
         const LevelKind kind = format.levels[level].kind;
         if (bound[level].loop != loop || !bound[level].direct || !is_sparse(kind)) continue;
         Participant one{access.tensor, kind == LevelKind::accumulator || kind == LevelKind::hashed,
-                        std::ranges::count(format.levels, kind, &Level::kind) > 1};
+                        schedule.tensors[access.tensor].role == TensorRole::intermediate &&
+                            std::ranges::count(format.levels, kind, &Level::kind) > 1};
         if (meeting != meetings.end()) {
           for (const Intersection::Part& part : meeting->parts) {
             if (part.statement != sharer || part.factor != factor) continue;

@@ -142,6 +142,9 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   double late_density = 1;
   double late_ns = 0;
   double tables = 0;
+  // An entry of the result is appended inside, in the order of this loop.
+  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && outer == bound &&
+                       (index_set(result_->order()) & ~bound) != 0 && !result_->departs(bound, index);
   // What filters outside the loop, and what the first level, or all levels, that it binds add to that.
   JoinSet outside = others;
   JoinSet added_first = 0;
@@ -154,7 +157,8 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
-        meeters_.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table});
+        meeters_.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table,
+                            gaps_ns(access.kind, access.length, extent(index), ordered)});
         meeter_filters_.push_back(access.first);
       }
       met *= access.direct;

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Workspaces with a key: their entries come in no particular order, and are found at once. One over several modes can
-/// only drive.
+/// Workspaces with a key, and hashed and bitmap levels of operands: their entries are found at once, and those of all but
+/// bitmaps come in no particular order. A key over several modes can only drive.
 enum class Table : std::uint8_t { none, one_mode, several_modes };
 
 /// A sparse access that can drive the loop, and the mean length of its fibers there.
@@ -19,6 +19,7 @@ struct Meeter {
   Intersection::Part part;
   double length = 0;
   Table table = Table::none;
+  double scan_ns = 0;  ///< of driving, beside its entries: slots and bits without one, bringing entries in order
 };
 
 /// Figures per entry into the loop.
@@ -30,6 +31,11 @@ struct Meeting {
 
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
+/// Whether a table has an entry.
+constexpr double probe_ns = 1.5;
+/// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:
+/// something needs the entries in order.
+double gaps_ns(LevelKind kind, double length, double extent, bool ordered);
 
 /// The shortest fiber drives and the others are looked up, unless two fingers are cheaper, which need entries in order.
 /// Infinite where two tables would have to drive. Sets the parts.

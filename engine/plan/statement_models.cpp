@@ -322,11 +322,12 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
         one.tables += 1;
       } else if (step.direct) {
         one.drives = true;
-        one.table = table_of(statement.keys[factor] & ~bound);
+        one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
+        one.kind = step.kind;
         one.length = step.length;
         one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
       } else {
-        one.late_ns += search_ns(options_.machine, step.length);
+        one.late_ns += step.is_table() ? probe_ns : search_ns(options_.machine, step.length);
       }
     });
     const double all = outer_density > 0 ? inner_density / outer_density : 0;

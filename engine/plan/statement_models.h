@@ -33,6 +33,7 @@ struct AdvancedAccess {
   std::uint32_t factor = 0;
   bool drives = false;      ///< the first of these levels is sparse
   Table table = Table::none;
+  LevelKind kind = LevelKind::compressed;  ///< of the first of these levels, of an operand
   double length = 0;        ///< of its fibers, in the mean
   double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
   double late_density = 1;  ///< what the levels behind it let through of that

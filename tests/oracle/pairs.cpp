@@ -119,6 +119,7 @@ class Drawing {
     operand.format.scalar = f32_ ? Scalar::f32 : Scalar::f64;
     dice_.shuffle(operand.format.mode_order);
     widen(operand.format, dice_);
+    if (dice_.percent(50)) leave_gaps(operand.format, operand.extents, dice_);
     operand.pinned = dice_.percent(70);
     if (space > 0 && !dice_.percent(4)) entries(operand, space);
     random_.operands.push_back(std::move(operand));

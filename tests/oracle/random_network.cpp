@@ -92,6 +92,7 @@ class Drawing {
     for (const std::string& index : indices) operand.extents.push_back(extents_[index]);
     const bool is_f32 = mix_ == ScalarMix::f32 || (mix_ == ScalarMix::mixed && dice_.percent(50));
     operand.format = draw_format(operand.extents.size(), is_f32 ? Scalar::f32 : Scalar::f64);
+    if (dice_.percent(30)) leave_gaps(operand.format, operand.extents, dice_);
     operand.pinned = dice_.percent(30);
     draw_entries(operand);
     return operand;
@@ -229,6 +230,16 @@ void widen(Format& format, Dice& dice) {
   for (Level& level : format.levels) {
     if (dice.percent(50)) level.pos_bits = 64;
     if (dice.percent(50)) level.crd_bits = 64;
+  }
+}
+
+void leave_gaps(Format& format, const std::vector<std::uint64_t>& extents, Dice& dice) {
+  constexpr double most_bits = 1 << 20;
+  double coordinates = 1;
+  for (const std::uint64_t extent : extents) coordinates *= static_cast<double>(extent);
+  for (Level& level : format.levels) {
+    if (level.kind != LevelKind::compressed || dice.percent(50)) continue;
+    level.kind = coordinates <= most_bits && dice.percent(50) ? LevelKind::bitmap : LevelKind::hashed;
   }
 }
 

@@ -54,6 +54,9 @@ std::string reproduction(const RandomNetwork& random);
 
 /// One format in four has some positions or coordinates of 64 bits, whatever its tensors need.
 void widen(Format& format, Dice& dice);
+
+/// Some of the compressed levels become hashed or bitmap ones, these where all coordinates of the tensor are few.
+void leave_gaps(Format& format, const std::vector<std::uint64_t>& extents, Dice& dice);
 /// " 64 bits: pos 0 2, crd 1", the levels of widen; nothing where all have 32.
 std::string wide_levels(const Format& format);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "tests/unit/codegen/appended_chunk.h"
@@ -86,6 +87,49 @@ StoredArrays store_strided(const loop::Storage& storage, const std::vector<std::
   return arrays;
 }
 
+/// The entries of a node by their coordinate at a level.
+std::map<std::uint64_t, Node> by_coordinate(const Node& node, std::size_t level) {
+  std::map<std::uint64_t, Node> children;
+  for (const Entry& entry : node.entries) {
+    Node& child = children.try_emplace(entry.first[level], Node{node.coordinates, {}}).first->second;
+    if (child.entries.empty()) child.coordinates.push_back(entry.first[level]);
+    child.entries.push_back(entry);
+  }
+  return children;
+}
+
+/// A word for every 64 coordinates, and a position for each of them.
+void add_bitmap(const Node& node, std::size_t level, std::uint64_t extent, StoredArrays& arrays, std::vector<Node>& positions) {
+  std::map<std::uint64_t, Node> children = by_coordinate(node, level);
+  for (std::uint64_t begin = 0; begin < extent; begin += 64) {
+    std::uint64_t word = 0;
+    for (std::uint64_t coordinate = begin; coordinate < std::min(begin + 64, extent); ++coordinate) {
+      if (children.contains(coordinate)) word |= std::uint64_t{1} << (coordinate - begin);
+      positions.push_back(children[coordinate]);
+    }
+    push(arrays.crd[level], word);
+  }
+}
+
+/// Slots of which every third is free at least, the first one a coordinate is looked for at told by its product with the
+/// golden ratio.
+void add_slots(const Node& node, std::size_t level, const Level& type, StoredArrays& arrays, std::vector<Node>& positions) {
+  const std::map<std::uint64_t, Node> children = by_coordinate(node, level);
+  std::uint64_t slots = children.empty() ? 0 : 1;
+  unsigned bits = 0;
+  for (; slots < children.size() + children.size() / 2 + 1 && slots > 0; slots *= 2) ++bits;
+  std::vector<std::uint64_t> coordinates(slots, ~std::uint64_t{0});
+  std::vector<Node> nodes(slots);
+  for (const auto& [coordinate, child] : children) {
+    std::uint64_t slot = (coordinate * 0x9E3779B97F4A7C15u) >> (64 - bits);
+    while (coordinates[slot] != ~std::uint64_t{0}) slot = (slot + 1) % slots;
+    coordinates[slot] = coordinate;
+    nodes[slot] = child;
+  }
+  for (const std::uint64_t coordinate : coordinates) push_index(arrays.crd[level], coordinate, type.crd_bits);
+  positions.insert(positions.end(), nodes.begin(), nodes.end());
+}
+
 }  // namespace
 
 Target host_with_bits(unsigned bits) {
@@ -106,7 +150,7 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
   for (std::size_t level = 0; level < storage.levels.size(); ++level) {
     const Level& each = storage.levels[level];
     std::vector<Node> children;
-    if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique)
+    if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique || each.kind == LevelKind::hashed)
       push_index(arrays.pos[level], 0, each.pos_bits);
     for (const Node& node : nodes) {
       if (each.kind == LevelKind::dense) {
@@ -115,6 +159,15 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
           children.back().coordinates.push_back(coordinate);
           std::erase_if(children.back().entries, [&](const Entry& entry) { return entry.first[level] != coordinate; });
         }
+        continue;
+      }
+      if (each.kind == LevelKind::bitmap) {
+        add_bitmap(node, level, extents[level], arrays, children);
+        continue;
+      }
+      if (each.kind == LevelKind::hashed) {
+        add_slots(node, level, each, arrays, children);
+        push_index(arrays.pos[level], children.size(), each.pos_bits);
         continue;
       }
       const std::size_t first = children.size();
@@ -250,7 +303,7 @@ Expected<void> PreparedRun::run_chunk(KernelFunction* kernel, const loop::Progra
     outputs.push_back(chunks.back()->output());
   }
   worker.appended = outputs.data();
-  while (tables.size() < words.hashed.size()) {
+  while (tables.size() < words.hashed.size() + words.sorted.size()) {
     memories.push_back(std::make_unique<HashedMemory>(Memory(), "table"));
     tables.push_back(memories.back()->table());
   }

@@ -1,0 +1,87 @@
+// What drives a loop: ranges of positions, of coordinates, of slots, and lists of slots in order.
+#include <cstddef>
+
+#include "engine/codegen/generate.h"
+#include "runtime/abi.h"
+
+namespace weft {
+
+namespace {
+
+constexpr std::uint64_t pair_words = 2;  // coordinate and slot
+
+}  // namespace
+
+/// The kernel's range of the root loop is in coordinates, which have no order in a table: it takes the same share of the
+/// slots. Quotients of doubles never decrease, and slots are a power of two: chunks that meet share no slot.
+Range Generator::slots_of_chunk(const StorageCode& storage, std::uint32_t level, const Range& range) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Type* real = ir.getDoubleTy();
+  llvm::Value* slots = ir.CreateUIToFP(emit_->sub(range.end, range.begin), real);
+  llvm::Value* extent = ir.CreateUIToFP(storage.levels[level].extent, real);
+  const auto slot = [&](llvm::Value* coordinate) {
+    llvm::Value* inside = emit_->minimum(coordinate, storage.levels[level].extent);
+    llvm::Value* share = ir.CreateFDiv(ir.CreateUIToFP(inside, real), extent);
+    return emit_->add(range.begin, ir.CreateFPToUI(ir.CreateFMul(share, slots), emit_->word()));
+  };
+  return {slot(begin_), slot(end_)};
+}
+
+/// `alone`: nothing is merged with it, so that constant positions are unrolled, each in its chunk.
+Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut) {
+  StorageCode& storage = storages_[program_.accesses[step.access].storage];
+  const Cursor& cursor = scope.cursors[step.access];
+  const LevelKind kind = storage.level(cursor.bound).kind;
+  if (cursor.bound == 0 && key_levels(*storage.storage) > 0)
+    list_entries(storage.id, step.algorithm == loop::Algorithm::sort);
+  Driver driver{step.access, positions_below(*emit_, storage, cursor), {}};
+  Range& range = driver.range;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  if (const auto list = lists_.find({step.access, cursor.bound}); list != lists_.end()) {
+    llvm::Value* first = cut ? begin_ : emit_->constant(0);
+    llvm::Value* last = cut ? end_ : storage.levels[cursor.bound].extent;
+    llvm::Value* bits = emit_->constant(storage.level(cursor.bound).crd_bits);
+    emit_->return_unless_done(
+        emit_->call("weft_sort_slots", ir.getInt32Ty(),
+                    {list->second, storage.levels[cursor.bound].crd, bits, range.begin, range.end, first, last}));
+    const auto member = [&](std::uint64_t offset, llvm::Type* type) {
+      return emit_->load(type, emit_->address(ir.getInt8Ty(), list->second, emit_->constant(offset)), 8);
+    };
+    driver.list = member(offsetof(HashedTable, sorted), ir.getPtrTy());
+    range = {emit_->constant(0), member(offsetof(HashedTable, listed), emit_->word())};
+  } else if (leaves_gaps(storage, cursor.bound)) {
+    if (cut && kind == LevelKind::bitmap) range = {begin_, emit_->minimum(end_, range.end)};
+    if (cut && kind == LevelKind::hashed) range = slots_of_chunk(storage, cursor.bound, range);
+  } else if (cut && !(alone && is_baked(storage, range))) {
+    llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
+    range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
+  }
+  driver.position = emit_->slot(entry_from(driver, range.begin, scope));
+  return driver;
+}
+
+/// The coordinate at a place of the driver's range, in the width it is stored in.
+llvm::Value* Generator::coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope) {
+  if (!driver.list) return coordinate_at(*emit_, storage_of(driver.access), scope.cursors[driver.access].bound, position);
+  llvm::Value* place = emit_->mul(position, emit_->constant(pair_words));
+  return emit_->load(emit_->word(), emit_->address(emit_->word(), driver.list, place), 8);
+}
+
+Cursor Generator::entry_of(const Driver& driver, llvm::Value* position, const Scope& scope) {
+  const Cursor& parent = scope.cursors[driver.access];
+  if (!driver.list) return entry_at(*emit_, storage_of(driver.access), parent, position, driver.range.end);
+  llvm::Value* place = emit_->add(emit_->mul(position, emit_->constant(pair_words)), emit_->constant(1));
+  return {parent.bound + 1, emit_->load(emit_->word(), emit_->address(emit_->word(), driver.list, place), 8), nullptr};
+}
+
+bool Generator::skips_gaps(const Driver& driver, const Scope& scope) const {
+  return !driver.list && leaves_gaps(storage_of(driver.access), scope.cursors[driver.access].bound);
+}
+
+/// The first place of the range with an entry, at or after `position`.
+llvm::Value* Generator::entry_from(const Driver& driver, llvm::Value* position, const Scope& scope) {
+  if (!skips_gaps(driver, scope)) return position;
+  return next_entry(*emit_, storage_of(driver.access), scope.cursors[driver.access], position, driver.range.end);
+}
+
+}  // namespace weft
