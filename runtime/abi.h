@@ -6,7 +6,7 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 6;
+constexpr std::uint32_t kernel_abi_version = 7;
 
 /// One compressed level of an appended output, as far as one chunk fills it. The parents of the level are numbered from
 /// the chunk's first coordinate on where level 0 is dense and bound by the root loop.

@@ -1,6 +1,7 @@
 #include "engine/plan/expected_bytes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
@@ -9,6 +10,8 @@
 
 namespace weft {
 namespace {
+
+constexpr double slots_per_entry = 2;  // of a hashed level: 1.5 to 3
 
 // Calls with the assignment that has the statement; nothing where the schedule is no forest, which check() refuses.
 template <class Ask>
@@ -40,9 +43,16 @@ double stored_bytes(const Format& format, const Statistics& statistics) {
       positions *= static_cast<double>(statistics.extents()[mode]);
       continue;
     }
+    if (stored.kind == LevelKind::bitmap) {
+      const double extent = static_cast<double>(statistics.extents()[mode]);
+      bytes += positions * std::ceil(extent / 64) * 8;
+      positions *= extent;
+      continue;
+    }
     if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
     const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
     positions = repeats ? statistics.nnz() : statistics.distinct(modes);
+    if (stored.kind == LevelKind::hashed) positions *= slots_per_entry;
     bytes += positions * stored.crd_bits / 8;
   }
   return bytes + positions * scalar_bytes(format.scalar);

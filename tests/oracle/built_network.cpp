@@ -24,6 +24,8 @@ Expected<BuiltNetwork> built(const RandomNetwork& random, const Resources& resou
       result.facts.push_back(
           {id, tensor.format, statistics(tensor, resources.threads), tensor.bytes(), operand.pinned});
       result.entries[id] = summed(operand);
+      // A scalar has its one value, whatever was given.
+      if (operand.extents.empty()) result.entries[id].try_emplace({}, 0);
     }
   }
   return result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 #include <random>
 #include <vector>
@@ -193,4 +194,57 @@ TEST_CASE("keys are looked up as soon as most tuples repeat one") {
   for (std::uint64_t n = 0; n < 5000; ++n) add(table, {n % 10}, 1.0);
   CHECK(table.deferred == 0);
   CHECK(table.size == 10);
+}
+
+namespace {
+
+/// Coordinates in slots, a third of them free; the pairs that a list of them in order has.
+template <class T>
+void check_sorted_slots(std::uint64_t seed, HashedTable& list) {
+  std::mt19937_64 random(seed);
+  const std::uint64_t extent = std::uint64_t{1} << (1 + seed % (sizeof(T) == 4 ? 31 : 60));
+  const std::uint64_t slots = seed % 5 == 0 ? 0 : random() % (seed % 3 == 0 ? 40 : 4000);
+  std::vector<T> crd(7 + slots, std::numeric_limits<T>::max());
+  std::map<std::uint64_t, std::uint64_t> taken;
+  for (std::uint64_t slot = 7; slot < crd.size(); ++slot) {
+    const std::uint64_t coordinate = random() % extent;
+    if (random() % 3 == 0 || taken.contains(coordinate)) continue;
+    crd[slot] = static_cast<T>(coordinate);
+    taken[coordinate] = slot;
+  }
+  const std::uint64_t first = seed % 2 == 0 ? 0 : random() % extent;
+  const std::uint64_t last = seed % 2 == 0 ? extent : first + random() % (extent - first);
+  REQUIRE(weft_sort_slots(&list, crd.data(), sizeof(T) * 8, 7, crd.size(), first, last) == 0);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> expected(taken.lower_bound(first), taken.lower_bound(last));
+  REQUIRE(list.listed == expected.size());
+  for (std::uint64_t n = 0; n < list.listed; ++n) {
+    CHECK(list.sorted[2 * n] == expected[n].first);
+    CHECK(list.sorted[2 * n + 1] == expected[n].second);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("slots are listed in the order of their coordinates") {
+  HashedMemory memory(Memory(), "slots");
+  HashedTable list = memory.table();
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed ", seed);
+    check_sorted_slots<std::uint32_t>(seed, list);
+    check_sorted_slots<std::uint64_t>(seed, list);
+  }
+}
+
+TEST_CASE("listing slots says why it cannot") {
+  std::vector<std::uint32_t> crd(4096);
+  for (std::uint32_t slot = 0; slot < crd.size(); ++slot) crd[slot] = slot * 7 % 4093;
+  HashedMemory small(Memory(1000), "slots");
+  HashedTable list = small.table();
+  CHECK(weft_sort_slots(&list, crd.data(), 32, 0, crd.size(), 0, 5000) == static_cast<std::int32_t>(KernelStatus::limit));
+  REQUIRE(small.refused());
+  HashedMemory memory(Memory(), "slots");
+  HashedTable cancelled = memory.table();
+  const std::uint8_t flag = 1;
+  cancelled.cancelled = &flag;
+  CHECK(weft_sort_slots(&cancelled, crd.data(), 32, 0, crd.size(), 0, 5000) == static_cast<std::int32_t>(KernelStatus::cancelled));
 }
