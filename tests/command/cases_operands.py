@@ -5,8 +5,8 @@ import os
 import random
 
 from evaluation import require_close, require_result, result_of, sparse_operand
-from harness import require, require_equal
-from tensors import (Tensor, dense, evaluate, npy, read_npy, read_tns, sparse, tns, uniform, zstandard)
+from harness import require, require_equal, require_in
+from tensors import (Tensor, dense, evaluate, nonzero, npy, read_npy, read_tns, sparse, tns, uniform, zstandard)
 
 MATRIX = Tensor((3, 4), {(0, 0): 1.0, (0, 3): 2.0, (1, 1): -3.0, (2, 0): 4.0, (2, 2): 5.0})
 VECTOR = dense((4,), [1.0, 10.0, 100.0, 1000.0])
@@ -120,6 +120,54 @@ def case_generated_in_other_layouts(weft):
     for layout in ("sss", "sss:2,0,1", "dss", "uqq", "ddd", "sds:1,2,0", "dds"):
         found = result_of(weft, "A(k,i) = S(i,j,k)", "S=sparse(8x9x7,nnz=60,seed=5)", "--format", f"S:{layout}")
         require_close(found, wanted)
+
+
+GAPS_2 = ["dh", "db", "hh", "hs", "sh", "bb", "bs", "sb", "hb", "bh", "hd", "bd", "dh:1,0", "db:1,0", "hh:1,0", "hd:1,0", "bd:1,0", "bh:1,0"]
+GAPS_3 = ["dhb", "hhh", "bbb", "hss", "shs", "ssh", "dsb", "hdb:2,0,1", "huq", "buq", "bds:1,2,0"]
+
+
+def cases_hashed_and_bitmap(_):
+    """Pinned layouts that are probed, tested, driven, and driven in order: beside other sparse operands, on several threads."""
+    def require_product(weft, wanted, *arguments):
+        weft("run", *arguments, "--out", "R=R.tns", "--quiet")
+        # Below dense levels, and at other places of a dense result, zeros are entries too.
+        found = {at: value for at, value in read_tns(weft.text("R.tns")).items() if value != 0}
+        require_equal(set(found), set(nonzero(wanted)), "entries")
+        for at, value in found.items():
+            require(abs(value - wanted.entries[at]) < 1e-6, f"R{at} is {value}, wanted {wanted.entries[at]}")
+
+    left, right, other = sparse((20, 30), 90, 1), sparse((30, 25), 120, 2), sparse((30, 9), 80, 4)
+    cube = sparse((9, 30, 8), 150, 3)
+    for number, layout in enumerate(GAPS_2):
+        def one(weft, layout=layout, scalar=("f64", "f32")[number % 2]):
+            pinned = ["B=sparse(30x25,nnz=120,seed=2)", "--format", f"B:{layout}:{scalar}"]
+            for kinds, threads in (("ds", 1), ("ss:1,0", 2), ("dd", 4), ("uq", 2), ("hb", 4)):
+                require_product(weft, evaluate("ij,jk->ik", left, right), "R(i,k) = A(i,j) * B(j,k)", "A=sparse(20x30,nnz=90,seed=1)",
+                                *pinned, "--format", f"R:{kinds}", "--threads", str(threads))
+            run = weft("run", "R(j) = B(j,k)", *pinned, "--json")
+            require_equal(run.json["operands"]["B"]["format"].split(":")[0], layout.split(":")[0], "the pinned layout")
+            require("converted" not in run.json["plan"]["schedule"], "it is kept")
+        yield layout, one
+    for layout in GAPS_3:
+        def one(weft, layout=layout):
+            pinned = ["T=sparse(9x30x8,nnz=150,seed=3)", "--format", f"T:{layout}", "--threads", "2"]
+            matrix = "B=sparse(30x9,nnz=80,seed=4)"
+            require_product(weft, evaluate("ijk,ji->ik", cube, other), "R(i,k) = T(i,j,k) * B(j,i)", *pinned, matrix, "--format", "R:ss")
+            require_product(weft, evaluate("ijk,jl->kj", cube, other), "R(k,j) = T(i,j,k) * B(j,l)", *pinned, matrix, "--format", "R:sd")
+            require_product(weft, evaluate("ijk,ijk->j", cube, cube), "R(j) = T(i,j,k) * T(i,j,k)", *pinned)
+        yield layout, one
+
+
+def case_hashed_operand_in_order(weft):
+    operands = ["A=sparse(40x50,nnz=300,seed=1)", "B=sparse(50x60,nnz=400,seed=2)", "--format", "B:dh"]
+    plan = weft("plan", "C(j,k) = B(j,k)", "B=sparse(50x60,nnz=400,seed=2)", "--format", "B:dh", "--format", "C:ds")
+    require_in("drive B(sort)", plan.out, "slots that are appended come in order")
+    plan = weft("plan", "c(k) = B(j,k)", "B=sparse(50x60,nnz=400,seed=2)", "--format", "B:dh", "--format", "c:d")
+    require("sort" not in plan.out, "a dense result takes them as they come")
+    given = weft("plan", "C(i,k) = A(i,j) * B(j,k)", *operands, "--json").json["plan"]
+    weft.write("s.txt", given["schedule"])
+    again = weft("plan", "C(i,k) = A(i,j) * B(j,k)", *operands, "--schedule", "s.txt", "--json").json["plan"]
+    require_equal(again["cost_ns"], given["cost_ns"], "the cost of the same schedule")
 
 
 def cases_wrong_generated(_):
