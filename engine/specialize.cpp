@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "engine/loop/short_fiber.h"
+#include "runtime/gaps.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -37,7 +38,7 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
     prefix |= ModeSet{1} << format.mode_order[level];
     const double here = statistics.distinct(prefix);
     const double most = above * static_cast<double>(extents[format.mode_order[level]]);
-    full.push_back(above > 0 && here == most);
+    full.push_back(above > 0 && here == most && !below_gaps(format.levels, level));  // gaps have fibers, too, empty ones
     above = format.levels[level].kind == LevelKind::dense ? most : here;  // positions, with children or without
   }
   return full;
