@@ -52,6 +52,7 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
     }
   }
   CHECK(compared > 8);
+  CHECK(copied > 0);
 }
 
 TEST_CASE("a proof of several assignments is the solver's too") {
