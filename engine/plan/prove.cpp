@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_options = 20'000;      // of one alternative
 constexpr std::size_t options_at_once = 4'000;    // of alternatives that share a solver
-constexpr int most_refused = 200;                 // choices that the judges refuse, per solver
+constexpr int most_refused = 32;                  // choices that the judges refuse, per solver: the rest of its budget
 // Less than this is not cheaper: some twenty parts of the sum may be rounded by a millionth.
 constexpr double accuracy = 2e-5;
 
@@ -115,6 +115,7 @@ class Prover {
       ++proof_.refused;
       if (++refused == most_refused) {
         proof_.proven = false;
+        proof_.effort_spent = true;
         return {};
       }
     }
