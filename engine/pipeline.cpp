@@ -284,7 +284,9 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
   const std::vector<OperandFacts> known = facts(network, tensors, pinned);
   CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned};
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
-    if (scheduled.role != TensorRole::result || scheduled.like || scheduled.format.order() == 0) continue;
+    if (scheduled.role != TensorRole::result) continue;
+    generic.planned.results.insert(scheduled.name);
+    if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
   if (const auto same = plan_given(plan.schedule, network, known, generic.planned)) {

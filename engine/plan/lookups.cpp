@@ -173,9 +173,11 @@ class LookupSearch {
   static bool is_second_thought(const Schedule& statements) {
     const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
     if (has_sparse_level(result.format) && !result.like) return false;
-    return std::ranges::any_of(statements.tensors, [](const ScheduledTensor& tensor) {
-      return tensor.role == TensorRole::intermediate && has_sparse_level(tensor.format);
-    });
+    for (std::size_t number = 0; number + 1 < statements.statements.size(); ++number) {
+      const ScheduledTensor& target = statements.tensors[statements.statements[number].target.tensor];
+      if (has_sparse_level(target.format) && !is_lookup_copy(statements, number)) return true;
+    }
+    return false;
   }
 
   std::vector<bool> freed(const Statements& statements) const {

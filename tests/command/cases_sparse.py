@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import re
 
 from cases_real import downloaded
 from evaluation import dense_operand, sparse_operand
@@ -122,6 +123,24 @@ def case_absent_meets_no_nan(weft):
     other = Tensor((2, 2), {(1, 0): 2.0})
     weft("run", "A(i,j) = B(i,k) * C(k,j)", sparse_operand(weft, "B", nan), sparse_operand(weft, "C", other), "--format", "A:ds", "--out", "A=A.tns", "--quiet")
     require_equal(read_tns(weft.text("A.tns")), {(1, 0): 6.0}, "entries")
+
+
+def case_entries_counted_first(weft):
+    """Every way of putting a result together, on two threads, for entries of scalars and of blocks."""
+    for expression, operands, text in (
+        ("A(i,j) = B(i,k) * C(k,j)", ["B=sparse(3000x2000,nnz=40000,seed=1)", "C=sparse(2000x2500,nnz=40000,seed=2)"], "ds"),
+        ("A(i,j,r) = T(i,j,k) * C(k,r)", ["T=sparse(900x300x200,nnz=50000,seed=3)", "C=uniform(200x8,seed=4)"], "ssd"),
+    ):
+        run = [expression, *operands, "--format", f"A:{text}"]
+        planned = weft("plan", *run, "--json").json["plan"]["schedule"]
+        reports = {}
+        for root in ("owner", "counted", "serial"):
+            weft.write("given.txt", re.sub(r"parallel i \w+", f"parallel i {root}", planned))
+            reports[root] = weft("run", *run, "--schedule", "given.txt", "--threads", "2", "--json").json
+            require_equal(reports[root]["results"], reports["owner"]["results"], f"the result, {root}")
+        require_in("@parallel(A: count)", reports["counted"]["plan"]["loops"], "the loops")
+        weft.write("given.txt", re.sub(r"parallel i \w+", "parallel i counted", planned))
+        require_in("parallel, counted first", weft("plan", *run, "--schedule", "given.txt").out, "the plan")
 
 
 def case_absent_scalar_makes_no_entry(weft):

@@ -11,8 +11,7 @@ TEST_CASE("a workspace lives around the statements that write and read it, insid
   const Case given{{{'i', 3}, {'j', 4}, {'k', 5}, {'l', 6}, {'m', 4}},
                    "R im",
                    {"A ij", "B jk", "C kl", "D lm"},
-                   R"(  tree (((A * B) * C) * D)
-  layout A ss:0,1 f64
+                   R"(  layout A ss:0,1 f64
   layout B ss:0,1 f64
   layout C dd:0,1 f64
   layout D dd:0,1 f64
