@@ -136,7 +136,7 @@ TEST_CASE("pairs of formats, compiled and run") {
       runs(is_sanitized() ? 100 : 700), pair,
       [&](const RequestedNetwork& requested, const BuiltNetwork& built) { running.check(requested, built); });
   MESSAGE(running.counted() << " nests count their entries first");
-  CHECK(running.counted() > 0);
+  if (runs(50).count >= 50) CHECK(running.counted() > 0);
 }
 
 TEST_CASE("random products with sparse results, compiled and run") {
@@ -145,5 +145,5 @@ TEST_CASE("random products with sparse results, compiled and run") {
       runs(is_sanitized() ? 50 : 500), tree,
       [&](const RequestedNetwork& requested, const BuiltNetwork& built) { running.check(requested, built); });
   MESSAGE(running.counted() << " nests count their entries first");
-  CHECK(running.counted() > 0);
+  if (runs(50).count >= 50) CHECK(running.counted() > 0);
 }
