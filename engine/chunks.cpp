@@ -56,6 +56,13 @@ const loop::For* root_loop(const loop::Program& program) {
   return program.body.size() == 1 ? std::get_if<loop::For>(&program.body.front().node) : nullptr;
 }
 
+bool counts_entries(const loop::Program& program) {
+  const loop::For* root = root_loop(program);
+  return root != nullptr && std::ranges::any_of(root->marks.parallel, [](const loop::ParallelTarget& target) {
+           return target.reduction == loop::Reduction::count;
+         });
+}
+
 std::vector<Chunk> cut_root(std::uint64_t extent, std::size_t count, const Tensor* tensor) {
   std::vector<Chunk> chunks;
   if (extent == 0) return chunks;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct CompiledNest {
   loop::Canonical canonical;
   Signature signature;  ///< of the canonical program
   LoadedCode code;
+  /// What counts the entries of what is appended, where the program asks for it (Reduction::count).
+  std::optional<LoadedCode> counting = {};
   KernelOrigin origin = KernelOrigin::compiled;
   std::uint64_t object_bytes = 0;
 };

@@ -112,6 +112,9 @@ struct BoundNetwork::State {
   void note_absent(const CompiledNest& nest, std::uint64_t present);
   /// The nest's outputs without an entry, once dense ones are cleared.
   Expected<void> leave_empty(std::size_t number);
+  /// Runs the counting kernel of a nest and makes those results that are not there with exactly the room they need.
+  Expected<void> count_entries(std::size_t number, std::vector<Worker>& workers, const std::vector<WorkerTables>& tables,
+                               std::vector<std::optional<Tensor>>& results);
   /// Runs every chunk, sums private copies, assembles what was appended.
   Expected<void> run_nest(std::size_t number, RunProgress& progress);
   /// "computing A": what a run is told to do.

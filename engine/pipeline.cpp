@@ -145,6 +145,17 @@ struct Pipeline::State {
     if (const auto written = dump(*options.dump_directory, name, texts); !written) trace(fmt::format("{} # compile {} not dumped: {}", wanted.command, name, written.error().message));
   }
 
+  /// The code of a nest, from memory if it is there.
+  Expected<CachedCode> known_or_made(const CompiledNest& nest, const CodeOptions& code, const std::string& command,
+                                     KernelOrigin& origin, CompilePhases& phases) {
+    const std::string key = kernel_key(nest.canonical.program, target, code);
+    origin = KernelOrigin::memory;
+    const auto made = [&] { return make({key, nest.canonical.program, nest.nest.program, code, command}, origin, phases); };
+    const auto found = options.use_cache ? memory.get(key, made) : made();
+    if (found && origin == KernelOrigin::memory) ++memory_hits;
+    return found;
+  }
+
   struct Compiled {
     ObjectCode object;
     CompileTimes times;
@@ -273,7 +284,9 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
   const std::vector<OperandFacts> known = facts(network, tensors, pinned);
   CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned};
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
-    if (scheduled.role != TensorRole::result || scheduled.like || scheduled.format.order() == 0) continue;
+    if (scheduled.role != TensorRole::result) continue;
+    generic.planned.results.insert(scheduled.name);
+    if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
   if (const auto same = plan_given(plan.schedule, network, known, generic.planned)) {
@@ -334,17 +347,20 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
     compiled.canonical = loop::canonical(nest.program);
     compiled.signature = signature(compiled.canonical.program);
     compiled.nest = std::move(nest);
-    const std::string key = kernel_key(compiled.canonical.program, state_->target, kernel->code);
-    compiled.origin = KernelOrigin::memory;
-    const auto make = [&] {
-      return state_->make({key, compiled.canonical.program, compiled.nest.program, kernel->code, command}, compiled.origin,
-                          kernel->phases);
-    };
-    const auto code = state_->options.use_cache ? state_->memory.get(key, make) : make();
+    const auto code = state_->known_or_made(compiled, kernel->code, command, compiled.origin, kernel->phases);
     if (!code) return std::unexpected(code.error());
-    if (compiled.origin == KernelOrigin::memory) ++state_->memory_hits;
     compiled.code = code->code;
     compiled.object_bytes = code->object_bytes;
+    if (counts_entries(compiled.canonical.program)) {
+      CodeOptions symbolic = kernel->code;
+      symbolic.symbolic = true;
+      symbolic.count = false;
+      KernelOrigin origin = KernelOrigin::memory;
+      const auto counting = state_->known_or_made(compiled, symbolic, command, origin, kernel->phases);
+      if (!counting) return std::unexpected(counting.error());
+      compiled.counting = counting->code;
+      compiled.object_bytes += counting->object_bytes;
+    }
     kernel->nests.push_back(std::move(compiled));
   }
   CompiledNetwork made;

@@ -93,6 +93,60 @@ std::unexpected<Error> ran_out_of_memory(const std::vector<std::vector<AppendedC
   return resource_error("a kernel ran out of memory");
 }
 
+/// How a kernel ended on all chunks: the first that was not done, and whose.
+struct Ended {
+  KernelStatus status = KernelStatus::done;
+  std::size_t worker = 0;
+};
+
+std::int32_t call(const LoadedCode& code, const BoundNest& nest, std::size_t chunk, Worker& worker) {
+  const std::vector<std::uint64_t>& frame = nest.frames[nest.private_copies ? chunk : 0];
+  return code.function()(frame.data(), nest.chunks[chunk].begin, nest.chunks[chunk].end, &worker);
+}
+
+/// `run`: of a chunk and a worker, a KernelStatus.
+template <class Run>
+Ended over_chunks(const BoundNest& nest, const Resources& resources, std::vector<Worker>& workers, const Run& run) {
+  std::atomic<std::int32_t> status{0};
+  std::atomic<std::size_t> failed_worker{0};
+  const auto run_chunk = [&](std::size_t chunk, unsigned slot) {
+    if (status.load(std::memory_order_relaxed) != 0) return;
+    if (resources.cancellation.cancelled()) {
+      status = static_cast<std::int32_t>(KernelStatus::cancelled);
+      return;
+    }
+    const std::int32_t result = run(chunk, workers[slot]);
+    std::int32_t done = 0;
+    if (result != 0 && status.compare_exchange_strong(done, result)) failed_worker = slot;
+  };
+  if (nest.chunks.size() <= 1) {
+    for (std::size_t chunk = 0; chunk < nest.chunks.size(); ++chunk) run_chunk(chunk, 0);
+  } else {
+    resources.threads.for_each(nest.chunks.size(), run_chunk);
+  }
+  return {static_cast<KernelStatus>(status.load()), failed_worker.load()};
+}
+
+Expected<void> judged(const Ended& ended, const CompiledNest& nest, const std::vector<Worker>& workers,
+                      const std::vector<std::vector<AppendedChunk>>& appended, const std::vector<WorkerTables>& tables) {
+  switch (ended.status) {
+    case KernelStatus::done:
+      break;
+    case KernelStatus::cancelled:
+      return fail(ErrorKind::cancelled, "interrupted");
+    case KernelStatus::out_of_memory:
+    case KernelStatus::limit:
+      return ran_out_of_memory(appended, tables);
+    case KernelStatus::failed_check: {
+      const Worker& worker = workers[ended.worker];
+      return internal_error(fmt::format("a checked access failed: storage {} level {} value {} in\n{}",
+                                        worker.failed_storage, worker.failed_level, worker.failed_value,
+                                        loop::print(nest.canonical.program)));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void BoundNetwork::State::release(std::uint32_t tensor) {
@@ -150,6 +204,36 @@ std::string BoundNetwork::State::what_runs() const {
   return fmt::format("computing {}", fmt::join(names, ", "));
 }
 
+Expected<void> BoundNetwork::State::count_entries(std::size_t number, std::vector<Worker>& workers,
+                                                  const std::vector<WorkerTables>& tables,
+                                                  std::vector<std::optional<Tensor>>& results) {
+  BoundNest& nest = nests[number];
+  const CompiledNest& compiled = kernel->nests[number];
+  std::vector<std::vector<std::vector<AppendedLevel>>> levels;  // by output and chunk
+  for (const AppendedTarget& target : nest.appended)
+    levels.emplace_back(nest.chunks.size(), std::vector<AppendedLevel>(target.shape.format.order()));
+  const Ended ended = over_chunks(nest, resources, workers, [&](std::size_t chunk, Worker& worker) {
+    std::vector<AppendedOutput> outputs(levels.size());
+    for (std::size_t output = 0; output < levels.size(); ++output) outputs[output].levels = levels[output][chunk].data();
+    worker.appended = outputs.data();
+    return call(*compiled.counting, nest, chunk, worker);
+  });
+  if (auto good = judged(ended, compiled, workers, {}, tables); !good) return good;
+  for (std::size_t output = 0; output < levels.size(); ++output) {
+    if (results[output]) continue;
+    AppendedTarget& target = nest.appended[output];
+    target.entries.clear();
+    for (const std::vector<AppendedLevel>& of_chunk : levels[output]) {
+      target.entries.emplace_back();
+      for (const AppendedLevel& level : of_chunk) target.entries.back().push_back(level.size);
+    }
+    auto tensor = sized(target.shape, target.entries, resources.memory);
+    if (!tensor) return std::unexpected(tensor.error());
+    results[output] = std::move(*tensor);
+  }
+  return {};
+}
+
 Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& progress) {
   BoundNest& nest = nests[number];
   progress.begin(number, nest.chunks.size());
@@ -172,22 +256,16 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& pr
     if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
-  std::vector<std::vector<AppendedChunk>> appended;  // by output and chunk
-  std::vector<std::optional<Tensor>> before;         // what the last run left, by output
-  for (const AppendedTarget& target : nest.appended) {
-    before.push_back(taken(target, nest.chunks));
-    appended.push_back(chunks_of(target, nest, before.back(), resources.memory));
+  std::vector<std::optional<Tensor>> before;  // what the outputs are written into: the last run left it, or it was counted
+  for (const AppendedTarget& target : nest.appended) before.push_back(taken(target, nest.chunks));
+  // A single chunk is not copied, so that nothing is to be gained for it.
+  if (compiled.counting && nest.chunks.size() > 1 && !std::ranges::all_of(before, &std::optional<Tensor>::has_value)) {
+    if (auto counting = count_entries(number, workers, tables, before); !counting) return counting;
   }
-  std::atomic<std::int32_t> status{0};
-  std::atomic<std::size_t> failed_worker{0};
-  const auto run_chunk = [&](std::size_t chunk, unsigned slot) {
-    if (status.load(std::memory_order_relaxed) != 0) return;
-    if (resources.cancellation.cancelled()) {
-      status = static_cast<std::int32_t>(KernelStatus::cancelled);
-      return;
-    }
-    const std::vector<std::uint64_t>& frame = nest.frames[nest.private_copies ? chunk : 0];
-    const Chunk range = nest.chunks[chunk];
+  std::vector<std::vector<AppendedChunk>> appended;  // by output and chunk
+  for (std::size_t output = 0; output < before.size(); ++output)
+    appended.push_back(chunks_of(nest.appended[output], nest, before[output], resources.memory));
+  const Ended ended = over_chunks(nest, resources, workers, [&](std::size_t chunk, Worker& worker) {
     std::vector<AppendedOutput> outputs;
     std::int32_t result = 0;
     for (std::vector<AppendedChunk>& output : appended) {
@@ -195,33 +273,13 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& pr
       if (!opened) result = static_cast<std::int32_t>(KernelStatus::limit);
       outputs.push_back(opened.value_or(AppendedOutput{}));
     }
-    workers[slot].appended = outputs.data();
-    if (result == 0) result = compiled.code.function()(frame.data(), range.begin, range.end, &workers[slot]);
+    worker.appended = outputs.data();
+    if (result == 0) result = call(compiled.code, nest, chunk, worker);
     for (std::vector<AppendedChunk>& output : appended) output[chunk].close();
-    std::int32_t done = 0;
-    if (result != 0 && status.compare_exchange_strong(done, result)) failed_worker = slot;
     progress.chunk_done();
-  };
-  if (nest.chunks.size() <= 1) {
-    for (std::size_t chunk = 0; chunk < nest.chunks.size(); ++chunk) run_chunk(chunk, 0);
-  } else {
-    resources.threads.for_each(nest.chunks.size(), run_chunk);
-  }
-  switch (static_cast<KernelStatus>(status.load())) {
-    case KernelStatus::done:
-      break;
-    case KernelStatus::cancelled:
-      return fail(ErrorKind::cancelled, "interrupted");
-    case KernelStatus::out_of_memory:
-    case KernelStatus::limit:
-      return ran_out_of_memory(appended, tables);
-    case KernelStatus::failed_check: {
-      const Worker& worker = workers[failed_worker];
-      return internal_error(fmt::format("a checked access failed: storage {} level {} value {} in\n{}",
-                                        worker.failed_storage, worker.failed_level, worker.failed_value,
-                                        loop::print(compiled.canonical.program)));
-    }
-  }
+    return result;
+  });
+  if (auto good = judged(ended, compiled, workers, appended, tables); !good) return good;
   for (const std::vector<std::uint64_t>& of_worker : counted) {
     for (std::size_t loop = 0; loop < of_worker.size(); ++loop) counts[number][loop] += of_worker[loop];
   }

@@ -77,6 +77,11 @@ class AppendedChunk {
 /// Worker::grow.
 GrowFunction grow_appended;
 
+/// A tensor with room for exactly the entries of all chunks (by chunk, then level; zero for dense levels), to place the
+/// chunks in. Resource error naming the output.
+Expected<Tensor> sized(const AppendedShape& shape, const std::vector<std::vector<std::uint64_t>>& entries,
+                       const Memory& memory);
+
 /// The chunks, in the order of their rows, as one tensor: positions counted on, parents after the last closed, pos narrowed
 /// to 32 bits where the shape's format asks for that and they fit. In parallel; memory moves from the chunks to the tensor
 /// as it is copied, so that nothing is held twice; a single chunk is not copied. Empties the chunks. Without chunks: no

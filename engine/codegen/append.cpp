@@ -98,6 +98,7 @@ void Generator::make_room(loop::StorageId storage, std::uint32_t level, llvm::Va
 
 /// Before a loop appends below a parent: the ends of all parents before that one.
 void Generator::open_fibers(std::span<const loop::Step> steps, const Scope& scope) {
+  if (options_.symbolic) return;
   for (const loop::Step& step : steps) {
     if (step.use != loop::Use::append) continue;
     const loop::StorageId id = program_.accesses[step.access].storage;
@@ -145,6 +146,11 @@ void Generator::push_coordinate(loop::StorageId storage, std::uint32_t level, ll
   llvm::Type* type = ir.getIntNTy(bits);
   llvm::Value* crd = emit_->load(ir.getPtrTy(), appended_level(storage, level, offsetof(AppendedLevel, crd)), 8);
   emit_->store(ir.CreateTrunc(coordinate, type), emit_->address(type, crd, position), bits / 8);
+  count_entry(storage, level, position);
+}
+
+/// There is one more than `position` entries now.
+void Generator::count_entry(loop::StorageId storage, std::uint32_t level, llvm::Value* position) {
   llvm::Value* size = emit_->add(position, emit_->constant(1));
   if (level == appended_.at(storage).last)
     emit_->set(appended_.at(storage).size, size);
@@ -167,6 +173,10 @@ void Generator::append_entry(loop::AccessId access, llvm::Value* coordinate, Fil
   Scope inner = scope;
   inner.cursors[access] = {level + 1, position, nullptr};
   then(inner);
+  if (options_.symbolic) {
+    emit_->if_then(emit_->ir().CreateICmpNE(appended_size(id, below), before), [&] { count_entry(id, level, position); });
+    return;
+  }
   emit_->if_then(emit_->ir().CreateICmpNE(appended_size(id, below), before), [&] {
     make_room(id, level, emit_->add(position, emit_->constant(1)));
     push_coordinate(id, level, position, coordinate);
@@ -201,6 +211,15 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, Fill
   Scope inner = scope;
   inner.cursors[access] = {level + 1, position, nullptr};
   if (!filling.certain) inner.flags[id] = emit_->slot(ir.getFalse());
+  if (options_.symbolic) {
+    then(inner);
+    const auto counted = [&] { count_entry(id, level, position); };
+    if (filling.certain)
+      counted();
+    else
+      emit_->if_then(emit_->get(inner.flags[id]), counted);
+    return;
+  }
   inner.fresh[id] = !scalar && filling.whole;
   if (scalar) {
     inner.held[id] = {emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))};

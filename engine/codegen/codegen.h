@@ -36,6 +36,9 @@ struct CodeOptions {
   /// Adds to Worker::counts how often the body of every loop ran, loops in the order of the program's text. A piece of a
   /// vector loop counts for all its lanes. Slower; a kernel that is stopped adds nothing.
   bool count = false;
+  /// The counting pass of `@parallel(A: count)`: no value is read or computed, and of what is appended only the sizes of
+  /// levels are told (AppendedLevel::size); arrays of outputs may be missing.
+  bool symbolic = false;
   /// Of facts `pattern`: loops over such an input are unrolled and its coordinates are constants. A fact whose digest is
   /// missing here changes nothing. Not in text(): the digest in the program's text stands for it.
   std::shared_ptr<const Patterns> patterns = {};

@@ -8,6 +8,7 @@
 #include "engine/loop/overloaded.h"
 #include "engine/loop/presence.h"
 #include "runtime/abi.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 
@@ -175,10 +176,16 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
     });
     const bool certain = body && !filtered && certainly_accumulates(program_, *body, storage.id);
     const bool whole = body && !options_.strict_fp && writes_whole_block(program_, *body, storage.id, cursor.bound + 1);
+    // Whoever counts entries need not look at the sums below one that certainly is made.
+    const bool known = options_.symbolic && certain && cursor.bound + 1 == appended_levels(storage.storage->levels) &&
+                       accumulates_only_into(program_, *body, storage.id);
+    const auto go_on_below = [&](const Scope& inner) {
+      if (!known) go_on(inner);
+    };
     if (step.use == loop::Use::append)
-      append_entry(access, coordinate, {certain, whole}, scope, go_on);
+      append_entry(access, coordinate, {certain, whole}, scope, go_on_below);
     else
-      insert_entry(access, coordinate, certain, scope, go_on);
+      insert_entry(access, coordinate, certain, scope, go_on_below);
     return;
   }
   if (!sparse) {
@@ -222,6 +229,7 @@ Cursor Generator::cursor_like(loop::StorageId pattern, loop::AccessId access, ll
 }
 
 void Generator::load_values(const loop::Block& statements, Scope& scope) {
+  if (options_.symbolic) return;
   for (const loop::AccessId factor : uses(statements).factors) {
     const StorageCode& storage = storage_of(factor);
     if (scope.values[factor] || storage.storage->role != loop::Role::input ||
@@ -275,6 +283,10 @@ void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
 }
 
 void Generator::add_product(const loop::Accumulate& sum, const Scope& scope) {
+  if (options_.symbolic) {
+    if (const Slot flag = scope.flags[program_.accesses[sum.target].storage]; flag.place()) emit_->set(flag, emit_->ir().getTrue());
+    return;
+  }
   llvm::Type* type = product_type(sum);
   // All factors but the last, which is multiplied as it is added.
   const std::size_t last = sum.factors.size() - 1;

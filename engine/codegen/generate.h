@@ -105,6 +105,7 @@ class Generator {
   void grow(loop::StorageId storage, std::uint32_t level, llvm::Value* parents, llvm::Value* entries);
   void make_room(loop::StorageId storage, std::uint32_t level, llvm::Value* entries);
   llvm::Value* appended_level(loop::StorageId storage, std::uint32_t level, std::uint64_t offset);
+  void count_entry(loop::StorageId storage, std::uint32_t level, llvm::Value* position);
   void push_coordinate(loop::StorageId storage, std::uint32_t level, llvm::Value* position, llvm::Value* coordinate);
   /// What the body accumulates into the entry: whether that is certain, and whether it writes all of its block once.
   struct Filling {

@@ -41,7 +41,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   const Depths depths = scope.depths();
   std::vector<Hold> held;
   const bool from_zero = may_skip(program_, each, depths) && !options_.strict_fp;
-  for (const Hold& each_hold : holds(program_, each, depths))
+  for (const Hold& each_hold : options_.symbolic ? std::vector<Hold>{} : holds(program_, each, depths))
     if (scope.held[program_.accesses[each_hold.access].storage].empty()) {
       hold(each_hold, from_zero, scope);
       held.push_back(each_hold);
@@ -100,7 +100,13 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   } else {
     std::vector<Driver> drivers;
     for (const loop::Step& step : driving) {
-      const Driver driver = open_driver(step, driving.size() == 1, scope, cut);
+      // Whoever only counts entries needs no order, but for tables that tell equal keys by sorting.
+      const StorageCode& driving_storage = storage_of(step.access);
+      const bool only_counts = options_.symbolic && driving_storage.storage->role == loop::Role::workspace &&
+                               !driving_storage.table && !contains_loop(each.body);
+      loop::Step opened = step;
+      if (only_counts) opened.algorithm = loop::Algorithm::standard;
+      const Driver driver = open_driver(opened, driving.size() == 1, scope, cut);
       if (driving.size() == 1 && is_baked(storage_of(step.access), driver.range)) {
         unroll(each, driver, rest, fingers, scope, cut);
         for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
@@ -257,7 +263,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
   here.cursors[driver.access] = entry_of(driver, position, scope);
   // What stands some slots ahead may be a gap.
   const bool foresees = !driver.list && !skips_gaps(driver, scope) && !is_baked(storage_of(driver.access), {position, position});
-  if (each.marks.prefetch > 0 && foresees) prefetch(each, driver, position, rest, scope);
+  if (each.marks.prefetch > 0 && foresees && !options_.symbolic) prefetch(each, driver, position, rest, scope);
   bind(rest, here, fingers, &each.body, [&](const Scope& found) {
     Scope loaded = found;
     load_values(each.body, loaded);

@@ -373,4 +373,12 @@ BlockUses uses(const Block& block) {
   return found;
 }
 
+bool accumulates_only_into(const Program& program, const Block& block, loop::StorageId storage) {
+  const BlockUses found = uses(block);
+  return std::ranges::all_of(found.targets, [&](loop::AccessId target) {
+    const loop::StorageId other = program.accesses[target].storage;
+    return other == storage || std::ranges::find(found.workspaces, other) != found.workspaces.end();
+  });
+}
+
 }  // namespace weft

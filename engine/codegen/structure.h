@@ -86,5 +86,7 @@ struct BlockUses {
   std::vector<loop::StorageId> workspaces;  ///< whose With is inside
 };
 BlockUses uses(const loop::Block& block);
+/// Whether all that the block accumulates into is the storage, or a workspace that lives in the block.
+bool accumulates_only_into(const loop::Program& program, const loop::Block& block, loop::StorageId storage);
 
 }  // namespace weft

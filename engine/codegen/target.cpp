@@ -33,7 +33,7 @@ std::string Target::text() const { return triple + " " + cpu + " " + features; }
 
 std::string CodeOptions::text() const {
   return std::string(checked ? "checked" : "unchecked") + (strict_fp ? " strict-fp" : " fused-fp") +
-         (count ? " counting" : "");
+         (count ? " counting" : "") + (symbolic ? " symbolic" : "");
 }
 
 const llvm::Target* find_target(const std::string& triple) {

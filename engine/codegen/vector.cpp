@@ -206,6 +206,12 @@ void Generator::add_to_target(loop::AccessId target, llvm::Value* value, const S
 
 void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut) {
   llvm::IRBuilder<>& ir = emit_->ir();
+  if (options_.symbolic) {  // all that is known of it is that it runs
+    for (const loop::Statement& statement : each.body)
+      emit_->if_then(ir.CreateICmpNE(extents_[each.index], emit_->constant(0)),
+                     [&] { accumulate(std::get<loop::Accumulate>(statement.node), outer); });
+    return;
+  }
   Scope scope = outer;
   llvm::Value* extent = extents_[each.index];
   const bool unrolled = is_unrolled(program_, each.index) && !cut;

@@ -29,6 +29,7 @@ void Generator::open_workspace(loop::StorageId workspace) {
     elements = emit_->mul(elements, level.extent);
     if (level.marks) ir.CreateMemSet(level.marks, ir.getInt8(0), elements, llvm::Align(8));
   }
+  if (options_.symbolic) return;
   llvm::Value* bytes = emit_->mul(elements, emit_->constant(scalar_bytes(storage.storage->scalar)));
   ir.CreateMemSet(storage.values, ir.getInt8(0), bytes, llvm::Align(8));
 }
@@ -96,6 +97,11 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
   const bool scalar = level + 1 == storage.levels.size();
   const unsigned bytes = scalar_bytes(storage.storage->scalar);
   if (certain) push();
+  if (options_.symbolic) {
+    then(inner);
+    if (!certain) emit_->if_then(emit_->get(inner.flags[storage.id]), push);
+    return;
+  }
   if (!scalar) {
     emit_->if_then(fresh, [&] {
       llvm::Value* elements = block_elements(storage, level + 1);

@@ -102,7 +102,8 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-enum class Reduction : std::uint8_t { owner, private_copies, append };
+/// `count` is `append` after a pass that only counts the entries of every chunk, so that each writes them in place.
+enum class Reduction : std::uint8_t { owner, private_copies, append, count };
 
 struct ParallelTarget {
   StorageId storage = 0;

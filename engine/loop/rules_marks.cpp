@@ -39,13 +39,14 @@ Expected<void> check_reduction(const Program& program, const PlacedAccumulate& e
       if (std::ranges::all_of(storage.levels, is_dense) || pattern_of(program, access.storage)) return {};
       return unsupported(fmt::format("{}: private copies of {}, which is not dense: not yet", target, storage.name));
     case Reduction::append:
+    case Reduction::count:
       if (appended == bound.end())
-        return input_error(fmt::format("{} appends no level: not by append", target));
+        return input_error(fmt::format("{} appends no level: not by {}", target, word(reduction_words, reduction)));
       if (own != access.indices.begin() || bound[0].depth != depth ||
           (bound[0].step.use == Use::insert && !is_dense(storage.levels[0])))
         return input_error(
-            fmt::format("{}: level 0 is neither appended by loop {} nor dense and inserted by it: not by append",
-                        target, index));
+            fmt::format("{}: level 0 is neither appended by loop {} nor dense and inserted by it: not by {}", target,
+                        index, word(reduction_words, reduction)));
       return {};
   }
   return {};
@@ -75,7 +76,7 @@ Expected<void> check_parallel(const Program& program) {
       written.insert(storage);
       const auto mark = std::ranges::find(loop->marks.parallel, storage, &ParallelTarget::storage);
       if (mark == loop->marks.parallel.end())
-        return input_error(fmt::format("{}: {} writes {}, which has no reduction: name it owner, private or append",
+        return input_error(fmt::format("{}: {} writes {}, which has no reduction: name it owner, private, append or count",
                                        what, print(program, *each.accumulate), program.storages[storage].name));
       if (Expected<void> checked = check_reduction(program, each, path.enclosing.size(), mark->reduction, what); !checked)
         return checked;

@@ -28,8 +28,10 @@ inline constexpr Words<Algorithm, 6> algorithm_words{{{Algorithm::merge, "merge"
                                                       {Algorithm::table, "table"},
                                                       {Algorithm::probe, "probe"},
                                                       {Algorithm::sort, "sort"}}};
-inline constexpr Words<Reduction, 3> reduction_words{
-    {{Reduction::owner, "owner"}, {Reduction::private_copies, "private"}, {Reduction::append, "append"}}};
+inline constexpr Words<Reduction, 4> reduction_words{{{Reduction::owner, "owner"},
+                                                      {Reduction::private_copies, "private"},
+                                                      {Reduction::append, "append"},
+                                                      {Reduction::count, "count"}}};
 inline constexpr Words<Role, 3> role_words{
     {{Role::input, "input"}, {Role::output, "output"}, {Role::workspace, "workspace"}}};
 inline constexpr Words<Scalar, 2> scalar_words{{{Scalar::f64, "f64"}, {Scalar::f32, "f32"}}};

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/lower/drains.h"
+#include "engine/lower/lives.h"
 #include "engine/lower/prefetch.h"
 #include "runtime/dense_levels.h"
 
@@ -26,13 +27,6 @@ struct Cursor {
 /// Levels bound so far, by cursor. A value: every branch of the forest continues from its parent's.
 using BoundLevels = std::vector<std::size_t>;
 
-struct WorkspaceLife {
-  loop::StorageId storage = 0;
-  std::size_t depth = 0;  ///< loops around its With
-  std::size_t first = 0;  ///< statement that writes it first
-  std::size_t last = 0;   ///< statement that reads it last
-};
-
 /// A step with the level it binds.
 struct LevelStep {
   loop::Step step;
@@ -41,12 +35,28 @@ struct LevelStep {
   std::size_t level = 0;
 };
 
+/// How the threads that share the root loop over `index` share what is written below it.
+std::vector<loop::ParallelTarget> parallel_targets(const Nest& nest, StatementRange group, IndexId index) {
+  std::vector<loop::ParallelTarget> targets;
+  if (nest.root == RootReduction::serial) return targets;
+  for (std::size_t number = group.begin; number < group.end; ++number) {
+    const NestAccess& target = nest.statements[number].target;
+    if (nest.storages[target.storage].storage.role != loop::Role::output) continue;
+    const bool owns_rows = first_level_of(target, index) < target.indices.size();
+    loop::ParallelTarget mark{target.storage, owns_rows ? loop::Reduction::owner : loop::Reduction::private_copies};
+    if (is_appended(nest.storages[target.storage]))
+      mark.reduction = nest.root == RootReduction::counted ? loop::Reduction::count : loop::Reduction::append;
+    if (std::ranges::find(targets, mark) == targets.end()) targets.push_back(mark);
+  }
+  return targets;
+}
+
 class ForestBuilder {
  public:
-  ForestBuilder(const Nest& nest, const Network& network) : nest_(nest), network_(network) {
+  ForestBuilder(const Nest& nest, const Network& network)
+      : nest_(nest), network_(network), lives_(workspace_lives(nest)) {
     add_storages();
     add_accesses();
-    find_lives();
   }
 
   LoweredNest build() {
@@ -109,20 +119,6 @@ class ForestBuilder {
         add_access(statement.factors[factor], number, factor, false);
       }
       add_access(statement.target, number, 0, true);
-    }
-  }
-
-  void find_lives() {
-    for (loop::StorageId storage = 0; storage < nest_.storages.size(); ++storage) {
-      if (nest_.storages[storage].storage.role != loop::Role::workspace) continue;
-      WorkspaceLife life{storage, 0, nest_.statements.size(), 0};
-      for (const Cursor& cursor : cursors_) {
-        if (cursor.access->storage != storage) continue;
-        life.first = std::min<std::size_t>(life.first, cursor.statement);
-        life.last = std::max<std::size_t>(life.last, cursor.statement);
-      }
-      life.depth = shared_loops(nest_.statements, life.first, life.last);
-      lives_.push_back(life);
     }
   }
 
@@ -389,7 +385,7 @@ class ForestBuilder {
     const bool is_dense =
         std::ranges::all_of(steps, [](const LevelStep& step) { return step.kind == LevelKind::dense; });
     result.vector = is_innermost && is_dense && first.vector == index;
-    if (depth == 0) result.parallel = parallel_targets(group, index);
+    if (depth == 0) result.parallel = parallel_targets(nest_, group, index);
     if (is_driven(steps)) result.prefetch = prefetch_distance(nest_, network_, located(steps));
     return result;
   }
@@ -404,25 +400,11 @@ class ForestBuilder {
     return levels;
   }
 
-  std::vector<loop::ParallelTarget> parallel_targets(StatementRange group, IndexId index) const {
-    std::vector<loop::ParallelTarget> targets;
-    if (nest_.root == RootReduction::serial) return targets;
-    for (std::size_t number = group.begin; number < group.end; ++number) {
-      const NestAccess& target = nest_.statements[number].target;
-      if (nest_.storages[target.storage].storage.role != loop::Role::output) continue;
-      const bool owns_rows = first_level_of(target, index) < target.indices.size();
-      loop::ParallelTarget mark{target.storage, owns_rows ? loop::Reduction::owner : loop::Reduction::private_copies};
-      if (is_appended(nest_.storages[target.storage])) mark.reduction = loop::Reduction::append;
-      if (std::ranges::find(targets, mark) == targets.end()) targets.push_back(mark);
-    }
-    return targets;
-  }
-
   const Nest& nest_;
   const Network& network_;
   LoweredNest lowered_;
-  std::vector<Cursor> cursors_;
   std::vector<WorkspaceLife> lives_;
+  std::vector<Cursor> cursors_;
   std::map<IndexId, loop::IndexId> indices_;
   std::map<loop::StorageId, loop::AccessId> workspace_access_;
   std::vector<std::uint32_t> uses_, named_;  // by storage: accesses, and how many have a name yet

@@ -134,6 +134,10 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
       if (appended && reduction == RootReduction::private_copies) {
         return input_error(fmt::format("{}{} is appended to, which private copies of it cannot be", place(number), tensor.name));
       }
+      if (leaves && !appended && reduction == RootReduction::counted) {
+        return input_error(fmt::format("{}{} is not appended to, so that nothing is to be counted: run it owner", place(number),
+                                       tensor.name));
+      }
       if (appended && append_order(target.indices, tensor.format, schedule.statements[number].loops).direct == 0) {
         return input_error(fmt::format("{}threads that share this loop would append to {} out of order, whose first level "
                                        "is another: run it serial",

@@ -49,8 +49,8 @@ Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& resul
                                    operand.name));
   }
   if (!shares_level_kinds(operand.format)) {
-    return input_error(fmt::format("schedule: {} cannot be like {}, whose layout is {}: its levels must be dense and "
-                                   "compressed, at least one of them compressed",
+    return input_error(fmt::format("schedule: {} cannot be like {}, whose layout is {}: its levels must be d, s, u or q, "
+                                   "not all of them d",
                                    result.name, operand.name, operand.format.text()));
   }
   const auto writer = writer_of(schedule, static_cast<std::uint32_t>(&result - schedule.tensors.data()));

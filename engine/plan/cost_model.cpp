@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
@@ -26,9 +27,16 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
   StatementFlow flow;
   flow.statements.reserve(schedule.statements.size());
   flow.intermediates.reserve(schedule.statements.size());
+  // The tensors on the way from the operand whose positions the result has.
+  std::set<std::uint32_t> carrying;
+  const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
+  if (result.like) carrying.insert(*result.like);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& scheduled = schedule.statements[number];
     Statement statement;
+    const bool carries = std::ranges::any_of(
+        scheduled.factors, [&](const ScheduledAccess& factor) { return carrying.contains(factor.tensor); });
+    if (carries) carrying.insert(scheduled.target.tensor);
     statement.reader = reader_of(schedule, scheduled.target.tensor);
     statement.writers.reserve(scheduled.factors.size());
     for (const ScheduledAccess& factor : scheduled.factors) statement.writers.push_back(writer_of(schedule, factor.tensor));
@@ -37,6 +45,7 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
       intermediate.writer = number;
       intermediate.reader = statement.reader;
       intermediate.modes = index_set(scheduled.target.indices);
+      intermediate.carries_pattern = carries;
       intermediate.scalar_bytes = scalar_bytes(schedule.tensors[scheduled.target.tensor].format.scalar);
       for (const ScheduledAccess& other : schedule.statements[statement.reader].factors) {
         if (other.tensor == scheduled.target.tensor) continue;
@@ -259,6 +268,8 @@ double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t l
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    // A result is written where the position of the operand is known.
+    if (intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
     if (is_keyed(intermediate.writer, shared)) {
       const KeyedPrice price = workspace(intermediate.writer, shared);
       const double copies = shared == 0 ? 1 : options_.machine.threads;
@@ -307,7 +318,8 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   const double copies = 3 * bytes / options_.machine.stream[options_.machine.cache_level(bytes * options_.machine.threads)];
   const auto time = [&](RootReduction reduction) {
     switch (reduction) {
-      case RootReduction::owner: return owned;
+      case RootReduction::owner: return owned + copying_ns(range);
+      case RootReduction::counted: return owned + counting_ns(range, share);
       case RootReduction::private_copies: return owned + copies;
       case RootReduction::serial: break;
     }
@@ -316,6 +328,14 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
   const bool own = may_own(index, range);
+  if (own && may_be_counted(range)) {
+    const double counted = time(RootReduction::counted);
+    // Where memory is scarce, the result is charged before it is computed, and nothing but it.
+    const bool scarce = result_->bytes() * 2 > static_cast<double>(options_.memory_limit);
+    if (counted < time(RootReduction::owner) || scarce) {
+      return counted < best.ns || scarce ? RootEstimate{RootReduction::counted, counted} : best;
+    }
+  }
   const bool private_allowed = !own && !options_.strict_fp && !appends(range) &&
                                bytes * 2 <= static_cast<double>(options_.memory_limit);
   const RootReduction reduction = own ? RootReduction::owner : RootReduction::private_copies;

@@ -62,6 +62,7 @@ struct StatementFlow {
     IndexSet modes = 0;
     double scalar_bytes = 8;
     bool others_finite = true;  // of the statement that reads it
+    bool carries_pattern = false;  // made from the operand whose positions the result has
   };
   struct Statement {
     std::vector<std::size_t> writers;  // per factor; the number of statements for operands
@@ -162,6 +163,11 @@ class CostModel {
   /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
   bool may_own(IndexId index, StatementRange range) const;
   double leaving_bytes(StatementRange range) const;
+  /// Whether the nest makes the entries of the result; what the first run takes, over the calls, to copy them together, or
+  /// to count them before they are made, when a thread has `share` of the work. Nothing for what other nests append.
+  bool may_be_counted(StatementRange range) const;
+  double copying_ns(StatementRange range) const;
+  double counting_ns(StatementRange range, double share) const;
   /// Nanoseconds to clear the results that leave the nest.
   double clearing(StatementRange range) const;
 

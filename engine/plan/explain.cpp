@@ -30,7 +30,9 @@ std::string loop_notes(const Schedule& schedule, const ScheduledStatement& state
     if (meeting.index == statement.loops[loop]) notes += fmt::format("  {}", how_met(schedule, meeting));
   }
   if (loop == 0 && root && *root != RootReduction::serial) {
-    notes += *root == RootReduction::owner ? "  parallel" : "  parallel, private copies";
+    notes += "  parallel";
+    if (*root == RootReduction::private_copies) notes += ", private copies";
+    if (*root == RootReduction::counted) notes += ", counted first";
   }
   if (statement.vector && loop + 1 == statement.loops.size()) notes += "  vector";
   return notes;

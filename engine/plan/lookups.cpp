@@ -64,7 +64,13 @@ class LookupSearch {
       if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
     }
     if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet()) return std::nullopt;
-    for (const Statements& statements : alternatives(trees(found), conversion_pays())) extend(statements, 0);
+    for (const Statements& statements : alternatives(trees(found), conversion_pays())) {
+      if (is_second_thought(statements.schedule)) {
+        static_cast<void>(improves(statements));
+      } else {
+        extend(statements, 0);
+      }
+    }
     return std::move(best_);
   }
 
@@ -72,6 +78,10 @@ class LookupSearch {
     std::vector<Schedule> schedules;
     std::vector<Statements> open = alternatives(choose_trees(network_, operands_, options_).trees, true);
     for (std::size_t number = 0; number < open.size(); ++number) {
+      if (is_second_thought(open[number].schedule)) {
+        if (auto made = scheduled(open[number], infinity)) schedules.push_back(std::move(made->schedule));
+        continue;
+      }
       for (Statements& next : extensions(open[number])) {
         if (auto made = scheduled(next, infinity)) schedules.push_back(std::move(made->schedule));
         const auto copies = static_cast<std::size_t>(std::ranges::count_if(next.schedule.tensors, [](const ScheduledTensor& tensor) {
@@ -116,7 +126,7 @@ class LookupSearch {
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
         for (const ResultFormat& format : formats_) {
-          for (Schedule& one : with_sparse_intermediates(statements_of(network_, tree, order, operands_, format))) {
+          for (Schedule& one : with_keyed_intermediates(statements_of(network_, tree, order, operands_, format))) {
             if (converted) all.push_back({one, true});
             all.push_back({std::move(one), false});
           }
@@ -142,16 +152,32 @@ class LookupSearch {
     if (copies == most_copies) return;
     std::optional<Statements> better;
     for (Statements& next : extensions(from)) {
-      // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
-      constexpr double more = 1.75;
-      const bool opens = !next.free && least_opening_ns_ < best_ns_;
-      auto candidate = scheduled(next, opens ? best_ns_ * more : best_ns_);
-      if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= best_ns_) continue;
-      best_ns_ = candidate->cost.ns;
-      best_ = std::move(*candidate);
-      better = std::move(next);
+      if (improves(next)) better = std::move(next);
     }
     if (better) extend(*better, copies + 1);
+  }
+
+  // Takes the schedule of these statements if it is cheaper than what is known.
+  bool improves(const Statements& statements) {
+    // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
+    constexpr double more = 1.75;
+    const bool opens = !statements.free && least_opening_ns_ < best_ns_;
+    auto candidate = scheduled(statements, opens ? best_ns_ * more : best_ns_);
+    if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= best_ns_) return false;
+    best_ns_ = candidate->cost.ns;
+    best_ = std::move(*candidate);
+    return true;
+  }
+
+  // Intermediates with keys on the way to a dense result: the search did not price them.
+  static bool is_second_thought(const Schedule& statements) {
+    const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
+    if (has_sparse_level(result.format) && !result.like) return false;
+    for (std::size_t number = 0; number + 1 < statements.statements.size(); ++number) {
+      const ScheduledTensor& target = statements.tensors[statements.statements[number].target.tensor];
+      if (has_sparse_level(target.format) && !is_lookup_copy(statements, number)) return true;
+    }
+    return false;
   }
 
   std::vector<bool> freed(const Statements& statements) const {

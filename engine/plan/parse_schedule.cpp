@@ -356,15 +356,10 @@ class ScheduleParser {
     if (!(roots[root].empty() ? line.take("()") : line.take_word(roots[root]))) {
       return line.wrong(fmt::format("the root loop of nest {} is '{}'", root + 1, roots[root].empty() ? "()" : roots[root]));
     }
-    if (line.take_word("owner")) {
-      schedule_.roots.push_back(RootReduction::owner);
-    } else if (line.take_word("private")) {
-      schedule_.roots.push_back(RootReduction::private_copies);
-    } else if (line.take_word("serial")) {
-      schedule_.roots.push_back(RootReduction::serial);
-    } else {
-      return line.wrong("expected owner, private or serial");
-    }
+    const auto reduction = std::ranges::find_if(
+        root_reductions, [&](RootReduction each) { return line.take_word(std::string(reduction_word(each))); });
+    if (reduction == std::end(root_reductions)) return line.wrong("expected owner, private, counted or serial");
+    schedule_.roots.push_back(*reduction);
     if (!line.at_end()) return line.wrong("unexpected text after the reduction");
     return {};
   }

@@ -106,6 +106,16 @@ std::string_view drain_word(LevelKind kind) {
   return kind == LevelKind::hashed ? "hashed" : kind == LevelKind::bitmap ? "bitmap" : "accumulator";
 }
 
+std::string_view reduction_word(RootReduction reduction) {
+  switch (reduction) {
+    case RootReduction::owner: return "owner";
+    case RootReduction::private_copies: return "private";
+    case RootReduction::counted: return "counted";
+    case RootReduction::serial: break;
+  }
+  return "serial";
+}
+
 namespace {
 
 std::vector<std::string> tree_texts(const Schedule& schedule, const Network& network) {
@@ -140,9 +150,7 @@ std::string print_scheduled(const Schedule& schedule, const Network& network) {
     if (statement.fused > 0 || root == schedule.roots.size()) continue;
     const RootReduction reduction = schedule.roots[root++];
     text += fmt::format("  parallel {} {}\n", statement.loops.empty() ? "()" : network.indices[statement.loops[0]].name,
-                        reduction == RootReduction::owner     ? "owner"
-                        : reduction == RootReduction::private_copies ? "private"
-                                                              : "serial");
+                        reduction_word(reduction));
   }
   return text;
 }

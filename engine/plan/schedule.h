@@ -105,8 +105,9 @@ struct ScheduledStatement {
 };
 
 /// How the root loop of a nest (a statement with fused = 0) is run by several threads. `owner`: each chunk writes its own
-/// rows of dense targets and appends to targets with compressed levels.
-enum class RootReduction : std::uint8_t { serial, owner, private_copies };
+/// rows of dense targets and appends to targets with compressed levels. `counted`: as owner, but a pass that computes no
+/// values counts first what every chunk will append, so that all is written where it stays.
+enum class RootReduction : std::uint8_t { serial, owner, private_copies, counted };
 
 struct Schedule {
   ContractionTree tree;                        ///< of the last, usually the only, assignment

@@ -24,6 +24,11 @@ std::string print_product(const Schedule& schedule, const ScheduledStatement& st
 /// "accumulator", "hashed" or "bitmap".
 std::string_view drain_word(LevelKind kind);
 
+/// "owner", "private", "counted" or "serial".
+std::string_view reduction_word(RootReduction reduction);
+inline constexpr RootReduction root_reductions[] = {RootReduction::owner, RootReduction::private_copies, RootReduction::counted,
+                                                    RootReduction::serial};
+
 /// Names of the factors of the (first) term of an assignment, which its tree speaks of.
 std::vector<std::string> factor_names(const Network& network, std::size_t assignment = 0);
 

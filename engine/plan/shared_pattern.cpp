@@ -29,7 +29,12 @@ const TensorAccess* whole_factor(const Network& network, TensorId operand) {
 
 }  // namespace
 
-bool shares_level_kinds(const Format& format) { return may_be_computed(format) && !format.all_dense(); }
+bool shares_level_kinds(const Format& format) {
+  return !format.all_dense() && std::ranges::all_of(format.levels, [](const Level& level) {
+    return level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||
+           level.kind == LevelKind::compressed_nonunique || level.kind == LevelKind::singleton;
+  });
+}
 
 bool has_pattern_of(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands) {
   const TensorAccess* whole = whole_factor(network, operand);

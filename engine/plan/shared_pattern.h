@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// Levels that a result can share: dense and compressed ones, at least one of them compressed.
+/// Levels that a result can share: dense ones, compressed ones and those of coordinate lists, not all of them dense.
 bool shares_level_kinds(const Format& format);
 
 /// Whether the result has an entry exactly where `operand` has one, whatever is stored in it: the operand stands in the

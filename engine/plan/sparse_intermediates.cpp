@@ -31,13 +31,19 @@ std::vector<IndexSet> restricted_indices(const Schedule& schedule) {
 }  // namespace
 
 std::vector<Schedule> with_sparse_intermediates(Schedule statements) {
+  const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
+  if (has_sparse_level(result.format) && !result.like) return with_keyed_intermediates(std::move(statements));
+  std::vector<Schedule> found;
+  found.push_back(std::move(statements));
+  return found;
+}
+
+std::vector<Schedule> with_keyed_intermediates(Schedule statements) {
   std::vector<Schedule> found;
   found.push_back(std::move(statements));
   std::vector<std::uint32_t> candidates;
   {
     const Schedule& plain = found.front();
-    const ScheduledTensor& result = plain.tensors[plain.statements.back().target.tensor];
-    if (!has_sparse_level(result.format) || result.like) return found;
     const std::vector<IndexSet> restricted = restricted_indices(plain);
     for (std::size_t number = 0; number < plain.statements.size(); ++number) {
       const ScheduledAccess& target = plain.statements[number].target;

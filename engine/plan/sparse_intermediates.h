@@ -13,4 +13,8 @@ namespace weft {
 /// dense, or shares the positions of an operand, leaves them dense.
 std::vector<Schedule> with_sparse_intermediates(Schedule statements);
 
+/// The same whatever the result is: on the way to a dense one they are a second thought, for the search of all trees prices
+/// dense intermediates alone there.
+std::vector<Schedule> with_keyed_intermediates(Schedule statements);
+
 }  // namespace weft

@@ -132,7 +132,7 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
     const Format& format = facts_of(operands, factor.tensor).format;
     if (format.all_dense() || shares_level_kinds(format)) return {};
     return input_error(fmt::format("{} is requested like {}, whose format is {}: read it in a format of dense and "
-                                   "compressed levels (d, s)",
+                                   "compressed levels or a coordinate list (d, s, u, q)",
                                    result, operand, format.text()));
   }
   return input_error(fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));

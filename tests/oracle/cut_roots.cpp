@@ -13,4 +13,13 @@ Schedule with_cut_roots(Schedule schedule, const BuiltNetwork& built, const Plan
   return schedule;
 }
 
+Schedule with_counted_roots(Schedule schedule, const BuiltNetwork& built, const PlanOptions& options) {
+  for (RootReduction& root : schedule.roots) {
+    const RootReduction planned = root;
+    root = RootReduction::counted;
+    if (!check(schedule, built.network, built.facts, options)) root = planned;
+  }
+  return schedule;
+}
+
 }  // namespace weft::test

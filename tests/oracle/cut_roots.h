@@ -8,4 +8,7 @@ namespace weft::test {
 /// The schedule with private copies for every root, else owned rows, else as it was: the first that check() allows.
 Schedule with_cut_roots(Schedule schedule, const BuiltNetwork& built, const PlanOptions& options);
 
+/// The schedule with every root counted first that may be.
+Schedule with_counted_roots(Schedule schedule, const BuiltNetwork& built, const PlanOptions& options);
+
 }  // namespace weft::test

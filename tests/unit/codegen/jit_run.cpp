@@ -322,6 +322,15 @@ Expected<void> PreparedRun::run_chunk(KernelFunction* kernel, const loop::Progra
 
 namespace {
 
+/// Where the root range is cut, its ends among them.
+std::vector<std::uint64_t> ends_of_pieces(const std::vector<std::uint64_t>& cuts, std::uint64_t extent) {
+  std::vector<std::uint64_t> places{0};
+  for (const std::uint64_t cut : cuts) places.push_back(std::min(cut, extent));
+  std::ranges::sort(places);
+  places.push_back(extent);
+  return places;
+}
+
 Expected<void> run_pieces(const Jit& jit, const loop::Program& program, const loop::Interpretation& values,
                           const Target& target, const CodeOptions& options, const std::vector<std::uint64_t>& cuts,
                           PreparedRun& run) {
@@ -332,10 +341,7 @@ Expected<void> run_pieces(const Jit& jit, const loop::Program& program, const lo
   run.fill(program, values);
   run.counts.assign(64, 0);
   run.worker.counts = run.counts.data();
-  std::vector<std::uint64_t> places{0};
-  for (const std::uint64_t cut : cuts) places.push_back(std::min(cut, run.root_extent));
-  std::ranges::sort(places);
-  places.push_back(run.root_extent);
+  const std::vector<std::uint64_t> places = ends_of_pieces(cuts, run.root_extent);
   for (std::size_t n = 0; n + 1 < places.size(); ++n) {
     if (auto ran = run.run_chunk(code->function(), program, values, places[n], places[n + 1]); !ran) return ran;
   }
@@ -360,6 +366,42 @@ Expected<std::vector<std::uint64_t>> count_native(const Jit& jit, const loop::Pr
   options.count = true;
   if (const auto ran = run_pieces(jit, program, values, target, options, cuts, run); !ran) return std::unexpected(ran.error());
   return run.counts;
+}
+
+Expected<std::map<std::string, std::vector<std::uint64_t>>> symbolic_sizes(const Jit& jit, const loop::Program& program,
+                                                                           const loop::Interpretation& values,
+                                                                           const Target& target, CodeOptions options,
+                                                                           const std::vector<std::uint64_t>& cuts) {
+  options.symbolic = true;
+  const Expected<ObjectCode> object = compile(program, target, options);
+  if (!object) return std::unexpected(object.error());
+  const Expected<LoadedCode> code = jit.load(*object, program.name);
+  if (!code) return std::unexpected(code.error());
+  PreparedRun run;
+  run.fill(program, values);
+  const Signature words = signature(program);
+  for (std::size_t number = 0; number < words.hashed.size(); ++number) {
+    run.memories.push_back(std::make_unique<HashedMemory>(Memory(), "table"));
+    run.tables.push_back(run.memories.back()->table());
+  }
+  run.worker.tables = run.tables.data();
+  std::map<std::string, std::vector<std::uint64_t>> sizes;
+  const std::vector<std::uint64_t> places = ends_of_pieces(cuts, run.root_extent);
+  for (std::size_t n = 0; n + 1 < places.size(); ++n) {
+    std::vector<std::vector<AppendedLevel>> levels;
+    std::vector<AppendedOutput> outputs(words.appended.size());
+    for (const loop::StorageId id : words.appended) levels.emplace_back(program.storages[id].levels.size());
+    for (std::size_t output = 0; output < outputs.size(); ++output) outputs[output].levels = levels[output].data();
+    run.worker.appended = outputs.data();
+    const std::int32_t status = code->function()(run.frame.data(), places[n], places[n + 1], &run.worker);
+    if (status != 0) return internal_error("status " + std::to_string(status));
+    for (std::size_t output = 0; output < outputs.size(); ++output) {
+      std::vector<std::uint64_t>& sum = sizes[program.storages[words.appended[output]].name];
+      sum.resize(levels[output].size());
+      for (std::size_t level = 0; level < sum.size(); ++level) sum[level] += levels[output][level].size;
+    }
+  }
+  return sizes;
 }
 
 }  // namespace weft::test

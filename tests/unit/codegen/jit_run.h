@@ -65,4 +65,10 @@ Expected<std::vector<std::uint64_t>> count_native(const Jit& jit, const loop::Pr
                                                   const loop::Interpretation& values, const Target& target,
                                                   CodeOptions options, const std::vector<std::uint64_t>& cuts = {});
 
+/// What the symbolic kernel counts for every output that grows: entries by level (0 of dense ones), added up over the pieces.
+Expected<std::map<std::string, std::vector<std::uint64_t>>> symbolic_sizes(const Jit& jit, const loop::Program& program,
+                                                                           const loop::Interpretation& values,
+                                                                           const Target& target, CodeOptions options,
+                                                                           const std::vector<std::uint64_t>& cuts = {});
+
 }  // namespace weft::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
@@ -19,6 +20,23 @@ bool reads_dense_workspace(const loop::Program& program) {
   });
 }
 
+/// How many entries every compressed level has.
+std::map<std::string, std::vector<std::uint64_t>> sizes_of(const loop::Program& program,
+                                                           const std::map<std::string, loop::Entries>& outputs) {
+  std::map<std::string, std::vector<std::uint64_t>> sizes;
+  for (const std::uint32_t id : signature(program).appended) {
+    const loop::Storage& storage = program.storages[id];
+    std::vector<std::uint64_t>& of_levels = sizes[storage.name];
+    for (std::size_t level = 0; level < storage.levels.size(); ++level) {
+      std::set<std::vector<std::uint64_t>> prefixes;
+      for (const auto& [coordinates, value] : outputs.at(storage.name))
+        prefixes.emplace(coordinates.begin(), coordinates.begin() + static_cast<std::ptrdiff_t>(level) + 1);
+      of_levels.push_back(storage.levels[level].kind == LevelKind::dense ? 0 : prefixes.size());
+    }
+  }
+  return sizes;
+}
+
 }  // namespace
 
 TEST_CASE("every text case as native code") {
@@ -33,6 +51,7 @@ TEST_CASE("every text case as native code") {
   std::size_t run = 0;
   std::size_t refused = 0;
   std::size_t counted = 0;
+  std::size_t symbolic = 0;
   for (const test::LoopCase& each : *cases) {
     if (each.error) continue;
     CAPTURE(each.name);
@@ -51,6 +70,12 @@ TEST_CASE("every text case as native code") {
       const auto found = test::run_native(*jit, each.program, each.values, target, options, cuts);
       REQUIRE_MESSAGE(found.has_value(), found.error().message);
       CHECK(test::difference(each.program, each.expected, *found) == "");
+      const auto wanted = sizes_of(each.program, *found);
+      if (wanted.empty()) return;
+      ++symbolic;
+      const auto sizes = test::symbolic_sizes(*jit, each.program, each.values, target, options, cuts);
+      REQUIRE_MESSAGE(sizes.has_value(), sizes.error().message);
+      CHECK(*sizes == wanted);
     };
     check(host, {}, {});
     check(host, {}, {1, 2});
@@ -82,4 +107,5 @@ TEST_CASE("every text case as native code") {
   MESSAGE(run, " cases run, ", refused, " not yet");
   CHECK(run >= 40);
   CHECK(counted >= 100);
+  CHECK(symbolic >= 60);
 }

@@ -26,6 +26,13 @@ constexpr const char* chain_text = R"(schedule
   parallel i owner
 )";
 
+std::string counted_text() {
+  std::string text = chain_text;
+  for (std::size_t place = text.find(" owner"); place != std::string::npos; place = text.find(" owner"))
+    text.replace(place, 6, " counted");
+  return text;
+}
+
 /// A(i,l) = B(i,k) * C(k,j) * D(j,l), with a sparse intermediate between two nests, or as planned.
 class Chain {
  public:
@@ -134,6 +141,25 @@ TEST_CASE("a sparse intermediate between two nests, bit by bit the same for ever
   }
 }
 
+TEST_CASE("entries that are counted first are the same, and nothing but the result is held") {
+  const Tensor expected = run_once(Chain(chain_text), resources_with(1));
+  const Chain chain(counted_text().c_str());
+  const auto loops = chain.kernel->explain("loops");
+  REQUIRE(loops);
+  CHECK(loops->find("@parallel(A: count)") != std::string::npos);
+  for (const unsigned threads : {1U, 2U, 4U}) {
+    CAPTURE(threads);
+    const Resources resources = resources_with(threads);
+    BoundNetwork binding = chain.bind(resources);
+    for (int run = 0; run < 3; ++run) {
+      CAPTURE(run);
+      const auto ran = binding.run();
+      REQUIRE_MESSAGE(ran, ran.error().message);
+      CHECK(same(result_of(binding, resources), expected));
+    }
+  }
+}
+
 TEST_CASE("the layout asked for is handed over, whatever it is computed in") {
   const Resources resources = resources_with(2);
   const Tensor expected = run_once(Chain(chain_text), resources);
@@ -164,7 +190,10 @@ TEST_CASE("before a run there is no result") {
 }
 
 TEST_CASE("a result that the limit stops is named, its memory is given back, and the binding runs when there is room") {
-  const Chain chain(chain_text);
+  std::string text = chain_text;
+  SUBCASE("appended") {}
+  SUBCASE("counted first") { text = counted_text(); }
+  const Chain chain(text.c_str());
   const Tensor expected = run_once(chain, resources_with(1));
   for (const unsigned threads : {1U, 2U}) {
     const Resources resources = resources_with(threads, Memory(std::uint64_t{1} << 30));

@@ -41,6 +41,12 @@ Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& op
   return plan;
 }
 
+Plan counted_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
+  plan = cut_for_threads(std::move(plan), built, options);
+  plan.schedule = with_counted_roots(std::move(plan.schedule), built, options);
+  return plan;
+}
+
 std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const std::vector<Way>& ways,
                            const BuiltNetwork& built, const Judge& judge) {
   const auto kernel = pipeline.compile(built.network, plan, built.facts);

@@ -21,6 +21,9 @@ constexpr double worth_threads_ns = 1e9;
 /// The plan with every root loop parallel that may be, and worth cutting.
 Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options);
 
+/// The same, where what is appended is counted first wherever it may be.
+Plan counted_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options);
+
 struct Way {
   unsigned threads = 1;
   bool deterministic = false;

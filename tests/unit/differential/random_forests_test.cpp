@@ -141,6 +141,9 @@ TEST_CASE("several assignments, compiled and run") {
     CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
     planned = cut_for_threads(std::move(*planned), built, options_of(random));
     CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
+    planned = counted_for_threads(std::move(*planned), built, options_of(random));
+    const bool counts = std::ranges::find(planned->schedule.roots, RootReduction::counted) != planned->schedule.roots.end();
+    if (counts) CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
   });
 }
 

@@ -80,6 +80,9 @@ void check_meaning(const RequestedNetwork& requested, const BuiltNetwork& built)
 /// Runs one network in ways that take turns with `number`.
 class Running {
  public:
+  /// Nests whose entries were counted before they were appended.
+  std::int64_t counted() const { return counted_; }
+
   void check(const RequestedNetwork& requested, const BuiltNetwork& built) {
     const PlanOptions options = options_of(requested);
     const auto plan = usual_.plan(built.network, built.facts, options);
@@ -87,6 +90,11 @@ class Running {
     const std::uint64_t turn = number_++ % 8;
     const std::vector<Way> ways = {{1, false}, {turn % 2 == 0 ? 4u : 8u, false}, {2, true}};
     CHECK(defect_of_runs(usual_, cut_for_threads(*plan, built, options), ways, built, is_structural(requested)) == "");
+    if (turn % 2 == 0) {
+      const Plan counted = counted_for_threads(*plan, built, options);
+      counted_ += std::ranges::count(counted.schedule.roots, RootReduction::counted);
+      CHECK(defect_of_runs(turn == 4 ? checked_ : usual_, counted, {{2, false}, {4, true}}, built, is_structural(requested)) == "");
+    }
     if (turn == 1)
       CHECK(defect_of_runs(checked_, cut_for_threads(*plan, built, options), {{2, false}}, built, is_structural(requested)) == "");
     if (turn == 3) {
@@ -107,6 +115,7 @@ class Running {
  private:
   Pipeline usual_ = pipeline_with(false, false), checked_ = pipeline_with(true, false), strict_ = pipeline_with(false, true);
   std::uint64_t number_ = 0;
+  std::int64_t counted_ = 0;
 };
 
 RequestedNetwork tree(std::uint64_t seed) { return random_requested(seed); }
@@ -126,6 +135,8 @@ TEST_CASE("pairs of formats, compiled and run") {
   for_each_network(
       runs(is_sanitized() ? 100 : 700), pair,
       [&](const RequestedNetwork& requested, const BuiltNetwork& built) { running.check(requested, built); });
+  MESSAGE(running.counted() << " nests count their entries first");
+  if (runs(50).count >= 50) CHECK(running.counted() > 0);
 }
 
 TEST_CASE("random products with sparse results, compiled and run") {
@@ -133,4 +144,6 @@ TEST_CASE("random products with sparse results, compiled and run") {
   for_each_network(
       runs(is_sanitized() ? 50 : 500), tree,
       [&](const RequestedNetwork& requested, const BuiltNetwork& built) { running.check(requested, built); });
+  MESSAGE(running.counted() << " nests count their entries first");
+  if (runs(50).count >= 50) CHECK(running.counted() > 0);
 }

@@ -47,6 +47,7 @@ TEST_CASE("targets with compressed levels are appended to in order, or drained")
            {"ds:0,1 f64\n  R", "dd:0,1 f64\n  R", "nothing is drained into it"},
            {"ds:0,1 f64\n  R", "ds:1,0 f64\n  R", "append to R out of order"},
            {"parallel i owner", "parallel i private", "private copies of it cannot be"},
+           {"parallel i owner", "parallel i counted", ""},
            {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained bitmap\n  parallel k serial", "a bitmap has one mode"},
            {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained hashed\n  parallel k serial", ""},
            {"result R ds:0,1 f64", "result R dh:0,1 f64", "dense and compressed levels only"},
@@ -97,7 +98,7 @@ TEST_CASE("positions are shared where the product has them, or where that is ask
   refuses(made, good,
           {{"ss:0,1 f64 like M", "ss:0,1 f64", "was requested like M"},
            {"ss:0,1 f64 like M", "ss:1,0 f64 like M", "level by level"},
-           {"like M", "like A", "dense and compressed, at least one"}});
+           {"like M", "like A", "must be d, s, u or q, not all of them d"}});
   made.options.result_patterns.clear();
   CHECK(defect(made, good).find("may have fewer entries than M") != std::string::npos);
 }

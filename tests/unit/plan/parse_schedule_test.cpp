@@ -80,7 +80,7 @@ TEST_CASE("every malformed line is refused with its number") {
       {{"gallop D@1.2", "jump D@1.2"}, {"line 7", "drive, search or gallop"}},
       {{"gallop D@1.2", "gallop D@0.2"}, {"line 7", "counted from 1"}},
       {{"parallel i", "parallel j"}, {"line 8", "'i'"}},
-      {{"owner", "mine"}, {"line 8", "owner, private or serial"}},
+      {{"owner", "mine"}, {"line 8", "owner, private, counted or serial"}},
       {{"parallel i owner\n", "parallel i owner\n  parallel i owner\n"}, {"line 9", "more lines"}},
   };
   for (const auto& [change, expected] : cases) {

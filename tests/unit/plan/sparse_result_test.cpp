@@ -32,7 +32,31 @@ TEST_CASE("SpGEMM is Gustavson's: rows of the result are gathered in a workspace
   const ScheduledStatement& statement = found.schedule.statements.front();
   CHECK(print_indices(statement.loops, spgemm().network) == "i,k,j");
   CHECK(statement.drained.has_value());
-  CHECK(found.schedule.roots.front() == RootReduction::owner);
+  CHECK(found.schedule.roots.front() != RootReduction::serial);
+}
+
+TEST_CASE("entries are counted first where copying the blocks below them takes longer, or where memory is scarce") {
+  const auto root = [](const Problem& made) { return planned(made).schedule.roots.front(); };
+  const std::map<char, std::uint64_t> extents{{'i', 2000}, {'j', 2000}, {'k', 2000}, {'r', 64}};
+  const auto ttm = [&](const char* format) { return requested(problem("T:ijk:sss:2000000 C:kr -> ijr", extents), format); };
+  CHECK(root(ttm("ssd")) == RootReduction::counted);
+  CHECK(root(spgemm()) == RootReduction::counted);
+  // Many products for every entry of the result.
+  Problem scarce = problem("B:ik:ds:200000 C:kj:ds:200000 -> ij", {{'i', 500}, {'j', 3000}, {'k', 500}});
+  scarce = requested(scarce, "ds");
+  CHECK(root(scarce) == RootReduction::owner);
+  const Plan plenty = planned(scarce);
+  const auto result = std::ranges::find(plenty.cost.memory, "result R", &MemoryDemand::name);
+  REQUIRE(result != plenty.cost.memory.end());
+  scarce.options.memory_limit = plenty.cost.peak_bytes + result->bytes / 8;
+  CHECK(root(scarce) == RootReduction::counted);
+  // What is counted first passes through its text.
+  const Plan counted = planned(scarce);
+  const std::string text = print(counted.schedule, scarce.network);
+  CHECK(text.find("parallel i counted") != std::string::npos);
+  const auto read = parse_schedule(text, scarce.network);
+  REQUIRE(read.has_value());
+  CHECK(*read == counted.schedule);
 }
 
 TEST_CASE("columns of a product cost conversions of the operands or of the result, not a workspace over everything") {
@@ -40,7 +64,7 @@ TEST_CASE("columns of a product cost conversions of the operands or of the resul
   const AppendOrder order = append_order(found.schedule.statements.front().target.indices, result_of(found).format,
                                          found.schedule.statements.front().loops);
   CHECK(order.direct == 1);
-  CHECK(found.schedule.roots.front() == RootReduction::owner);
+  CHECK(found.schedule.roots.front() != RootReduction::serial);
 }
 
 TEST_CASE("other level kinds are converted after the run") {

@@ -142,6 +142,39 @@ TEST_CASE("a second run writes into the arrays of the first, unless it has other
   }
 }
 
+TEST_CASE("a tensor sized by counted entries is the one that they are written into") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const List list = random.list(order, 60);
+    const AppendedShape shape{random_format(random, order), list.extents, "R"};
+    const Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
+    const std::vector<std::uint64_t> cuts = random_cuts(random, shape.extent_of_level(0));
+    const auto counted = made(shape, summed(list), cuts, with);
+    REQUIRE(counted);
+    auto room = sized(shape, counted->entries, with.memory);
+    REQUIRE(room);
+    const Made place{std::move(*room), counted->entries};
+    const auto filled = made(shape, summed(list), cuts, with, &place);
+    REQUIRE_MESSAGE(filled, filled.error().message);
+    const auto sound = verify(filled->tensor, with, "R");
+    CHECK_MESSAGE(sound, sound.error().message);
+    same_arrays(filled->tensor, counted->tensor);
+    if (!cuts.empty()) CHECK(filled->tensor.values.data() == place.tensor.values.data());
+  }
+}
+
+TEST_CASE("a sized tensor that the limit leaves no room for is named, and takes none") {
+  const AppendedShape shape{*parse_format("ds"), {4, 100'000}, "result R"};
+  const Memory memory(200'000 * 12);
+  const auto refused = sized(shape, {{0, 150'000}, {0, 50'000}}, memory);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::resource);
+  CHECK(refused.error().message.find("result R needs") != std::string::npos);
+  CHECK(memory.used() == 0);
+}
+
 TEST_CASE("large chunks: several pieces each, pages given back while they are copied") {
   const AppendedShape shape{*parse_format("ds"), {40, 1 << 20}, "R"};
   Entries entries;
