@@ -40,7 +40,7 @@ std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Schedule&
   const ResultFormat format{tensor.format, tensor.delivered, tensor.like};
   const auto known = std::ranges::find(results_, format, [](const auto& result) { return result.first; });
   if (known != results_.end()) return known->second;
-  results_.emplace_back(format, sparse_target(statements, network_, operands_));
+  results_.emplace_back(format, sparse_target(statements, network_, operands_, models_->options()));
   return results_.back().second;
 }
 

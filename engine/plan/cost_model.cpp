@@ -16,11 +16,12 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine) {
 }
 
 std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
-                                                  const std::vector<OperandFacts>& operands) {
+                                                  const std::vector<OperandFacts>& operands,
+                                                  const PlanOptions& options) {
   const ScheduledAccess& written = schedule.statements.back().target;
   if (!has_sparse_level(schedule.tensors[written.tensor].format)) return nullptr;
   const std::size_t last = schedule.statements.size() - 1;
-  return std::make_shared<const SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands));
+  return std::make_shared<const SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands, options));
 }
 
 StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
@@ -63,7 +64,7 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     : options_(options),
       models_(std::make_shared<StatementModels>(network, operands, options)),
       flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, operands))),
-      result_(sparse_target(schedule, network, operands)) {
+      result_(sparse_target(schedule, network, operands, options)) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);

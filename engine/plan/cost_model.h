@@ -219,7 +219,7 @@ class CostModel {
 
 /// The result of a schedule without loops, if it has compressed levels.
 std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
-                                                  const std::vector<OperandFacts>& operands);
+                                                  const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 /// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has.
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,

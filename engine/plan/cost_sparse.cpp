@@ -33,7 +33,10 @@ IndexSet CostModel::bound_by(const std::vector<IndexId>& loops, std::size_t dept
 KeyedPrice CostModel::drain(IndexSet bound, IndexId index, StatementRange range) const {
   if (!departs(bound, index, range)) return {};
   // Every product is an insertion: sums inside the last level of the key are rare.
-  const double inserts = models_->iterations_below(statements_[range.last].number, bound) / std::max(1.0, result_->block());
+  const StatementRange last{range.last, range.last};
+  const double entered = iterations(bound, last);
+  const double products = entered > 0 ? iterations(bound | indices(range.last), last) / entered : 0;
+  const double inserts = products / std::max(1.0, result_->block());
   return cheapest_keyed(options_.machine, result_->workspace(bound, inserts));
 }
 

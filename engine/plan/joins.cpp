@@ -100,6 +100,14 @@ std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurr
   return found;
 }
 
+double counted_ratio(JoinSet set, const std::vector<Occurrence>& occurrences, const std::map<JoinSet, double>& counted) {
+  double ratio = 1;
+  for (const JoinSet join : joins_in(set, occurrences)) {
+    if (const auto found = counted.find(join); found != counted.end()) ratio *= found->second;
+  }
+  return ratio;
+}
+
 double least_joined(const PlanOptions& options) {
   double least = 1;
   for (const auto& [join, ratio] : options.joins) least *= ratio < 1 ? ratio : 1 / ratio;

@@ -36,6 +36,9 @@ std::map<JoinSet, double> renumbered(const std::map<JoinSet, double>& joins, con
                                      const std::vector<Occurrence>& to);
 std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& from, const std::vector<Occurrence>& to);
 
+/// What counted joins say of all modes of these occurrences over independence; 1 where nobody counted.
+double counted_ratio(JoinSet set, const std::vector<Occurrence>& occurrences, const std::map<JoinSet, double>& counted);
+
 /// How far below independence counted joins may put the iterations of any loops: each may hold for all of them, or have
 /// been cut off at the extent of an index before.
 double least_joined(const PlanOptions& options);

@@ -14,6 +14,9 @@ namespace weft {
 ///
 ///   distinct(U) = room(U) * (1 - (1 - q)^E),   q = all contributions / (room(U) * E)
 ///
+/// Contributions may be known better: where hubs meet, a masked product has as many entries as its mask and not as few as
+/// independence says.
+///
 /// Keeps references to the statistics of the operands.
 class ProductEstimate {
  public:
@@ -21,6 +24,9 @@ class ProductEstimate {
   /// The product of these factors of the first assignment's term.
   ProductEstimate(const Network& network, const std::vector<OperandFacts>& operands,
                   const std::vector<TensorAccess>& factors);
+
+  /// How many contributions there are over what independence says.
+  void scale_contributions(double ratio) { everything_ *= ratio; }
 
   double distinct(IndexSet indices) const;
   double extent(IndexId index) const { return extents_[index]; }

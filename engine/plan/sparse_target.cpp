@@ -4,6 +4,7 @@
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/joins.h"
 #include "engine/plan/result_format.h"
 #include "runtime/dense_levels.h"
 
@@ -77,8 +78,10 @@ double SparseTarget::finishing_ns(const Machine& machine) const {
   return bytes_ * assemble_byte + converting;
 }
 
-ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands) {
+namespace {
+
+// The accesses of operands whose product a statement writes.
+std::vector<TensorAccess> leaves_of(const Schedule& schedule, std::size_t writer) {
   std::vector<TensorAccess> leaves;
   std::vector<std::size_t> open{writer};
   while (!open.empty()) {
@@ -90,7 +93,32 @@ ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const 
       else open.push_back(writer_of(schedule, factor.tensor));
     }
   }
-  return ProductEstimate(network, operands, leaves);
+  return leaves;
+}
+
+}  // namespace
+
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands) {
+  return ProductEstimate(network, operands, leaves_of(schedule, writer));
+}
+
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  const std::vector<TensorAccess> leaves = leaves_of(schedule, writer);
+  ProductEstimate product(network, operands, leaves);
+  // Several assignments number their operands each for themselves.
+  if (options.joins.empty() || network.assignments.size() > 1) return product;
+  const std::vector<Occurrence> all = occurrences(network, operands);
+  JoinSet joined = 0;
+  for (const Occurrence& occurrence : all) {
+    const bool flows = std::ranges::any_of(leaves, [&](const TensorAccess& leaf) {
+      return leaf.tensor == occurrence.tensor && leaf.indices == occurrence.indices;
+    });
+    if (flows) joined |= occurrence.all();
+  }
+  product.scale_contributions(counted_ratio(joined, all, options.joins));
+  return product;
 }
 
 }  // namespace weft

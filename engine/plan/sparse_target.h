@@ -54,5 +54,8 @@ class SparseTarget {
 /// What flows into a tensor that a statement of the schedule writes.
 ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
                             const std::vector<OperandFacts>& operands);
+/// The same with what joins were counted, of a network of one assignment.
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 }  // namespace weft
