@@ -241,10 +241,15 @@ Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::v
   if (!state_->options.use_cache) return weft::plan(network, operands, options);
   const std::string key = plan_key(network, operands, options);
   bool mine = false;
-  const auto known = state_->plans.get(key, [&] {
-    mine = true;
-    return state_->make_plan(key, network, operands, options);
-  });
+  const auto get = [&] {
+    return state_->plans.get(key, [&] {
+      mine = true;
+      return state_->make_plan(key, network, operands, options);
+    });
+  };
+  auto known = get();
+  // Another who waits for the same plan may have cancelled what made it.
+  while (!known && known.error().kind == ErrorKind::cancelled && !mine && !is_cancelled(options)) known = get();
   if (!known) return std::unexpected(known.error());
   if (mine) return **known;
   Plan plan = **known;

@@ -143,6 +143,7 @@ class Preparation {
     plan_options.memory_limit = resources().memory.limit();
     plan_options.strict_fp = pipeline_.options().strict_fp;
     plan_options.prove = options_.prove;
+    plan_options.cancelled_by = {cancellation_, resources().cancellation};
     for (const auto& [name, format] : options_.formats) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end()) {
@@ -219,6 +220,7 @@ class Preparation {
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     prepared_.plan_options = plan_options;
+    prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
       Explanation explained = explanation(*plan, network, facts, plan_options);

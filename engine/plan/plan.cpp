@@ -82,8 +82,10 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
 
 Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options, bool must_store) {
+  if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   const std::uint64_t limit = usable_memory(options);
   Improvement improvement = must_store ? Improvement{} : improve(found, network, operands, options);
+  if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   // What does not need an intermediate or a conversion is always there to fall back on.
   Candidate fallback{baseline(network, operands, options), {}};
   fallback.cost = cost(fallback.schedule, network, operands, options);
@@ -176,6 +178,11 @@ std::string proof_of(const std::string& optimal, bool beyond, const std::string&
                                               : "no order of loops, fusion or conversion of this tree takes less";
   return beyond ? "Without copies for lookups and levels opened in place, which were tried one after the other, " + proven
                 : "N" + proven.substr(1) + ", as long as no fiber is copied for lookups";
+}
+
+bool is_cancelled(const PlanOptions& options) {
+  return std::any_of(options.cancelled_by.begin(), options.cancelled_by.end(),
+                     [](const Cancellation& cancellation) { return cancellation.cancelled(); });
 }
 
 Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,

@@ -10,6 +10,7 @@
 
 #include "engine/plan/machine.h"
 #include "engine/plan/schedule.h"
+#include "weft/memory.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -56,6 +57,8 @@ struct PlanOptions {
   Objective objective = Objective::time;
   /// Sizes of joins of sparse operands (joins.h) over what independence says, where they were counted.
   std::map<std::uint64_t, double> joins;
+  /// Any of these ends planning, between trees and layouts, with an error; a plan does not depend on them.
+  std::vector<Cancellation> cancelled_by;
 };
 
 /// Predicted work of one loop of the nest, in the order of the printed loops.
@@ -134,6 +137,8 @@ std::string proof_of(const std::string& optimal, bool beyond, const std::string&
 Expected<void> check(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                      const PlanOptions& options);
 
+bool is_cancelled(const PlanOptions& options);
+
 /// How dear? A function of its arguments alone (8 threads are assumed for imbalance).
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
           const PlanOptions& options);
@@ -143,7 +148,7 @@ std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Netwo
                                            const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 /// The cheapest legal schedule of the producers (dynamic program over all trees, baseline). A function of its arguments
-/// alone, except that physical memory bounds what the limit allows. Resource error where that leaves no schedule, naming
+/// alone, except that physical memory bounds what the limit allows. Cancelled, by PlanOptions::cancelled_by, or resource error where that leaves no schedule, naming
 /// the demand and advising.
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
 

@@ -94,7 +94,7 @@ class Prover {
       encoding.below(best_ns_ * (1 - accuracy));
       const std::uint64_t before = solver->effort_spent();
       const std::uint64_t left = request_.effort > proof_.effort ? request_.effort - proof_.effort : 0;
-      const Satisfiable answer = solver->check(left);
+      const Satisfiable answer = is_cancelled(options_) ? Satisfiable::unknown : solver->check(left);
       proof_.effort += solver->effort_spent() - before;
       if (answer == Satisfiable::no) return {};
       if (answer == Satisfiable::unknown) {

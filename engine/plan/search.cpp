@@ -64,7 +64,7 @@ class Search {
     const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
     std::vector<std::pair<double, std::size_t>> ranked;
     for (const ContractionTree& tree : choice.trees) {
-      if (work_ > effort_.work) {
+      if (work_ > effort_.work || is_cancelled(options_)) {
         result_.all_trees = false;
         break;
       }
@@ -99,7 +99,7 @@ class Search {
       const std::pair<double, std::size_t> place{ns, number};
       ranked.insert(std::ranges::upper_bound(ranked, place), place);
     }
-    for (std::size_t place = 0; place < ranked.size(); ++place) {
+    for (std::size_t place = 0; place < ranked.size() && !is_cancelled(options_); ++place) {
       const auto [ns, number] = ranked[place];
       if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
       else if (may_pay(number)) trees_[number].exhausted = false;
@@ -194,7 +194,7 @@ class Search {
       return true;
     };
     if (sets <= effort_.free_sets) {
-      for (std::uint64_t free = 1; free < sets; ++free) {
+      for (std::uint64_t free = 1; free < sets && !is_cancelled(options_); ++free) {
         for (std::size_t room = 0; room < std::size(dense_rooms); ++room) {
           if (room == 0 ? free != sets - 1 : sets <= effort_.room_sets && differs(free, room)) {
             attempt(free, dense_rooms[room]);

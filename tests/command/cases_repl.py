@@ -215,6 +215,7 @@ def case_terminal_interrupts_a_run(weft):
         require(time.monotonic() - began < 2, f"{time.monotonic() - began:.2f} s until the prompt")
         require_in("interrupted", shown, "what is said")
         require_in(b"Ctrl-C stops it", terminal.shown, "progress before that")
+        require_in(b"computing B ", terminal.shown, "what is done")
         require_equal(terminal.say("A[0,0]"), "0.3381666012719897\n", "tensors are kept")
         terminal.say(":set repeat 1")
         require_in("of 1 run,", terminal.say(":time B(i) = A(i,j)"), "and kernels run")

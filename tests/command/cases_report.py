@@ -4,8 +4,11 @@ import json
 import math
 import os
 import pty
+import re
 import select
+import signal
 import subprocess
+import time
 
 from harness import Skip, require, require_equal, require_in
 from tensors import evaluate, npy, sparse, uniform
@@ -194,6 +197,30 @@ def case_progress_only_on_a_terminal_and_only_when_it_lasts(weft):
         require(not silent or shown == b"", f"quiet is quiet: {shown!r}")
     os.close(ours)
     os.close(theirs)
+
+
+def cases_progress_of_a_run(_):
+    for threads in ("1", "2"):
+        def one(weft, threads=threads):
+            try:
+                ours, theirs = pty.openpty()
+            except OSError as error:
+                raise Skip(f"no pseudo-terminal: {error}") from error
+            environment, _ = weft.environment(None)
+            run = subprocess.Popen([weft.command, "run", "B(i,k) = A(i,j) * A(j,k)", "A=uniform(3000x3000)", "--threads", threads], cwd=weft.directory,
+                                   env=environment, stdout=subprocess.PIPE, stderr=theirs)
+            shown = b""
+            end = time.monotonic() + 40
+            while b"computing B " not in shown and time.monotonic() < end and run.poll() is None:
+                if select.select([ours], [], [], 0.1)[0]:
+                    shown += os.read(ours, 4096)
+            run.send_signal(signal.SIGINT)
+            out, _ = run.communicate(timeout=20)
+            os.close(ours)
+            os.close(theirs)
+            require(re.search(rb"computing B +\d+ %", shown), f"how far the run is in {shown!r}")
+            require_equal((run.returncode, out), (130, b""), "what an interrupt leaves")
+        yield threads + " threads", one
 
 
 def case_json_and_verbose(weft):

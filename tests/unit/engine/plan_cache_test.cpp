@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -163,6 +164,34 @@ TEST_CASE("any defect of a remembered plan is a miss, said once, and is replaced
   stored(contents.substr(0, contents.find("schedule\n  tree", contents.rfind("# "))), "planned again");
   stored(std::string(contents).replace(contents.rfind("loops i"), 7, "loops k"), "planned again");
   stored("schedule\n", "a remark is missing");
+}
+
+TEST_CASE("a plan that is cancelled is not remembered, and others who wait for it go on") {
+  const Directory directory;
+  Traced pipeline(directory.path());
+  const Cancellation token;
+  Problem cancelled = mttkrp();
+  cancelled.options.cancelled_by = {Cancellation(), token};
+  token.cancel();
+  const auto none = pipeline.pipeline->plan(cancelled.network, cancelled.operands, cancelled.options);
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().kind == ErrorKind::cancelled);
+  CHECK(directory.plan().empty());
+  CHECK(plan_key(cancelled.network, cancelled.operands, cancelled.options) ==
+        plan_key(mttkrp().network, mttkrp().operands, mttkrp().options));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([&, number] {
+      const Problem mine = number % 2 == 0 ? cancelled : mttkrp();
+      const auto found = pipeline.pipeline->plan(mine.network, mine.operands, mine.options);
+      const bool right = found ? true : number % 2 == 0 && found.error().kind == ErrorKind::cancelled;
+      if (!right) ++wrong;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(pipeline.plan(mttkrp()).origin == PlanOrigin::memory);
 }
 
 TEST_CASE("a directory that cannot be used costs the plan nothing") {
