@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -99,9 +102,43 @@ TEST_CASE("with a kernel for other tensors there the answer comes from it first,
   const Session fresh = session_with();
   for (const auto& [name, tensor] : *session.tensors()) fresh.set(name, tensor);
   CHECK(scalar(fresh.evaluate(text), "s") == doctest::Approx(soon));
-  // Other extents: the old kernel does not fit, a new one is made.
+  // Other extents: a generic kernel takes the place of the one that is there.
   session.set("M", generated("sparse(20x60,nnz=300,seed=3)"));
   CHECK(session.evaluate(text, Answer::soonest));
+}
+
+TEST_CASE("without any kernel the soonest answer comes from a generic one, and a better one follows") {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  EngineOptions options;
+  options.resources.threads = Threads(1);
+  options.trace = [&](std::string_view line) {
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(line);
+  };
+  const auto compiled = [&] {
+    const std::lock_guard lock(mutex);
+    return std::ranges::count_if(lines, [](const std::string& line) { return line.find(" # compile ") != std::string::npos; });
+  };
+  {
+    const auto session = Session::create(options);
+    REQUIRE(session);
+    session->set("M", generated("sparse(50x60,nnz=200,seed=1)"));
+    session->set("x", generated("ones(60x7)"));
+    const std::string text = "y(i,r) = M(i,j) * x(j,r)";
+    REQUIRE(session->evaluate(text, Answer::soonest));
+    for (int wait = 0; wait < 2000 && compiled() < 2; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(compiled() == 2);
+    REQUIRE(session->evaluate(text, Answer::soonest));
+    REQUIRE(session->evaluate(text));
+    CHECK(compiled() == 2);
+    const Cancellation token;
+    token.cancel();
+    CHECK(session->evaluate(text, Answer::best, &token).error().kind == ErrorKind::cancelled);
+    CHECK(session->evaluate("s = 3 * M(i,j)", Answer::soonest, &token).error().kind == ErrorKind::cancelled);
+    CHECK(session->evaluate("s = 3 * M(i,j)", {"M"}, {}, &token).error().kind == ErrorKind::cancelled);
+    CHECK(session->evaluate("s = 3 * M(i,j)"));
+  }
 }
 
 TEST_CASE("under a memory limit, what is kept for other texts makes way") {
