@@ -9,6 +9,15 @@
 #include "engine/plan/check.h"
 
 namespace weft {
+namespace {
+
+JoinSet whole(const StatementModels::Statement::FilteringModes& modes) {
+  JoinSet set = 0;
+  for (const auto& [bit, index] : modes) set |= bit;
+  return set;
+}
+
+}  // namespace
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   const double whole = operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
@@ -101,6 +110,21 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   return count * models_->join_ratio(filters);
 }
 
+// An entry of a sparse intermediate is where all that it is made from meets, whatever was summed: from the first of its
+// modes on that is not bound outside of both its writer and its reader, where the writer's own filters are among others'.
+JoinSet CostModel::stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const {
+  const StatementModels::Statement& model = *statements_[statement].model;
+  JoinSet met = 0;
+  for (std::size_t factor = 0; factor < model.made_of.size(); ++factor) {
+    const std::size_t writer = flow_->statements[statement].writers[factor];
+    if (model.made_of[factor].empty() || (writer >= range.first && writer < statement)) continue;
+    IndexSet shared = 0;
+    for (const auto& [bit, index] : model.made_of[factor]) shared |= (others & bit) != 0 ? one_index(index) : 0;
+    if ((model.factors[factor]->indices() & bound & ~shared) != 0) met |= whole(model.made_of[factor]);
+  }
+  return met;
+}
+
 JoinSet CostModel::filters(IndexSet bound, StatementRange range) const {
   JoinSet found = 0;
   const IndexSet indices = result_ == nullptr ? bound : bound & ~drained_loops;
@@ -163,7 +187,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     loops_.push_back(&loop);
-    outside |= loop.outside;
+    outside |= loop.outside | stored_meeting(number, bound, range, others);
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
@@ -177,6 +201,12 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
       tables += access.tables;
       added_first |= access.first;
       added |= access.all;
+      if (!statements_[number].model->made_of[access.factor].empty()) {
+        const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
+        if (access.drives) meeter_filters_.back() |= made_of;
+        added_first |= made_of;
+        added |= made_of;
+      }
     }
   }
   double iterations = met * late_density;

@@ -6,13 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 
+#include "engine/plan/assignment_room.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/cost_model.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/open_layouts.h"
-#include "engine/plan/product_estimate.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/shared_layouts.h"
 
@@ -122,36 +121,6 @@ class JointPlanner {
     });
   }
 
-  // Whether a result has compressed levels: as requested, or by what its operands alone let through.
-  bool is_sparse(std::size_t part) const {
-    const std::string& name = stored_.tensors[result(part)].name;
-    if (const auto asked = options_.result_formats.find(name); asked != options_.result_formats.end()) {
-      return !asked->second.all_dense();
-    }
-    if (options_.result_patterns.contains(name)) return true;
-    std::vector<TensorAccess> known;
-    for (const TensorAccess& factor : factors(part)) {
-      if (std::ranges::find(operands_, factor.tensor, &OperandFacts::tensor) != operands_.end()) known.push_back(factor);
-    }
-    const ProductEstimate estimate(stored_, operands_, known);
-    const IndexSet restricted = estimate.restricted() & index_set(stored_.assignments[part].result.indices);
-    return restricted != 0 && estimate.fill(restricted) < sparse_fill;
-  }
-
-  // What the dense results of later assignments leave.
-  std::uint64_t room(std::size_t part) const {
-    if (options_.memory_limit == ~std::uint64_t{0}) return options_.memory_limit;
-    double left = static_cast<double>(options_.memory_limit);
-    for (std::size_t later = part + 1; later < parts(); ++later) {
-      const TensorDeclaration& declared = stored_.tensors[result(later)];
-      if (is_sparse(later)) continue;  // charged as it grows
-      double bytes = scalar_bytes(declared.scalar);
-      for (const std::uint64_t extent : declared.extents) bytes *= static_cast<double>(extent);
-      left -= bytes;
-    }
-    return static_cast<std::uint64_t>(std::max(0.0, left));
-  }
-
   std::string key(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) const {
     std::string text = fmt::format("{} {} {}", part, own == nullptr ? "" : own->text(), shares);
     for (const OperandFacts& facts : known) {
@@ -166,7 +135,7 @@ class JointPlanner {
     if (const auto found = planned_.find(name); found != planned_.end()) return found->second ? &*found->second : nullptr;
     std::optional<Planned>& made = planned_[name];
     PlanOptions options = options_;
-    options.memory_limit = room(part);
+    options.memory_limit = assignment_room(stored_, part, operands_, options_);
     if (own != nullptr) options.result_formats[stored_.tensors[result(part)].name] = *own;
     std::vector<OperandFacts> seen = known;
     for (OperandFacts& facts : seen) {

@@ -95,6 +95,12 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
       return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
     });
     statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
+    statement.made_of.push_back(keyed && occurrence == occurrences_.end() ? writes->filtering_modes : Statement::FilteringModes{});
+    const Statement::FilteringModes& inner = statement.made_of.back();
+    statement.filtering_modes.insert(statement.filtering_modes.end(), inner.begin(), inner.end());
+    for (std::size_t mode = 0; occurrence != occurrences_.end() && mode < factor.indices.size(); ++mode) {
+      statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
+    }
   }
   statement.target = access(schedule, scheduled.target, false, room);
   if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate &&

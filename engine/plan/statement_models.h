@@ -92,6 +92,10 @@ class StatementModels {
     std::vector<std::shared_ptr<const AccessModel>> factors;
     std::shared_ptr<const AccessModel> target;
     std::vector<int> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
+    // Modes of sparse operands, with their indices: per factor, of those that a sparse intermediate is made from; of all.
+    using FilteringModes = std::vector<std::pair<JoinSet, IndexId>>;
+    std::vector<FilteringModes> made_of;
+    FilteringModes filtering_modes;
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
     bool fills_copy = false;      // is such a copy's own
     std::vector<IndexSet> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "unit/plan/networks.h"
 
 namespace weft::plan_test {
@@ -40,6 +42,17 @@ TEST_CASE("pinned operands, and those with few entries for their rows, stay") {
   for (OperandFacts& operand : pinned.operands) operand.pinned = true;
   CHECK(!layout_of_c(planned(pinned)).opened);
   CHECK(!layout_of_c(planned(product(std::uint64_t{1} << 30, 1000))).opened);
+}
+
+TEST_CASE("what opening takes at least is known before any schedule is") {
+  Problem given = product(100'000, 1'000'000);
+  const double once = least_opening_ns(given.operands, given.options);
+  CHECK(once > 0);
+  CHECK(once < 0.1 * 1'000'000 * given.options.machine.convert_entry);
+  given.options.calls = 10;
+  CHECK(least_opening_ns(given.operands, given.options) == once / 10);
+  for (OperandFacts& operand : given.operands) operand.pinned = true;
+  CHECK(std::isinf(least_opening_ns(given.operands, given.options)));
 }
 
 TEST_CASE("what is no opening is refused by name") {
