@@ -360,10 +360,11 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
   const bool own = may_own(index, range);
   if (own && may_be_counted(range)) {
-    const double counted = time(RootReduction::counted);
-    // Where memory is scarce, the result is charged before it is computed, and nothing but it.
+    // Where memory is scarce, the result is charged before it is computed, and nothing but it. The two are compared by
+    // themselves: beside the work, which may be any, they round away.
     const bool scarce = result_->bytes() * 2 > static_cast<double>(options_.memory_limit);
-    if (counted < time(RootReduction::owner) || scarce) {
+    if (counting_ns(range, share) < copying_ns(range) || scarce) {
+      const double counted = time(RootReduction::counted);
       return counted < best.ns || scarce ? RootEstimate{RootReduction::counted, counted} : best;
     }
   }

@@ -37,13 +37,6 @@ def cases_result_format(_):
         yield layout, one
 
 
-def cases_unsupported_operand_format(_):
-    for layout in ("hss", "sbs"):
-        def one(weft, layout=layout):
-            weft.error("run", EXPRESSION, *OPERANDS, "--format", f"T:{layout}", status=3, says="T")
-        yield layout, one
-
-
 def cases_tree(_):
     for tree in TREES:
         def one(weft, tree=tree):

@@ -380,7 +380,7 @@ Expected<std::map<std::string, std::vector<std::uint64_t>>> symbolic_sizes(const
   PreparedRun run;
   run.fill(program, values);
   const Signature words = signature(program);
-  for (std::size_t number = 0; number < words.hashed.size(); ++number) {
+  for (std::size_t number = 0; number < words.hashed.size() + words.sorted.size(); ++number) {
     run.memories.push_back(std::make_unique<HashedMemory>(Memory(), "table"));
     run.tables.push_back(run.memories.back()->table());
   }

@@ -172,3 +172,20 @@ TEST_CASE("what every statement of a nest reads filters its shared loops") {
   const CostModel model = made.model();
   CHECK(model.loop(0, 0, {0, 1}).iterations == doctest::Approx(model.loop(0, 0, {0, 0}).iterations * 0.1));
 }
+
+TEST_CASE("a sparse intermediate is walked as often as what it is made from was counted to meet") {
+  const Problem made = problem("K:ij:ss:200 L:jk:ss:200 M:ik:ss:6000 -> ik", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const Schedule schedule = schedule_of(
+      made,
+      "schedule\n  tree ((K * L) * M)\n  layout K ss:0,1 f64\n  layout L ss:0,1 f64\n  layout M ss:0,1 f64\n"
+      "  intermediate x[i,k] da:0,1 f64\n  result R ss:0,1 f64\n  x[i,k] += K[i,j] * L[j,k]   loops i,j,k\n"
+      "  R[i,k] += x[i,k] * M[i,k]   loops i,k   fused 1\n    meet k: drive x@2.1, search M@2.2\n  parallel i serial\n");
+  CHECK(check(schedule, made.network, made.operands, made.options));
+  const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
+  REQUIRE(occurred.size() == 3);
+  PlanOptions counted = made.options;
+  counted.joins[occurred[0].all() | occurred[1].all() | JoinSet{1} << occurred[2].first_bit] = 20;
+  const auto walked = [&](const PlanOptions& options) { return cost(schedule, made.network, made.operands, options).loops.back(); };
+  CHECK(walked(made.options).index == "k");
+  CHECK(walked(counted).steps > 5 * walked(made.options).steps);
+}
