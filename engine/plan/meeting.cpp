@@ -10,8 +10,8 @@ double search_ns(const Machine& machine, double length) {
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length));
 }
 
-// Walking slots and words was timed on fibers of 4 to 4096 entries: half of the slots are taken in the mean, and a radix
-// sort of pairs takes two to four passes.
+// Estimates, not fitted: a slot, a word or a bit is about a step of a merge; half of the slots are taken in the mean, and
+// a radix sort of pairs takes two to four passes.
 double gaps_ns(LevelKind kind, double length, double extent, bool ordered) {
   constexpr double word_ns = 0.6;
   constexpr double bit_ns = 1.0;
