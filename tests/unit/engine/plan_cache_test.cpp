@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -61,7 +62,10 @@ struct Traced {
     options.resources.threads = Threads(1);
     options.cache_directory = directory.string();
     options.use_cache = use_cache;
-    options.trace = [kept = lines](std::string_view line) { kept->emplace_back(line); };
+    options.trace = [kept = lines, one_at_a_time = std::make_shared<std::mutex>()](std::string_view line) {
+      const std::lock_guard lock(*one_at_a_time);
+      kept->emplace_back(line);
+    };
     pipeline = *Pipeline::create(options);
   }
   Plan plan(const Problem& made) {

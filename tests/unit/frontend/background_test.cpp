@@ -15,7 +15,7 @@ namespace weft {
 TEST_CASE("work is done, several pieces at once") {
   Background background(2);
   std::promise<void> first, second;
-  std::promise<void> done;
+  std::promise<void> done, other_done;
   // Each waits for the other, so both must be under way.
   background.post([&](bool dropped) {
     CHECK_FALSE(dropped);
@@ -26,8 +26,10 @@ TEST_CASE("work is done, several pieces at once") {
   background.post([&](bool) {
     second.set_value();
     first.get_future().wait();
+    other_done.set_value();
   });
   done.get_future().wait();
+  other_done.get_future().wait();
 }
 
 TEST_CASE("what has not begun is dropped at the end, and told so") {

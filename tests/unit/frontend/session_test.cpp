@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "unit/differential/runs.h"
 #include "weft/file.h"
 
 namespace weft {
@@ -209,7 +210,8 @@ TEST_CASE("many threads evaluate many texts while a tensor is replaced: no error
   CHECK(wrong == 0);
   CAPTURE(before);
   CAPTURE(after);
-  CHECK(after < before + 20'000);
+  // Sanitizers keep what was freed for a while.
+  if (!test::is_sanitized()) CHECK(after < before + 20'000);
 }
 
 }  // namespace weft
