@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -52,13 +53,17 @@ std::vector<std::string> numbers(const Tensor& tensor) {
 }
 
 struct Traced {
+  std::mutex one_at_a_time;
   std::vector<std::string> lines;
   Engine engine = made();
 
   Engine made() {
     EngineOptions options;
     options.resources.threads = Threads(1);
-    options.trace = [this](std::string_view line) { lines.emplace_back(line); };
+    options.trace = [this](std::string_view line) {
+      const std::lock_guard lock(one_at_a_time);
+      lines.emplace_back(line);
+    };
     auto engine_made = Engine::create(options);
     REQUIRE(engine_made);
     return *engine_made;
