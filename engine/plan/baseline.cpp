@@ -93,20 +93,14 @@ void look_up_tables(Schedule& schedule, std::size_t number) {
     std::size_t driver = 0;
     bool hashed = false;
     bool driver_hashed = true;
-    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-      const ScheduledAccess& access = statement.factors[factor];
-      const Format& format = schedule.tensors[access.tensor].format;
-      const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
-      for (std::size_t level = 0; level < bound.size(); ++level) {
-        const LevelKind kind = format.levels[level].kind;
-        if (bound[level].loop != loop || !bound[level].direct || !is_sparse(kind)) continue;
-        hashed = hashed || kind == LevelKind::hashed;
-        if (driver_hashed && kind != LevelKind::hashed) {
-          driver = meeting.parts.size();
-          driver_hashed = false;
-        }
-        meeting.parts.push_back({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(factor), false, false});
+    for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
+      if (!met.direct) continue;
+      hashed = hashed || met.kind == LevelKind::hashed;
+      if (driver_hashed && met.kind != LevelKind::hashed) {
+        driver = meeting.parts.size();
+        driver_hashed = false;
       }
+      meeting.parts.push_back({static_cast<std::uint32_t>(number), met.factor, false, false});
     }
     if (!hashed || meeting.parts.size() < 2) continue;
     meeting.parts[driver].drive = true;

@@ -32,15 +32,22 @@ bool has_sparse_level(const Format& format) {
                      [](const Level& level) { return is_sparse(level.kind); });
 }
 
-bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
-  for (const ScheduledAccess& factor : statement.factors) {
-    const Format& format = schedule.tensors[factor.tensor].format;
-    const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops);
-    for (std::size_t level = 0; level < bound.size(); ++level) {
-      if (bound[level].loop == loop && is_sparse(format.levels[level].kind)) return true;
+std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
+  std::vector<SparseLevel> found;
+  for (std::uint32_t factor = 0; factor < statement.factors.size(); ++factor) {
+    const ScheduledAccess& access = statement.factors[factor];
+    const Format& format = schedule.tensors[access.tensor].format;
+    const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
+    for (std::uint32_t level = 0; level < bound.size(); ++level) {
+      const LevelKind kind = format.levels[level].kind;
+      if (bound[level].loop == loop && is_sparse(kind)) found.push_back({factor, level, kind, bound[level].direct});
     }
   }
-  return false;
+  return found;
+}
+
+bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
+  return !sparse_levels(schedule, statement, loop).empty();
 }
 
 bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "engine/plan/plan.h"
@@ -23,6 +24,17 @@ std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const F
 /// Only dense levels hold every coordinate; all others filter.
 inline bool is_sparse(LevelKind kind) { return kind != LevelKind::dense; }
 bool has_sparse_level(const Format& format);
+
+/// A sparse level of a factor, bound at some loop.
+struct SparseLevel {
+  std::uint32_t factor = 0;
+  std::uint32_t level = 0;
+  LevelKind kind = LevelKind::compressed;
+  bool direct = false;
+};
+
+/// The sparse levels that the loop at this depth of a statement binds, by factor, then level.
+std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop);
 
 /// Whether a sparse level of any factor is bound at the loop: then it visits stored coordinates only.
 bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop);

@@ -69,16 +69,8 @@ std::vector<std::pair<std::size_t, std::size_t>> drivers(const Schedule& schedul
                                                          std::size_t loop) {
   std::vector<std::pair<std::size_t, std::size_t>> found;
   for (std::size_t number = first; number <= last; ++number) {
-    const ScheduledStatement& statement = schedule.statements[number];
-    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-      const ScheduledAccess& access = statement.factors[factor];
-      const Format& format = schedule.tensors[access.tensor].format;
-      const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
-      for (std::size_t level = 0; level < bound.size(); ++level) {
-        if (bound[level].loop == loop && bound[level].direct && is_sparse(format.levels[level].kind)) {
-          found.emplace_back(number, factor);
-        }
-      }
+    for (const SparseLevel& met : sparse_levels(schedule, schedule.statements[number], loop)) {
+      if (met.direct) found.emplace_back(number, met.factor);
     }
   }
   return found;

@@ -26,17 +26,12 @@ std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t
   for (std::size_t sharer = first;
        sharer == first || (sharer < schedule.statements.size() && schedule.statements[sharer].fused > loop); ++sharer) {
     const ScheduledStatement& statement = schedule.statements[sharer];
-    for (const ScheduledAccess& factor : statement.factors) {
-      const Format& format = schedule.tensors[factor.tensor].format;
-      const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops);
-      for (std::size_t level = 0; level < bound.size(); ++level) {
-        const LevelKind kind = format.levels[level].kind;
-        if (bound[level].loop != loop || !is_sparse(kind)) continue;
-        // Keys of workspaces say nothing about how many entries there are.
-        const bool stored = schedule.tensors[factor.tensor].role == TensorRole::operand ||
-                            (kind != LevelKind::accumulator && kind != LevelKind::hashed && kind != LevelKind::bitmap);
-        found.push_back({level == 0 ? LevelKind::dense : format.levels[level - 1].kind, bound[level].direct && stored});
-      }
+    for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
+      const ScheduledTensor& tensor = schedule.tensors[statement.factors[met.factor].tensor];
+      // Keys of workspaces say nothing about how many entries there are.
+      const bool stored = tensor.role == TensorRole::operand || (met.kind != LevelKind::accumulator &&
+                                                                 met.kind != LevelKind::hashed && met.kind != LevelKind::bitmap);
+      found.push_back({met.level == 0 ? LevelKind::dense : tensor.format.levels[met.level - 1].kind, met.direct && stored});
     }
   }
   return found;

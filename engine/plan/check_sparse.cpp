@@ -142,25 +142,21 @@ std::vector<Participant> participants(const Schedule& schedule, std::size_t numb
   std::vector<Participant> found;
   for (std::size_t sharer = number; sharer <= last_sharer(schedule, number, loop); ++sharer) {
     const ScheduledStatement& statement = schedule.statements[sharer];
-    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-      const ScheduledAccess& access = statement.factors[factor];
-      const Format& format = schedule.tensors[access.tensor].format;
-      const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
-      for (std::size_t level = 0; level < bound.size(); ++level) {
-        const LevelKind kind = format.levels[level].kind;
-        if (bound[level].loop != loop || !bound[level].direct || !is_sparse(kind)) continue;
-        Participant one{access.tensor, kind == LevelKind::accumulator || kind == LevelKind::hashed,
-                        schedule.tensors[access.tensor].role == TensorRole::intermediate &&
-                            std::ranges::count(format.levels, kind, &Level::kind) > 1};
-        if (meeting != meetings.end()) {
-          for (const Intersection::Part& part : meeting->parts) {
-            if (part.statement != sharer || part.factor != factor) continue;
-            one.drive = part.drive;
-            one.gallop = part.gallop;
-          }
+    for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
+      if (!met.direct) continue;
+      const std::uint32_t number_met = statement.factors[met.factor].tensor;
+      const ScheduledTensor& tensor = schedule.tensors[number_met];
+      Participant one{number_met, met.kind == LevelKind::accumulator || met.kind == LevelKind::hashed,
+                      tensor.role == TensorRole::intermediate &&
+                          std::ranges::count(tensor.format.levels, met.kind, &Level::kind) > 1};
+      if (meeting != meetings.end()) {
+        for (const Intersection::Part& part : meeting->parts) {
+          if (part.statement != sharer || part.factor != met.factor) continue;
+          one.drive = part.drive;
+          one.gallop = part.gallop;
         }
-        found.push_back(one);
       }
+      found.push_back(one);
     }
   }
   return found;

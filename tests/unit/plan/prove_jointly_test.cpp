@@ -22,6 +22,18 @@ bool is_dense(const Plan& plan) {
   });
 }
 
+// Of the seeds below `seeds`, those whose assignments have few enough factors to be enumerated.
+std::vector<RandomForest> small_forests(unsigned seeds) {
+  std::vector<RandomForest> found;
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    RandomForest drawn = random_forest(seed);
+    if (most_factors(drawn.made.network) > 3) continue;
+    drawn.text = "seed " + std::to_string(seed) + ": " + drawn.text;
+    found.push_back(std::move(drawn));
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("without any schedule to beat the solver finds the cheapest joint schedule") {
@@ -57,11 +69,8 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
 
 TEST_CASE("a proof of several assignments is the solver's too") {
   std::size_t asked = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
-    RandomForest drawn = random_forest(seed);
-    const std::string text = "seed " + std::to_string(seed) + ": " + drawn.text;
-    CAPTURE(text);
-    if (most_factors(drawn.made.network) > 3) continue;
+  for (RandomForest& drawn : small_forests(40)) {
+    CAPTURE(drawn.text);
     const Plan usual = planned(drawn.made);
     drawn.made.options.prove = true;
     const Plan proven = planned(drawn.made);
@@ -75,11 +84,8 @@ TEST_CASE("a proof of several assignments is the solver's too") {
 TEST_CASE("one memory limit holds over all assignments, and what fits is the cheapest that does") {
   std::size_t compared = 0;
   std::size_t dearer = 0;
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    RandomForest drawn = random_forest(seed);
-    const std::string text = "seed " + std::to_string(seed) + ": " + drawn.text;
-    CAPTURE(text);
-    if (most_factors(drawn.made.network) > 3) continue;
+  for (RandomForest& drawn : small_forests(60)) {
+    CAPTURE(drawn.text);
     const Plan free = planned(drawn.made);
     std::uint64_t operands = 0;
     for (const OperandFacts& facts : drawn.made.operands) operands += facts.bytes;

@@ -94,19 +94,33 @@ std::vector<std::uint64_t> random_cuts(Random& random, std::uint64_t extent) {
   return cuts;
 }
 
+/// What is appended, to which output, by how many threads, and where its chunks begin.
+struct DrawnOutput {
+  List list;
+  AppendedShape shape;
+  Resources with;
+  std::vector<std::uint64_t> cuts;
+};
+
+DrawnOutput drawn_output(Random& random) {
+  const std::size_t order = 1 + random.below(4);
+  List list = random.list(order, 60);
+  AppendedShape shape{random_format(random, order), list.extents, "R"};
+  Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
+  std::vector<std::uint64_t> cuts = random_cuts(random, shape.extent_of_level(0));
+  return {std::move(list), std::move(shape), std::move(with), std::move(cuts)};
+}
+
 }  // namespace
 
 TEST_CASE("chunks of any format concatenate to the tensor that building gives") {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const std::size_t order = 1 + random.below(4);
-    const List list = random.list(order, 60);
-    AppendedShape shape{random_format(random, order), list.extents, "R"};
-    const Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
+    const auto [list, shape, with, cuts] = drawn_output(random);
     const auto expected = build(coordinates(list, Scalar::f64), shape.format, with, "R");
     REQUIRE(expected);
-    const auto tensor = appended(shape, summed(list), random_cuts(random, shape.extent_of_level(0)), with);
+    const auto tensor = appended(shape, summed(list), cuts, with);
     REQUIRE_MESSAGE(tensor, tensor.error().message);
     const auto sound = verify(*tensor, with, "R");
     CHECK_MESSAGE(sound, sound.error().message);
@@ -118,11 +132,7 @@ TEST_CASE("a second run writes into the arrays of the first, unless it has other
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const std::size_t order = 1 + random.below(4);
-    const List list = random.list(order, 60);
-    const AppendedShape shape{random_format(random, order), list.extents, "R"};
-    const Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
-    const std::vector<std::uint64_t> cuts = random_cuts(random, shape.extent_of_level(0));
+    const auto [list, shape, with, cuts] = drawn_output(random);
     const auto first = made(shape, summed(list), cuts, with);
     REQUIRE(first);
     List other = list;
@@ -131,7 +141,7 @@ TEST_CASE("a second run writes into the arrays of the first, unless it has other
     for (std::size_t n = 0; n < other.tuples.size() && !same_pattern; ++n) {
       if (random.chance(30)) other.tuples[n] = other.tuples[random.below(other.tuples.size())];
       if (random.chance(30))
-        for (std::size_t mode = 0; mode < order; ++mode) other.tuples[n][mode] = random.below(other.extents[mode]);
+        for (std::size_t mode = 0; mode < shape.format.order(); ++mode) other.tuples[n][mode] = random.below(other.extents[mode]);
     }
     const auto expected = build(coordinates(other), shape.format, with, "R");
     REQUIRE(expected);
@@ -146,11 +156,7 @@ TEST_CASE("a tensor sized by counted entries is the one that they are written in
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const std::size_t order = 1 + random.below(4);
-    const List list = random.list(order, 60);
-    const AppendedShape shape{random_format(random, order), list.extents, "R"};
-    const Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
-    const std::vector<std::uint64_t> cuts = random_cuts(random, shape.extent_of_level(0));
+    const auto [list, shape, with, cuts] = drawn_output(random);
     const auto counted = made(shape, summed(list), cuts, with);
     REQUIRE(counted);
     auto room = sized(shape, counted->entries, with.memory);
