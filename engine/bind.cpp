@@ -46,7 +46,9 @@ Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, s
   tensor.format.scalar = scheduled.format.scalar;
   tensor.format.mode_order = scheduled.format.mode_order;
   tensor.extents = std::move(extents);
-  auto values = Buffer::allocate(pattern.nnz() * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
+  // Gaps of hashed and bitmap levels have values too.
+  const std::uint64_t positions = pattern.positions(pattern.order() - 1);
+  auto values = Buffer::allocate(positions * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
   if (!values) return std::unexpected(values.error());
   tensor.values = std::move(*values);
   return tensor;

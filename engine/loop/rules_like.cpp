@@ -16,13 +16,13 @@ bool share_arrays(const Level& a, const Level& b) {
   switch (a.kind) {
     case LevelKind::compressed:
     case LevelKind::compressed_nonunique:
+    case LevelKind::hashed:
       return a.pos_bits == b.pos_bits && a.crd_bits == b.crd_bits;
     case LevelKind::singleton:
       return a.crd_bits == b.crd_bits;
     case LevelKind::dense:
-      return true;
-    case LevelKind::hashed:
     case LevelKind::bitmap:
+      return true;
     case LevelKind::accumulator:
       return false;
   }

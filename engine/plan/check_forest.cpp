@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/append_order.h"
 #include "engine/plan/check.h"
 #include "engine/plan/forest.h"
 
@@ -21,6 +22,21 @@ Expected<void> check_wanted(const Schedule& schedule, const Network& given, cons
                                                "intermediate, or ask for it with --out or --format",
                                                name)
                                  : fmt::format("schedule: the result {} is not stored", name));
+  }
+  return {};
+}
+
+// What a later assignment reads has the entries of what is handed over: zeros of dense levels count as stored.
+Expected<void> check_read(const Schedule& schedule, const std::vector<ForestPart>& parts) {
+  for (const ScheduledTensor& result : schedule.tensors) {
+    if (result.role != TensorRole::result || !result.delivered || may_be_delivered(*result.delivered, result.format)) continue;
+    for (const ForestPart& part : parts) {
+      const std::vector<TensorAccess>& factors = part.network.assignments.front().terms.front().factors;
+      if (std::ranges::find(factors, result.tensor, &TensorAccess::tensor) == factors.end()) continue;
+      return input_error(fmt::format("schedule: {} computed as {} lacks the zeros that {} stores, and a later assignment reads it: "
+                                     "compute it with the same dense levels at the end",
+                                     result.name, result.format.text(), result.delivered->text()));
+    }
   }
   return {};
 }
@@ -44,6 +60,7 @@ Expected<void> check_forest(const Schedule& schedule, const Network& given, cons
       return done;
     }
   }
+  if (auto done = check_read(schedule, *parts); !done) return done;
   std::size_t roots = 0;
   for (const ForestPart& part : *parts) roots += part.schedule.roots.size();
   if (roots != schedule.roots.size()) return input_error("schedule: more lines 'parallel' than loop nests");

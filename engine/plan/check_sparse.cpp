@@ -48,9 +48,9 @@ Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& resul
     return input_error(fmt::format("schedule: {} is like {} and delivered in another format: choose one", result.name,
                                    operand.name));
   }
-  if (!shares_level_kinds(operand.format)) {
-    return input_error(fmt::format("schedule: {} cannot be like {}, whose layout is {}: its levels must be d, s, u or q, "
-                                   "not all of them d",
+  if (operand.format.all_dense()) {
+    return input_error(fmt::format("schedule: {} cannot be like {}, whose layout is {}: all its levels are dense, so there is no "
+                                   "pattern to share",
                                    result.name, operand.name, operand.format.text()));
   }
   const auto writer = writer_of(schedule, static_cast<std::uint32_t>(&result - schedule.tensors.data()));

@@ -29,11 +29,14 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Network& networ
   return {};
 }
 
-}  // namespace
+struct StoredArrays {
+  double bytes = 0;      // of positions and coordinates
+  double positions = 1;  // of the last level: values
+};
 
-double stored_bytes(const Format& format, const Statistics& statistics) {
-  double bytes = 0;
-  double positions = 1;
+StoredArrays stored_arrays(const Format& format, const Statistics& statistics) {
+  StoredArrays stored_so_far;
+  auto& [bytes, positions] = stored_so_far;
   ModeSet modes = 0;
   for (std::size_t level = 0; level < format.order(); ++level) {
     const std::uint32_t mode = format.mode_order[level];
@@ -55,7 +58,14 @@ double stored_bytes(const Format& format, const Statistics& statistics) {
     if (stored.kind == LevelKind::hashed) positions *= slots_per_entry;
     bytes += positions * stored.crd_bits / 8;
   }
-  return bytes + positions * scalar_bytes(format.scalar);
+  return stored_so_far;
+}
+
+}  // namespace
+
+double stored_bytes(const Format& format, const Statistics& statistics) {
+  const StoredArrays arrays = stored_arrays(format, statistics);
+  return arrays.bytes + arrays.positions * scalar_bytes(format.scalar);
 }
 
 double expected_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
@@ -63,11 +73,14 @@ double expected_bytes(const Schedule& schedule, std::size_t writer, const Networ
   return of_part(schedule, writer, network, operands, [](const auto& one, std::size_t number, const auto& alone, const auto& known) {
     const ScheduledAccess& target = one.statements[number].target;
     const ScheduledTensor& tensor = one.tensors[target.tensor];
+    if (tensor.like) {
+      const ScheduledTensor& pattern = one.tensors[*tensor.like];
+      return stored_arrays(pattern.format, facts_of(known, pattern.tensor).exact()).positions * scalar_bytes(tensor.format.scalar);
+    }
     const ProductEstimate product = estimate_of(one, number, alone, known);
     const auto bytes = [&](const Format& format) {
       return stored_bytes(format, estimated_statistics(product, alone, target.indices, format, true));
     };
-    if (tensor.like) return product.distinct(index_set(target.indices)) * scalar_bytes(tensor.format.scalar);
     return bytes(tensor.format) + (tensor.delivered ? bytes(*tensor.delivered) : 0);
   });
 }

@@ -57,10 +57,10 @@ Format sparse_result_format(const ProductEstimate& product, const std::vector<In
   return format;
 }
 
-Format in_any_order(const ProductEstimate& product, const std::vector<IndexId>& indices, IndexSet block, Scalar scalar) {
+Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar scalar) {
   Format format = dense_format(indices.size(), scalar);
   for (std::size_t mode = 0; mode < indices.size(); ++mode) {
-    if (!contains(block & ~product.restricted(), indices[mode])) format.levels[mode].kind = LevelKind::accumulator;
+    if (!contains(block, indices[mode])) format.levels[mode].kind = LevelKind::accumulator;
   }
   return format;
 }
@@ -110,7 +110,7 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
   if (!asked) {
     std::vector<ResultFormat> ways{
         {sparse_result_format(product, indices, dense.format.mode_order, unrestricted, result.scalar)}};
-    if (indices.size() > 1) ways.push_back({in_any_order(product, indices, unrestricted, result.scalar)});
+    if (indices.size() > 1) ways.push_back({in_any_order(indices, unrestricted, result.scalar)});
     return ways;
   }
   const Format plain = computed_format(requested->second);
@@ -121,7 +121,7 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
   for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
     block |= one_index(indices[requested->second.mode_order[level]]);
   }
-  ways.push_back({in_any_order(product, indices, block, result.scalar), requested->second});
+  ways.push_back({in_any_order(indices, block, result.scalar), requested->second});
   return ways;
 }
 

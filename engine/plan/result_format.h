@@ -38,8 +38,8 @@ Format sparse_result_format(const ProductEstimate& product, const std::vector<In
                             std::vector<std::uint32_t> mode_order, IndexSet block, Scalar scalar);
 
 /// Stands for the format that the loops will give, before they are known: its mode order means nothing, kind a marks the
-/// modes that are appended; those of `block` that no sparse factor restricts are dense below.
-Format in_any_order(const ProductEstimate& product, const std::vector<IndexId>& indices, IndexSet block, Scalar scalar);
+/// modes that are appended; those of `block` are dense below, for later assignments read the zeros that the request stores.
+Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar scalar);
 bool is_in_any_order(const Format& format);
 Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
                          const std::vector<IndexId>& loops);

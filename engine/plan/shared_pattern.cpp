@@ -29,13 +29,6 @@ const TensorAccess* whole_factor(const Network& network, TensorId operand) {
 
 }  // namespace
 
-bool shares_level_kinds(const Format& format) {
-  return !format.all_dense() && std::ranges::all_of(format.levels, [](const Level& level) {
-    return level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||
-           level.kind == LevelKind::compressed_nonunique || level.kind == LevelKind::singleton;
-  });
-}
-
 bool has_pattern_of(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands) {
   const TensorAccess* whole = whole_factor(network, operand);
   if (whole == nullptr) return false;
@@ -66,7 +59,7 @@ std::optional<TensorId> shared_pattern(const Network& network, const std::vector
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     if (facts.computed || facts.copied) continue;
-    if (shares_level_kinds(facts_of(operands, factor.tensor).format) && has_pattern_of(network, factor.tensor, operands)) {
+    if (!facts.format.all_dense() && has_pattern_of(network, factor.tensor, operands)) {
       return factor.tensor;
     }
   }

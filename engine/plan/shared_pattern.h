@@ -8,9 +8,6 @@
 
 namespace weft {
 
-/// Levels that a result can share: dense ones, compressed ones and those of coordinate lists, not all of them dense.
-bool shares_level_kinds(const Format& format);
-
 /// Whether the result has an entry exactly where `operand` has one, whatever is stored in it: the operand stands in the
 /// product with every mode and every index of the result, the other factors are dense, and no sum is empty.
 bool has_pattern_of(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands);

@@ -128,12 +128,7 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
     if (network.tensors[factor.tensor].name != operand) continue;
     const bool whole = factor.indices.size() == assignment.result.indices.size() && index_set(factor.indices) == indices;
     const bool known = std::ranges::any_of(operands, [&](const OperandFacts& facts) { return facts.tensor == factor.tensor; });
-    if (!whole || !known) continue;
-    const Format& format = facts_of(operands, factor.tensor).format;
-    if (format.all_dense() || shares_level_kinds(format)) return {};
-    return input_error(fmt::format("{} is requested like {}, whose format is {}: read it in a format of dense and "
-                                   "compressed levels or a coordinate list (d, s, u, q)",
-                                   result, operand, format.text()));
+    if (whole && known) return {};
   }
   return input_error(fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
 }

@@ -181,11 +181,21 @@ def case_like_an_operand(weft):
     arguments = [sparse_operand(weft, "M", mask), sparse_operand(weft, "B", B), sparse_operand(weft, "C", C)]
     wanted = evaluate("ij,ik,kj->ij", mask, B, C)
     whole = Tensor(mask.extents, {at: wanted.entries.get(at, 0.0) for at in mask.entries})
-    for text in ("ss", "ds", "ss:1,0", "uq", "uq:1,0"):
+    for text in ("ss", "ds", "ss:1,0", "uq", "uq:1,0", "hh", "dh", "hs", "sh:1,0", "bb", "db", "sb", "bs:1,0", "hb", "bh", "hd", "bd:1,0"):
         report = weft("run", "A(i,j) = M(i,j) * B(i,k) * C(k,j)", *arguments, "--format", f"M:{text}", "--format", "A:like(M)", "--out", "A=A.tns", "--json").json
-        require_stored(weft, report, whole, text)
+        require_stored(weft, report, Tensor(mask.extents, stored(whole, text)), text)
     weft.error("run", "A(i,j) = M(i,j) * B(i,k) * C(k,j)", *arguments, "--format", "A:like(X)", says="X")
     weft.error("run", "A(i,j) = M(i,j) * B(i,k) * C(k,j)", *arguments, "--format", "A:like(B)", says="B")
+
+
+def case_stored_zeros_are_entries_of_what_is_read(weft):
+    """A result in a format that stores zeros has them for later assignments too."""
+    chosen, column = Tensor((2,), {(0,): 3.0}), Tensor((2,), {(0,): -1.0, (1,): -1.0})
+    operands = [sparse_operand(weft, "v", chosen), sparse_operand(weft, "w", column)]
+    for text, entries in (("hd", {(0, 0): -27.0, (0, 1): 0.0}), ("bd", {(0, 0): -27.0, (0, 1): 0.0}), ("sd:1,0", {(0, 0): -27.0, (1, 0): 0.0}), ("ss", {(0, 0): -27.0})):
+        report = weft("run", "S(m,k) = v(k) * v(k) * v(m); R(m,j) = S(m,j) * w(j)", *operands, "--format", f"S:{text}", "--format", "R:ss", "--out", "R=R.tns",
+                      "--json").json
+        require_stored(weft, report, Tensor((2, 2), entries), "ss", "R")
 
 
 def case_sampled_product_and_what_reads_it(weft):

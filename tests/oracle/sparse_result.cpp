@@ -57,11 +57,7 @@ std::optional<std::string> lends_pattern(const RandomNetwork& random) {
   for (const RandomFactor& factor : random.factors) {
     const RandomOperand& operand = random.operands[factor.operand];
     const bool twice = std::ranges::count(random.factors, factor.operand, &RandomFactor::operand) > 1;
-    const bool has_fibers = std::ranges::all_of(operand.format.levels, [](const Level& level) {
-      return level.kind == LevelKind::dense || level.kind == LevelKind::compressed ||
-             level.kind == LevelKind::compressed_nonunique || level.kind == LevelKind::singleton;
-    });
-    if (!twice && has_fibers && !operand.format.all_dense() && factor.indices.size() == random.result.size() &&
+    if (!twice && !operand.format.all_dense() && factor.indices.size() == random.result.size() &&
         std::ranges::is_permutation(factor.indices, random.result))
       return operand.name;
   }

@@ -22,8 +22,7 @@ Format random_result_format(std::size_t order, Scalar scalar, Dice& dice);
 /// A random network whose result is asked for in a random format, now and then like an operand, or left to weft.
 RequestedNetwork random_requested(std::uint64_t seed, const RandomLimits& limits = {});
 
-/// The operand of dense and compressed levels, or those of a coordinate list, that has exactly the modes of the result, so that it may lend its pattern;
-/// nothing if there is none.
+/// The operand that has exactly the modes of the result, so that it may lend its pattern; nothing if there is none.
 std::optional<std::string> lends_pattern(const RandomNetwork& random);
 
 /// A request like(OPERAND), a format, or none, as `--format` writes it.

@@ -282,7 +282,9 @@ std::map<std::string, loop::Entries> PreparedRun::results(const loop::Program& p
     const auto bit = std::ranges::find(told, id) - told.begin();
     if (loop::tells_presence(program, id) && (worker.present >> bit & 1) == 0) continue;
     for (std::size_t n = 0; n < stored.coordinates.size(); ++n)
-      entries[stored.coordinates[n]] = stored_value(stored.values.data() + n * bytes, storage.scalar);
+      // Gaps have fewer coordinates, or none.
+      if (stored.coordinates[n].size() == storage.levels.size())
+        entries[stored.coordinates[n]] = stored_value(stored.values.data() + n * bytes, storage.scalar);
   }
   for (const auto& [id, entries] : appended) found[program.storages[id].name] = entries;
   return found;

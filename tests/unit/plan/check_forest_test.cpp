@@ -86,6 +86,22 @@ TEST_CASE("beside NaN and Inf an intermediate between assignments must be writte
   CHECK(contains(defect(made, changed("result S", "intermediate S[i]")), "NaN or Inf"));
 }
 
+TEST_CASE("a later assignment reads what is handed over, zeros of dense levels included") {
+  Problem made = forest_problem("S = M:ij:ss:9 -> ij; O = S:ij D:jh -> ih", extents);
+  made.options.result_formats = {{"S", *parse_format("hd")}, {"O", sparse_format(2)}};
+  const auto text = [](const std::string& computed) {
+    return "schedule\n  tree S = M\n  tree O = (S * D)\n  layout M ss:0,1 f64\n  result S " + computed + " f64 delivered hd:0,1 f64\n"
+           "  layout D dd:0,1 f64\n  result O ss:0,1 f64\n  S[i,j] += M[i,j]   loops i,j\n"
+           "  O[i,h] += S[i,j] * D[j,h]   loops i,j,h   drained accumulator\n  parallel i owner\n  parallel i owner\n";
+  };
+  CHECK(defect(made, text("sd:0,1")) == "");
+  CHECK(contains(defect(made, text("ss:0,1")), "S computed as ss:0,1 lacks the zeros that hd:0,1 stores, and a later assignment reads it"));
+  made.options.result_formats["S"] = *parse_format("hh");
+  std::string gaps = text("ss:0,1");
+  gaps.replace(gaps.find("hd:0,1"), 6, "hh:0,1");
+  CHECK(defect(made, gaps) == "");
+}
+
 TEST_CASE("what a scalar is made from has to be known if any of its readers makes entries") {
   Problem made = forest_problem("S = M:ij:ss:9 A:j -> i; u = S:i E:i -> ; P = u: D:ih -> h; O = u: M:ij -> ij", extents);
   made.options.results = {"P"};

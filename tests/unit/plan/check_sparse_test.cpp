@@ -98,7 +98,7 @@ TEST_CASE("positions are shared where the product has them, or where that is ask
   refuses(made, good,
           {{"ss:0,1 f64 like M", "ss:0,1 f64", "was requested like M"},
            {"ss:0,1 f64 like M", "ss:1,0 f64 like M", "level by level"},
-           {"like M", "like A", "must be d, s, u or q, not all of them d"}});
+           {"like M", "like A", "all its levels are dense"}});
   made.options.result_patterns.clear();
   CHECK(defect(made, good).find("may have fewer entries than M") != std::string::npos);
 }
