@@ -48,6 +48,7 @@ struct Pipeline::State {
   std::atomic<std::uint64_t> compiled{0};
   std::atomic<std::uint64_t> by_grade[3] = {};
   std::atomic<std::uint64_t> fallbacks{0};
+  std::atomic<std::uint64_t> plans_by_origin[3] = {};
 
   State(EngineOptions chosen, Jit created) : options(std::move(chosen)), target(host_target()), jit(std::move(created)) {}
 
@@ -207,9 +208,18 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
 
 const EngineOptions& Pipeline::options() const { return state_->options; }
 
-CacheCounters Pipeline::counters() const { 
-  return {state_->memory_hits, state_->disk_hits,   state_->compiled, state_->by_grade[0],
-          state_->by_grade[1], state_->by_grade[2], state_->fallbacks};
+CacheCounters Pipeline::counters() const {
+  const auto plans = [&](PlanOrigin origin) { return state_->plans_by_origin[static_cast<std::size_t>(origin)].load(); };
+  return {.memory = state_->memory_hits,
+          .disk = state_->disk_hits,
+          .compiled = state_->compiled,
+          .generic = state_->by_grade[0],
+          .profiled = state_->by_grade[1],
+          .baked = state_->by_grade[2],
+          .fallbacks = state_->fallbacks,
+          .plans_memory = plans(PlanOrigin::memory),
+          .plans_disk = plans(PlanOrigin::disk),
+          .plans_made = plans(PlanOrigin::planned)};
 }
 
 std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, Tensor>& operands,
@@ -238,6 +248,7 @@ Expected<Plan> Pipeline::plan(const Network& network, const std::vector<OperandF
                             const PlanOptions& options) const {
   const auto start = Clock::now();
   Expected<Plan> found = remembered_or_made(network, operands, options);
+  if (found) ++state_->plans_by_origin[static_cast<std::size_t>(found->origin)];
   if (found && state_->options.trace) {
     constexpr std::string_view origins[] = {"made", "memory", "disk"};
     state_->trace_plan(network, operands, options, found->schedule,

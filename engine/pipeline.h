@@ -18,17 +18,6 @@
 
 namespace weft {
 
-struct CacheCounters {
-  std::uint64_t memory = 0;    ///< kernels found in memory
-  std::uint64_t disk = 0;      ///< loaded from object bytes on disk
-  std::uint64_t compiled = 0;  ///< compiled
-  // Of networks that were compiled, whether code was found or made:
-  std::uint64_t generic = 0;
-  std::uint64_t profiled = 0;
-  std::uint64_t baked = 0;
-  std::uint64_t fallbacks = 0;  ///< bindings to tensors for which a kernel assumed too much: a generic one ran instead
-};
-
 /// How far a kernel is made for the operands at hand.
 struct CompileFor {
   Specialization grade = Specialization::profiled;

@@ -54,7 +54,6 @@ WorkerTables tables_of(const CompiledNest& nest, const Resources& resources) {
   const auto add = [&](const std::string& name) {
     made.memories.push_back(std::make_unique<HashedMemory>(resources.memory, name));
     made.tables.push_back(made.memories.back()->table());
-    made.tables.back().cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
   };
   const loop::Program& program = nest.canonical.program;
   for (const std::uint32_t storage : nest.signature.hashed) add("workspace " + program.storages[storage].name);
@@ -247,6 +246,9 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& pr
     for (std::size_t worker = 0; worker < workers.size(); ++worker) tables.push_back(tables_of(compiled, resources));
   for (const WorkerTables& worker : tables)
     for (const std::unique_ptr<HashedMemory>& memory : worker.memories) memory->forget_refusal();
+  // Tables may be kept from a run with another token, which is gone by now.
+  for (WorkerTables& worker : tables)
+    for (HashedTable& table : worker.tables) table.cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
   std::vector<std::vector<std::uint64_t>> counted;  // by worker, of a kernel that counts
   if (kernel->code.count) counted.assign(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {

@@ -30,6 +30,7 @@ struct weft_options {
   weft::EngineOptions options;
   std::uint32_t threads = 0;
   std::optional<weft::Threads> arena = {};  ///< of the host
+  std::optional<weft::Engine> shared = {};  ///< whose threads and memory account it has
 };
 
 struct weft_engine {
@@ -39,7 +40,7 @@ struct weft_engine {
 
 struct weft_tensor {
   weft::Tensor tensor;
-  std::string format;  ///< so that its text has an owner
+  std::string format, summary;  ///< so that these texts have an owner
 };
 
 struct weft_statistics {
@@ -147,6 +148,7 @@ std::int32_t setting_flag(Object* object, std::string_view argument, bool declty
 }
 
 weft_tensor* tensor_handle(Tensor tensor);
+Expected<Scalar> scalar_of(std::int32_t scalar);
 /// The name at a place of the sorted map, which is short; "" behind its end.
 const char* name_at(const Tensors& tensors, std::uint64_t number);
 

@@ -1,6 +1,8 @@
 // weft.h: what a tensor holds, in place or copied into host memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,7 @@ int32_t weft_tensor_scalar(const weft_tensor* tensor) {
   return tensor && tensor->tensor.format.scalar == Scalar::f32 ? WEFT_F32 : WEFT_F64;
 }
 const char* weft_tensor_format(const weft_tensor* tensor) { return tensor ? tensor->format.c_str() : ""; }
+const char* weft_tensor_summary(const weft_tensor* tensor) { return tensor ? tensor->summary.c_str() : ""; }
 
 int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
                           uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count, uint32_t* crd_bits,
@@ -129,6 +132,34 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
     } else {
       scatter(dense->values.as<const float>(), stored.extents, by_mode, static_cast<float*>(values));
     }
+    return {};
+  });
+}
+
+int32_t weft_tensor_to_coo(const weft_engine* engine, const weft_tensor* tensor, int32_t drop_zeros, uint64_t room, uint64_t* const* crd,
+                           void* values, uint64_t* count, weft_error** error) {
+  if (count) *count = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(engine, "engine"), given(tensor, "tensor"), given(count, "count")); !there) return there;
+    const auto stored = entries(tensor->tensor, drop_zeros != 0, engine->resources());
+    if (!stored) return std::unexpected(stored.error());
+    *count = stored->count;
+    if (stored->count > room) return input_error(fmt::format("room for {} entries, the tensor has {}", room, stored->count));
+    if (stored->count == 0) return {};
+    if (auto there = given(values, "values"); !there) return there;
+    if (!stored->crd.empty() && !crd) return given(crd, "crd");
+    for (std::size_t mode = 0; mode < stored->crd.size(); ++mode) {
+      if (auto there = given(crd[mode], fmt::format("crd[{}]", mode)); !there) return there;
+    }
+    for (std::size_t mode = 0; mode < stored->crd.size(); ++mode) {
+      const auto first = [&](const auto& from) { std::copy_n(from.begin(), stored->count, crd[mode]); };
+      if (stored->extents[mode] > std::uint64_t{1} << 32) {
+        first(stored->crd[mode].as<const std::uint64_t>());
+      } else {
+        first(stored->crd[mode].as<const std::uint32_t>());
+      }
+    }
+    std::memcpy(values, stored->values.data(), stored->count * scalar_bytes(stored->scalar));
     return {};
   });
 }

@@ -85,6 +85,14 @@ int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_err
   });
 }
 
+int32_t weft_options_share(weft_options* options, const weft_engine* engine, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    options->shared.reset();
+    if (engine) options->shared = engine->engine;
+    return {};
+  });
+}
+
 int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
     options->arena.reset();
@@ -212,6 +220,11 @@ int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft
     // An account and workers of its own: engines made from the same options share neither.
     chosen.resources.memory = Memory(chosen.resources.memory.limit());
     chosen.resources.threads = options && options->arena ? *options->arena : Threads(options ? options->threads : 0);
+    if (options && options->shared) {
+      const Resources& shared = options->shared->options().resources;
+      chosen.resources.memory = shared.memory;
+      chosen.resources.threads = shared.threads;
+    }
     auto engine = Engine::create(std::move(chosen));
     if (!engine) return std::unexpected(std::move(engine.error()));
     return new weft_engine{std::move(*engine)};
@@ -221,4 +234,37 @@ int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft
 uint32_t weft_engine_threads(const weft_engine* engine) { return engine ? engine->resources().threads.count() : 0; }
 uint64_t weft_engine_memory_used(const weft_engine* engine) { return engine ? engine->resources().memory.used() : 0; }
 uint64_t weft_engine_memory_peak(const weft_engine* engine) { return engine ? engine->resources().memory.peak() : 0; }
+uint64_t weft_engine_memory_limit(const weft_engine* engine) { return engine ? engine->resources().memory.limit() : 0; }
+const char* weft_engine_cache_directory(const weft_engine* engine) {
+  return engine && engine->engine.options().cache_directory ? engine->engine.options().cache_directory->c_str() : "";
+}
+
+int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_t* value, weft_error** error) {
+  if (value) *value = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(engine, "engine"), given(name, "name"), given(value, "value")); !there) return there;
+    constexpr std::pair<std::string_view, std::uint64_t CacheCounters::*> known[] = {
+        {"memory", &CacheCounters::memory},         {"disk", &CacheCounters::disk},
+        {"compiled", &CacheCounters::compiled},     {"generic", &CacheCounters::generic},
+        {"profiled", &CacheCounters::profiled},     {"baked", &CacheCounters::baked},
+        {"fallbacks", &CacheCounters::fallbacks},   {"plans_memory", &CacheCounters::plans_memory},
+        {"plans_disk", &CacheCounters::plans_disk}, {"plans_made", &CacheCounters::plans_made}};
+    for (const auto& [text, counter] : known) {
+      if (text != name) continue;
+      *value = engine->engine.counters().*counter;
+      return {};
+    }
+    return input_error(fmt::format("no counter is named '{}'", name));
+  });
+}
+
+int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_task_callback body, void* context, weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = given(engine, "engine"); !there) return there;
+    if (!body) return input_error("argument 'body' is NULL");
+    engine->resources().threads.for_each(tasks, [&](std::size_t task, unsigned slot) { body(context, task, slot); });
+    return {};
+  });
+}
+
 void weft_engine_free(weft_engine* engine) { delete engine; }

@@ -62,6 +62,13 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
   });
 }
 
+int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_bindings*> {
+    if (auto there = given(bindings, "bindings"); !there) return std::unexpected(there.error());
+    return new weft_bindings(*bindings);
+  });
+}
+
 void weft_bindings_free(weft_bindings* bindings) { delete bindings; }
 
 int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
@@ -107,8 +114,10 @@ int32_t weft_compilation_start(const weft_engine* engine, const char* expression
     }
     std::function<void(const Expected<Kernel>&)> tell;
     if (done) tell = [done, context](const Expected<Kernel>&) { done(context); };
-    return new weft_compilation{engine->engine.compile_async(expression, bindings->operands, compile_options(request), std::move(tell),
-                                                             cancellation ? cancellation->cancellation : Cancellation())};
+    Cancellation ends;
+    if (const Cancellation* of_request = token(request)) ends = *of_request;
+    if (cancellation) ends = cancellation->cancellation;
+    return new weft_compilation{engine->engine.compile_async(expression, bindings->operands, compile_options(request), std::move(tell), ends)};
   });
 }
 

@@ -136,6 +136,10 @@ int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, wef
   });
 }
 
+int32_t weft_request_set_compile(weft_request* request, int32_t compile, weft_error** error) {
+  return setting_flag(request, "request", &EvaluateOptions::compile, compile, error);
+}
+
 int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error) {
   return setting_flag(request, "request", &EvaluateOptions::why, why, error);
 }
@@ -218,10 +222,12 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
   });
 }
 
-int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, weft_evaluation** made, weft_error** error) {
+int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, const weft_cancellation* cancellation,
+                            weft_evaluation** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_evaluation*> {
     if (auto there = all(given(session, "session"), given(expression, "expression")); !there) return std::unexpected(there.error());
-    auto results = session->session.evaluate(expression, soonest != 0 ? Answer::soonest : Answer::best);
+    auto results = session->session.evaluate(expression, soonest != 0 ? Answer::soonest : Answer::best,
+                                             cancellation ? &cancellation->cancellation : nullptr);
     if (!results) return std::unexpected(std::move(results.error()));
     return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
   });

@@ -62,5 +62,20 @@ double weft_statistics_distinct(const weft_statistics* statistics, uint32_t mode
 }
 
 int32_t weft_statistics_finite(const weft_statistics* statistics) { return statistics && statistics->known.finite() ? 1 : 0; }
+
+int32_t weft_statistics_fibers(const weft_statistics* statistics, uint32_t level, double* mean, uint64_t* maximum, double* spread,
+                               weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = given(statistics, "statistics"); !there) return there;
+    const std::size_t order = statistics->known.extents().size();
+    if (level >= order) return input_error(fmt::format("level {} of a tensor with {}: they begin at 0", level, order));
+    const FiberLengths fibers = statistics->known.fibers(level);
+    if (mean) *mean = fibers.mean;
+    if (maximum) *maximum = fibers.maximum;
+    if (spread) *spread = fibers.spread;
+    return {};
+  });
+}
+
 const char* weft_statistics_text(const weft_statistics* statistics) { return statistics ? statistics->text.c_str() : ""; }
 void weft_statistics_free(weft_statistics* statistics) { delete statistics; }

@@ -1,21 +1,25 @@
-// weft.h: tensors made from files and from arrays of the host.
+// weft.h: tensors made from arrays of the host.
 #include <fmt/format.h>
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "frontend/c_api.h"
-#include "frontend/operand.h"
 #include "runtime/extents.h"
-#include "weft/file.h"
 #include "weft/host.h"
 
 namespace weft::c_api {
 
 weft_tensor* tensor_handle(Tensor tensor) {
   std::string format = tensor.format.text();
-  return new weft_tensor{std::move(tensor), std::move(format)};
+  std::string summary = tensor.summary();
+  return new weft_tensor{std::move(tensor), std::move(format), std::move(summary)};
+}
+
+Expected<Scalar> scalar_of(std::int32_t scalar) {
+  if (scalar == WEFT_F64) return Scalar::f64;
+  if (scalar == WEFT_F32) return Scalar::f32;
+  return input_error(fmt::format("scalar type {}: those known are WEFT_F64 ({}) and WEFT_F32 ({})", scalar, +WEFT_F64, +WEFT_F32));
 }
 
 }  // namespace weft::c_api
@@ -26,12 +30,6 @@ using namespace weft::c_api;
 namespace {
 
 constexpr std::string_view tensor_name = "the tensor";
-
-Expected<Scalar> scalar_of(std::int32_t scalar) {
-  if (scalar == WEFT_F64) return Scalar::f64;
-  if (scalar == WEFT_F32) return Scalar::f32;
-  return input_error(fmt::format("scalar type {}: those known are WEFT_F64 ({}) and WEFT_F32 ({})", scalar, +WEFT_F64, +WEFT_F32));
-}
 
 Expected<void> known_flags(std::uint32_t flags) {
   if (flags <= (WEFT_BORROW | WEFT_TRUSTED)) return {};
@@ -160,21 +158,6 @@ Expected<Tensor> borrowed_dense(std::int32_t scalar, std::vector<std::uint64_t> 
 
 }  // namespace weft::c_api
 
-int32_t weft_tensor_load(const weft_engine* engine, const char* spec, const char* format, weft_tensor** made, weft_error** error) {
-  return making(made, error, [&]() -> Expected<weft_tensor*> {
-    if (auto there = all(given(engine, "engine"), given(spec, "spec")); !there) return std::unexpected(there.error());
-    std::optional<Format> wanted;
-    if (format) {
-      auto parsed = parse_format(format);
-      if (!parsed) return std::unexpected(std::move(parsed.error()));
-      wanted = std::move(*parsed);
-    }
-    auto tensor = load_operand(spec, wanted, engine->resources(), spec);
-    if (!tensor) return std::unexpected(std::move(tensor.error()));
-    return tensor_handle(std::move(*tensor));
-  });
-}
-
 int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, const int64_t* strides,
                           const void* values, uint32_t flags, weft_tensor** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_tensor*> {
@@ -251,36 +234,6 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
     const Scalar scalar = parsed->scalar;
     return taken(borrow(std::move(*parsed), {extents, extents + order}, levels, values_of(scalar, values, value_count)), flags,
                  engine->resources());
-  });
-}
-
-int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format, weft_tensor** made, weft_error** error) {
-  return making(made, error, [&]() -> Expected<weft_tensor*> {
-    auto sound = all(given(engine, "engine"), given(tensor, "tensor"), given(format, "format"));
-    if (!sound) return std::unexpected(sound.error());
-    const auto parsed = parse_format(format);
-    if (!parsed) return std::unexpected(parsed.error());
-    if (parsed->order() != tensor->tensor.order()) {
-      return input_error(fmt::format("format {} has {} levels, but the tensor has {} modes", format, parsed->order(), tensor->tensor.order()));
-    }
-    auto converted = convert(tensor->tensor, *parsed, engine->resources(), tensor_name);
-    if (!converted) return std::unexpected(std::move(converted.error()));
-    return tensor_handle(std::move(*converted));
-  });
-}
-
-int32_t weft_tensor_verify(const weft_engine* engine, const weft_tensor* tensor, weft_error** error) {
-  return guarded(error, [&]() -> Expected<void> {
-    if (auto there = all(given(engine, "engine"), given(tensor, "tensor")); !there) return there;
-    return verify(tensor->tensor, engine->resources(), tensor_name);
-  });
-}
-
-int32_t weft_tensor_write(const weft_engine* engine, const weft_tensor* tensor, const char* path, weft_error** error) {
-  return guarded(error, [&]() -> Expected<void> {
-    if (auto there = all(given(engine, "engine"), given(tensor, "tensor"), given(path, "path")); !there) return there;
-    if (auto known = writable_format(path); !known) return known;
-    return write_tensor(tensor->tensor, path, engine->resources(), tensor_name);
   });
 }
 

@@ -45,6 +45,7 @@ Expected<Engine> Engine::create(EngineOptions options) {
 }
 
 const EngineOptions& Engine::options() const { return state_->pipeline.options(); }
+CacheCounters Engine::counters() const { return state_->pipeline.counters(); }
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
                                  const Cancellation* cancellation) const {

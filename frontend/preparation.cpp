@@ -192,7 +192,9 @@ class Preparation {
     prepared_.facts = pipeline_.facts(network, figures, pinned);
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();
-    JoinCounter counter(network, facts, tensors, {}, resources());
+    Resources sampling = resources();
+    sampling.cancellation = cancellation_;
+    JoinCounter counter(network, facts, tensors, {}, sampling);
     report().phases.plan = 0;
     const auto timed = [&](const auto& planner) {
       const auto planning = Clock::now();

@@ -58,7 +58,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
 std::string why_nothing_fits(const SearchResult& found, const Network& network,
                              const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (found.open.empty() || found.open.size() > most_explained || !found.all_trees || !found.all_exhausted) return {};
-  auto solver = Solver::create(Tracking::families);
+  auto solver = Solver::create(Tracking::families, options.cancelled_by);
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {
     Encoding encoding(asked, network, operands, options, usable_memory(options));

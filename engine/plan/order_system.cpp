@@ -29,8 +29,8 @@ OrderSystem::OrderSystem(Solver solver, const Schedule& skeleton, const Network&
 
 Expected<OrderSystem> OrderSystem::create(const Schedule& skeleton, const Network& network,
                                           const std::vector<OperandFacts>& operands, std::uint32_t order,
-                                          OperandLayouts layouts) {
-  auto solver = Solver::create();
+                                          OperandLayouts layouts, const std::vector<Cancellation>& cancelled_by) {
+  auto solver = Solver::create(Tracking::families, cancelled_by);
   if (!solver) return std::unexpected(solver.error());
   OrderSystem system(std::move(*solver), skeleton, network);
   system.add_statements();

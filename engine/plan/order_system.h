@@ -34,7 +34,7 @@ class OrderSystem {
   /// converted, keeps its layout in any case. Unsupported where there is no Z3.
   static Expected<OrderSystem> create(const Schedule& skeleton, const Network& network,
                                       const std::vector<OperandFacts>& operands, std::uint32_t order,
-                                      OperandLayouts layouts);
+                                      OperandLayouts layouts, const std::vector<Cancellation>& cancelled_by = {});
 
   /// `effort` as in Solver::check.
   Satisfiable solve(std::uint64_t effort) { return solver_.check(effort); }

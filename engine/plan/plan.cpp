@@ -180,10 +180,7 @@ std::string proof_of(const std::string& optimal, bool beyond, const std::string&
                 : "N" + proven.substr(1) + ", as long as no fiber is copied for lookups";
 }
 
-bool is_cancelled(const PlanOptions& options) {
-  return std::any_of(options.cancelled_by.begin(), options.cancelled_by.end(),
-                     [](const Cancellation& cancellation) { return cancellation.cancelled(); });
-}
+bool is_cancelled(const PlanOptions& options) { return any_cancelled(options.cancelled_by); }
 
 Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                           const PlanOptions& options) {

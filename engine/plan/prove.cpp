@@ -83,7 +83,7 @@ class Prover {
   }
 
   Expected<void> solve(const std::vector<std::pair<std::size_t, NestGraph>>& group) {
-    Expected<Solver> solver = Solver::create(Tracking::none);
+    Expected<Solver> solver = Solver::create(Tracking::none, options_.cancelled_by);
     if (!solver) return std::unexpected(solver.error());
     Encoding encoding(*solver, network_, operands_, options_, request_.memory_limit);
     for (const auto& [number, graph] : group) encoding.add(alternatives_[number], graph);
@@ -94,7 +94,7 @@ class Prover {
       encoding.below(best_ns_ * (1 - accuracy));
       const std::uint64_t before = solver->effort_spent();
       const std::uint64_t left = request_.effort > proof_.effort ? request_.effort - proof_.effort : 0;
-      const Satisfiable answer = is_cancelled(options_) ? Satisfiable::unknown : solver->check(left);
+      const Satisfiable answer = solver->check(left);
       proof_.effort += solver->effort_spent() - before;
       if (answer == Satisfiable::no) return {};
       if (answer == Satisfiable::unknown) {

@@ -213,7 +213,7 @@ class JointProver {
       if (!(*graphs)[number].states.empty()) any[opened_[number].part] = true;
     }
     if (std::ranges::find(any, false) != any.end()) return {};  // nothing is cheaper
-    Expected<Solver> solver = Solver::create(Tracking::none);
+    Expected<Solver> solver = Solver::create(Tracking::none, options_.cancelled_by);
     if (!solver) return std::unexpected(solver.error());
     proof_.report.asked = true;
     Encoding encoding(*solver, networks_.front(), operands_, options_, request_.memory_limit);

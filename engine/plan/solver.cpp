@@ -5,7 +5,14 @@
 #include <z3.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace weft {
@@ -21,7 +28,7 @@ constexpr std::size_t most_pairwise = 7;  // literals: beyond, one cardinality c
   X(solver_get_statistics) X(stats_inc_ref) X(stats_dec_ref) X(stats_size) X(stats_get_key) X(stats_is_uint)           \
   X(stats_get_uint_value) X(stats_get_double_value) X(mk_params) X(params_inc_ref) X(params_dec_ref)                   \
   X(params_set_uint) X(model_inc_ref) X(model_dec_ref) X(model_get_const_interp) X(get_app_decl) X(to_app)             \
-  X(get_bool_value) X(ast_vector_inc_ref) X(ast_vector_dec_ref) X(ast_vector_size) X(ast_vector_get)
+  X(get_bool_value) X(interrupt) X(ast_vector_inc_ref) X(ast_vector_dec_ref) X(ast_vector_size) X(ast_vector_get)
 
 // The functions of libz3 that are used, found in the library when it is first needed.
 struct Library {
@@ -56,11 +63,60 @@ const Library& library() {
   return loaded;
 }
 
+/// Interrupts what Z3 does in a context when a token is set: Z3 itself asks nobody. Nothing else depends on its thread, and
+/// where the system gives none, tokens are looked at between questions only.
+class Watch {
+ public:
+  Watch(const Library& z3, Z3_context context, const std::vector<Cancellation>& tokens)
+      : z3_(z3), context_(context), tokens_(tokens) {
+    try {
+      thread_ = std::thread([this] { watch(); });
+    } catch (const std::system_error&) {
+    }
+  }
+  ~Watch() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void asking(bool now) { asking_ = now; }
+
+ private:
+  static constexpr std::chrono::milliseconds period{5};
+
+  void watch() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, period, [&] { return ended_; })) {
+      // Once may be too early: before Z3 listens.
+      if (asking_ && any_cancelled(tokens_)) z3_.interrupt(context_);
+    }
+  }
+
+  const Library& z3_;
+  Z3_context context_;
+  const std::vector<Cancellation>& tokens_;
+  std::atomic<bool> asking_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
 }  // namespace
+
+bool any_cancelled(const std::vector<Cancellation>& tokens) {
+  return std::any_of(tokens.begin(), tokens.end(), [](const Cancellation& token) { return token.cancelled(); });
+}
 
 // Terms live as long as the context, which keeps no counts of them.
 struct Solver::State {
-  explicit State(Tracking wanted) : tracking(wanted) {
+  State(Tracking wanted, std::vector<Cancellation> tokens) : tracking(wanted), cancelled_by(std::move(tokens)) {
     Z3_config config = z3.mk_config();
     context = z3.mk_context(config);
     z3.del_config(config);
@@ -72,6 +128,7 @@ struct Solver::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    watch.reset();
     forget_model();
     z3.solver_dec_ref(context, solver);
     z3.del_context(context);
@@ -125,6 +182,7 @@ struct Solver::State {
 
   const Library& z3 = library();
   Tracking tracking;
+  std::vector<Cancellation> cancelled_by;
   Z3_context context = nullptr;
   Z3_solver solver = nullptr;
   Z3_sort boolean_sort = nullptr;
@@ -137,13 +195,14 @@ struct Solver::State {
   std::string failure;
   std::string unanswered;
   std::uint64_t spent = 0;
+  std::optional<Watch> watch;
 };
 
-Expected<Solver> Solver::create(Tracking tracking) {
+Expected<Solver> Solver::create(Tracking tracking, std::vector<Cancellation> cancelled_by) {
   if (!library().missing.empty()) {
     return unsupported(fmt::format("proofs need the library Z3: {}; install libz3-4", library().missing));
   }
-  return Solver(std::make_unique<State>(tracking));
+  return Solver(std::make_unique<State>(tracking, std::move(cancelled_by)));
 }
 
 Solver::Solver(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -322,8 +381,8 @@ Satisfiable Solver::check(std::uint64_t effort) {
     state_->unanswered = state_->failure;
     return Satisfiable::unknown;
   }
-  if (effort == 0) {
-    state_->unanswered = "no effort was allowed";
+  if (effort == 0 || any_cancelled(state_->cancelled_by)) {
+    state_->unanswered = effort == 0 ? "no effort was allowed" : "cancelled";
     return Satisfiable::unknown;
   }
   Z3_params params = z3.mk_params(state_->context);
@@ -336,8 +395,13 @@ Satisfiable Solver::check(std::uint64_t effort) {
 
   std::vector<Z3_ast> assumptions;
   for (const Literal guard : state_->guards) assumptions.push_back(state_->term(guard));
+  if (!state_->cancelled_by.empty()) {
+    if (!state_->watch) state_->watch.emplace(z3, state_->context, state_->cancelled_by);
+    state_->watch->asking(true);
+  }
   const Z3_lbool answer = z3.solver_check_assumptions(state_->context, state_->solver,
                                                       static_cast<unsigned>(assumptions.size()), assumptions.data());
+  if (state_->watch) state_->watch->asking(false);
   state_->note_error();
   Z3_stats statistics = z3.solver_get_statistics(state_->context, state_->solver);
   z3.stats_inc_ref(state_->context, statistics);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/error.h"
+#include "weft/memory.h"
 
 namespace weft {
 
@@ -48,12 +49,15 @@ enum class Satisfiable : std::uint8_t { yes, no, unknown };
 /// Without tracking a check is faster and its core empty.
 enum class Tracking : std::uint8_t { families, none };
 
+bool any_cancelled(const std::vector<Cancellation>& tokens);
+
 /// A problem of its own, with a Z3 context of its own: what one solver answers depends on its constraints and on the
 /// order they were added in alone, never on other solvers, threads or time. Not for several threads at once.
 class Solver {
  public:
-  /// Unsupported error where libz3 cannot be loaded.
-  static Expected<Solver> create(Tracking tracking = Tracking::families);
+  /// Unsupported error where libz3 cannot be loaded. A check is unknown within some milliseconds after any of
+  /// `cancelled_by` is set, and so is every later one.
+  static Expected<Solver> create(Tracking tracking = Tracking::families, std::vector<Cancellation> cancelled_by = {});
   Solver(Solver&&) noexcept;
   Solver& operator=(Solver&&) noexcept;
   ~Solver();

@@ -99,11 +99,12 @@ class OrderSearch {
   }
 
   Expected<bool> answer(std::uint32_t order, OperandLayouts layouts) {
-    auto system = OrderSystem::create(skeleton_, network_, operands_, order, layouts);
+    auto system = OrderSystem::create(skeleton_, network_, operands_, order, layouts, options_.cancelled_by);
     if (!system) return unsupported("--objective workspace-order: " + system.error().message);
     for (std::size_t models = 0; models < most_models; ++models) {
       ++asked_;
       const Satisfiable satisfiable = system->solve(most_effort);
+      if (is_cancelled(options_)) return fail(ErrorKind::cancelled, "interrupted");
       if (satisfiable == Satisfiable::no) {
         if (models == 0) contradiction_ = system->contradiction();
         return false;
@@ -112,6 +113,7 @@ class OrderSearch {
       if (satisfiable == Satisfiable::unknown) return false;
       const OrderModel model = system->model();
       if (carry_out(model, order)) return true;
+      if (is_cancelled(options_)) return fail(ErrorKind::cancelled, "interrupted");
       proven_ = false;
       system->exclude(model);
     }
@@ -132,6 +134,7 @@ class OrderSearch {
     const std::vector<bool> free(schedule.tensors.size(), false);
     const CostModel model_cost(schedule, network_, operands_, options_, free);
     for (const std::vector<std::uint32_t>& depths : fusion_depths(schedule, order)) {
+      if (is_cancelled(options_)) return false;
       for (std::size_t number = 0; number < depths.size(); ++number) schedule.statements[number].fused = depths[number];
       Schedule completed = complete(schedule, network_, model_cost, free, operands_);
       const auto legal = check(completed, network_, operands_, options_);

@@ -57,6 +57,7 @@ typedef struct weft_evaluation weft_evaluation; /* results and report */
 typedef void (*weft_line_callback)(void* context, const char* line);
 typedef void (*weft_progress_callback)(void* context, const char* what, double fraction);
 typedef void (*weft_done_callback)(void* context);
+typedef void (*weft_task_callback)(void* context, uint64_t task, uint32_t slot);
 /* Calls body(state, slot) once for every slot below `slots`, some at once if it can, and returns when all calls have. */
 typedef void (*weft_loop_callback)(void* context, uint32_t slots, void (*body)(void* state, uint32_t slot), void* state);
 
@@ -79,6 +80,8 @@ void weft_cancellation_free(weft_cancellation* cancellation);
 int32_t weft_options_create(weft_options** made, weft_error** error);
 /* 0, and the default: all CPUs that the process may use. The workers start at first use. */
 int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error);
+/* The threads and the memory account, limit included, of an engine: the two then share them. NULL: its own. */
+int32_t weft_options_share(weft_options* options, const weft_engine* engine, weft_error** error);
 /* Threads of the host instead, `count` at once; none are started. NULL: threads of weft's own. */
 int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context, weft_error** error);
 /* The oneTBB arena that each caller is in, with `count` threads, 0: all CPUs. */
@@ -120,6 +123,15 @@ int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft
 uint32_t weft_engine_threads(const weft_engine* engine);
 uint64_t weft_engine_memory_used(const weft_engine* engine); /* bytes charged now, and at most so far */
 uint64_t weft_engine_memory_peak(const weft_engine* engine);
+uint64_t weft_engine_memory_limit(const weft_engine* engine); /* UINT64_MAX: none */
+const char* weft_engine_cache_directory(const weft_engine* engine); /* "": none */
+/* What the engine has done so far. Kernels, one per loop nest: "memory" found there, "disk" loaded from there, "compiled". Networks by
+ * the grade of their code, found or made: "generic", "profiled", "baked". "fallbacks": bindings of which a kernel assumed too much, so
+ * that a more general one ran. Plans: "plans_memory", "plans_disk", "plans_made". WEFT_INPUT for other names. */
+int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_t* value, weft_error** error);
+/* Calls body(context, task, slot) for every task below `tasks`, in any order, on the threads of the engine, and returns when all
+ * are done; `slot`, below their number, is exclusive to one thread at a time. */
+int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_task_callback body, void* context, weft_error** error);
 void weft_engine_free(weft_engine* engine);
 
 /* ---- tensors ----
@@ -130,6 +142,11 @@ void weft_engine_free(weft_engine* engine);
  * generator ("uniform(20x3,seed=1)", "sparse(20x30,nnz=100)", "ones(3)") or a number. `format` NULL: dense for .npy and
  * generated dense ones, else all levels compressed. Errors: WEFT_INPUT with file and line, WEFT_UNSUPPORTED for complex data. */
 int32_t weft_tensor_load(const weft_engine* engine, const char* spec, const char* format, weft_tensor** made, weft_error** error);
+/* A file whatever its name; `name` stands for it in messages. `extents` NULL: as large as its entries need, else `order` of them.
+ * `scalar` is that of the values if `format` is NULL. `times`, unless NULL: 3 numbers, milliseconds spent decompressing, until all
+ * coordinates are in memory (the former included), and building. */
+int32_t weft_tensor_read(const weft_engine* engine, const char* path, uint32_t order, const uint64_t* extents, const char* format,
+                         int32_t scalar, const char* name, double* times, weft_tensor** made, weft_error** error);
 /* Dense memory of the host. Strides in elements, by mode, negative ones too; NULL: row-major. `values` points to the element at
  * coordinates 0, 0, …. Order 0 has one value. */
 int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, const int64_t* strides,
@@ -152,16 +169,26 @@ int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t orde
 int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const uint64_t* extents, uint32_t index_bits,
                            const void* const* pos, const uint64_t* pos_counts, const void* const* crd, const uint64_t* crd_counts,
                            const void* values, uint64_t value_count, uint32_t flags, weft_tensor** made, weft_error** error);
+/* The same tensor over extents, by mode, that are larger or equal: WEFT_INPUT if an entry would not fit. */
+int32_t weft_tensor_with_extents(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* extents, weft_tensor** made,
+                                 weft_error** error);
 /* The same tensor in another format. */
 int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format, weft_tensor** made, weft_error** error);
 /* Input error naming level and position of a defect. */
 int32_t weft_tensor_verify(const weft_engine* engine, const weft_tensor* tensor, weft_error** error);
 /* The extension says the format of the file; written under a temporary name and renamed. */
 int32_t weft_tensor_write(const weft_engine* engine, const weft_tensor* tensor, const char* path, weft_error** error);
+/* WEFT_INPUT, listing the extensions that there are, if weft_tensor_write would not know that of `path`. */
+int32_t weft_tensor_writable(const char* path, weft_error** error);
 /* All entries, zeros included, into host memory of `count` elements of the tensor's scalar type. Strides in elements,
  * not negative, no two entries in one place; NULL: row-major. */
 int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tensor, void* values, uint64_t count, const int64_t* strides,
                              weft_error** error);
+/* The stored entries in the order of the levels, without exact zeros if `drop_zeros` is 1: one array of coordinates per mode, and values
+ * of the tensor's scalar type, each with room for `room` of them. *count becomes their number; if that exceeds `room`, WEFT_INPUT, and
+ * nothing is written, so that a call with 0 and NULL tells it. */
+int32_t weft_tensor_to_coo(const weft_engine* engine, const weft_tensor* tensor, int32_t drop_zeros, uint64_t room, uint64_t* const* crd,
+                           void* values, uint64_t* count, weft_error** error);
 /* A second handle of the same tensor. */
 int32_t weft_tensor_share(const weft_tensor* tensor, weft_tensor** made, weft_error** error);
 void weft_tensor_free(weft_tensor* tensor);
@@ -172,6 +199,7 @@ uint64_t weft_tensor_nnz(const weft_tensor* tensor);                   /* stored
 uint64_t weft_tensor_bytes(const weft_tensor* tensor);
 int32_t weft_tensor_scalar(const weft_tensor* tensor);       /* WEFT_F64 or WEFT_F32 */
 const char* weft_tensor_format(const weft_tensor* tensor);   /* "ds:0,1" */
+const char* weft_tensor_summary(const weft_tensor* tensor);  /* "50x60 ds:0,1 f64, 77 stored, 1.1 kB" */
 /* One level in place: its kind (the letter of the format), its mode, and its arrays with the number and the width of
  * their elements (unsigned, 32 or 64 bits), NULL, 0 and 0 where it has none. `stride`: of strided host memory, in
  * elements, else 0. Each of them may be NULL if not wanted. The arrays live as long as any handle of the tensor.
@@ -194,6 +222,9 @@ int32_t weft_statistics_of(const weft_engine* engine, const weft_tensor* tensor,
 double weft_statistics_nnz(const weft_statistics* statistics);
 double weft_statistics_distinct(const weft_statistics* statistics, uint32_t modes);
 int32_t weft_statistics_finite(const weft_statistics* statistics); /* 1 or 0 */
+/* How many children positions of the level above have: on average, at most, and the standard deviation. Each may be NULL. */
+int32_t weft_statistics_fibers(const weft_statistics* statistics, uint32_t level, double* mean, uint64_t* maximum, double* spread,
+                               weft_error** error);
 /* A line per fact, for people. */
 const char* weft_statistics_text(const weft_statistics* statistics);
 void weft_statistics_free(weft_statistics* statistics);
@@ -222,6 +253,8 @@ int32_t weft_request_set_cancellation(weft_request* request, const weft_cancella
 /* The rest concerns weft_session_evaluate only. So many timed runs after one warm-up; 0, and the default: one run. */
 int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_error** error);
 int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, weft_error** error); /* no results */
+/* 0, with plan_only: no machine code either, unless a stage shows it. Default 1. */
+int32_t weft_request_set_compile(weft_request* request, int32_t compile, weft_error** error);
 int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error);     /* what each constraint costs */
 int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error** error); /* iterations of each loop */
 /* For weft_evaluation_stage: network, tree, schedule, loops, signature, llvm, asm, object. */
@@ -246,8 +279,9 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
                               const weft_request* request, weft_evaluation** made, weft_error** error);
 /* The same for a text that is evaluated again and again: where it was evaluated before over the same tensors, all is looked up.
  * `soonest` 1: a less specialised kernel answers, the one that is there or a generic one, until the best one is compiled in the background. The
- * evaluation has results, but no report; einsum takes the tensors T0, T1, …. */
-int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, weft_evaluation** made, weft_error** error);
+ * evaluation has results, but no report; einsum takes the tensors T0, T1, …. `cancellation` NULL: that of the engine. */
+int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, const weft_cancellation* cancellation,
+                            weft_evaluation** made, weft_error** error);
 void weft_session_free(weft_session* session);
 
 /* ---- kernels: compiled once, run often ---- */
@@ -259,6 +293,8 @@ int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_
  * scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
 int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order, const uint64_t* extents,
                                  const int64_t* strides, void* values, weft_error** error);
+/* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
+int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
 void weft_bindings_free(weft_bindings* bindings);
 
 /* Compiles for operands with the formats and extents of those bound; nothing of them is kept. `expression` as for
@@ -271,7 +307,7 @@ int32_t weft_engine_compile_for(const weft_engine* engine, const char* expressio
                                 const weft_statistics* const* statistics, const weft_request* request, weft_kernel** made,
                                 weft_error** error);
 /* The same on a thread of the engine's own. `done`, if not NULL, is called there when the kernel, or an error, is there; it must
- * not call weft, nor throw or jump out. `cancellation`, if not NULL, ends this compilation only. Borrowed arrays must last until then. */
+ * not call weft, nor throw or jump out. `cancellation` ends this compilation only; NULL: that of the request. Borrowed arrays must last until then. */
 int32_t weft_compilation_start(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
                                const weft_request* request, const weft_cancellation* cancellation, weft_done_callback done,
                                void* context, weft_compilation** made, weft_error** error);

@@ -104,6 +104,8 @@ int main(int arguments, char** argument) {
   files(plain, argument[1]);
   errors(plain);
   cancellations();
+  counters();
+  entries_of(plain, argument[1]);
   threads_of_the_host();
   EXPECT(weft_engine_memory_peak(engine) > 0 && weft_engine_memory_used(plain) == 0);
   weft_options_free(options);

@@ -29,5 +29,7 @@ void compilations(weft_engine* engine);
 void files(weft_engine* engine, const char* directory);
 void errors(weft_engine* engine);
 void cancellations(void);
+void counters(void);
+void entries_of(weft_engine* engine, const char* directory);
 
 #endif

@@ -166,16 +166,16 @@ void compilations(weft_engine* engine) {
   EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK && weft_session_set(session, "T", t, &error) == WEFT_OK);
   for (round = 0; round < 6; ++round) {
     double again = 0;
-    EXPECT(weft_session_answer(session, "s = T(i,j) * T(i,j)", round % 2, &evaluation, &error) == WEFT_OK);
+    EXPECT(weft_session_answer(session, "s = T(i,j) * T(i,j)", round % 2, NULL, &evaluation, &error) == WEFT_OK);
     EXPECT(weft_evaluation_result(evaluation, "s", &result, &error) == WEFT_OK);
     EXPECT_ERROR(WEFT_INPUT, "report", weft_evaluation_report(evaluation, &text, &error));
     EXPECT(weft_tensor_to_dense(engine, result, &again, 1, NULL, &error) == WEFT_OK && (again - sum) * (again - sum) < 1e-20);
     weft_evaluation_free(evaluation);
     weft_tensor_free(result);
   }
-  EXPECT_ERROR(WEFT_INPUT, "U", weft_session_answer(session, "s = U(i,j)", 0, &evaluation, &error));
-  EXPECT_ERROR(WEFT_INPUT, "'expression' is NULL", weft_session_answer(session, NULL, 0, &evaluation, &error));
-  EXPECT_ERROR(WEFT_INPUT, "'session' is NULL", weft_session_answer(NULL, "s = T(i,j)", 0, &evaluation, &error));
+  EXPECT_ERROR(WEFT_INPUT, "U", weft_session_answer(session, "s = U(i,j)", 0, NULL, &evaluation, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'expression' is NULL", weft_session_answer(session, NULL, 0, NULL, &evaluation, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'session' is NULL", weft_session_answer(NULL, "s = T(i,j)", 0, NULL, &evaluation, &error));
   weft_session_free(session);
   weft_tensor_free(t);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,6 +30,14 @@ struct EngineOptions {
   /// One line per plan, compile, load and run: a command that does the like, " # ", and what was done in what time; and a
   /// line for each defect of the disk cache. From any thread that uses the engine, also from several at once.
   std::function<void(std::string_view line)> trace;
+};
+
+/// What an engine has done so far. A network has a kernel for each of its loop nests.
+struct CacheCounters {
+  std::uint64_t memory = 0, disk = 0, compiled = 0;    ///< kernels found in memory, loaded from disk, compiled
+  std::uint64_t generic = 0, profiled = 0, baked = 0;  ///< networks by the grade of their code, found or made
+  std::uint64_t fallbacks = 0;  ///< bindings of which a kernel assumed too much: a more general one ran instead
+  std::uint64_t plans_memory = 0, plans_disk = 0, plans_made = 0;
 };
 
 }  // namespace weft

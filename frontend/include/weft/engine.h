@@ -97,6 +97,7 @@ class Engine {
   /// Input error for a defect in the calibration; internal if this processor cannot run generated code.
   static Expected<Engine> create(EngineOptions options = {});
   const EngineOptions& options() const;
+  CacheCounters counters() const;
 
   /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all are
   /// finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Errors: input with a picture
