@@ -30,7 +30,7 @@ std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, cons
   const ScheduledAccess& written = schedule.statements.back().target;
   if (!has_sparse_level(schedule.tensors[written.tensor].format)) return nullptr;
   const std::size_t last = schedule.statements.size() - 1;
-  return std::make_shared<const SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands, options));
+  return std::make_shared<const SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands, options.joins));
 }
 
 StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
@@ -111,16 +111,23 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
 }
 
 // An entry of a sparse intermediate is where all that it is made from meets, whatever was summed: from the first of its
-// modes on that is not bound outside of both its writer and its reader, where the writer's own filters are among others'.
+// modes on that its writer's filters restrict and that is not bound outside of both its writer and its reader, where
+// those filters are among others'.
 JoinSet CostModel::stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const {
   const StatementModels::Statement& model = *statements_[statement].model;
   JoinSet met = 0;
   for (std::size_t factor = 0; factor < model.made_of.size(); ++factor) {
     const std::size_t writer = flow_->statements[statement].writers[factor];
     if (model.made_of[factor].empty() || (writer >= range.first && writer < statement)) continue;
+    JoinSet restricting = models_->filters(statements_[writer].number, bound);
+    for (const auto& inner : statements_[writer].model->made_of) restricting |= whole(inner);
+    IndexSet restricted = 0;
     IndexSet shared = 0;
-    for (const auto& [bit, index] : model.made_of[factor]) shared |= (others & bit) != 0 ? one_index(index) : 0;
-    if ((model.factors[factor]->indices() & bound & ~shared) != 0) met |= whole(model.made_of[factor]);
+    for (const auto& [bit, index] : model.made_of[factor]) {
+      if ((restricting & bit) != 0) restricted |= one_index(index);
+      if ((others & bit) != 0) shared |= one_index(index);
+    }
+    if ((model.factors[factor]->indices() & bound & restricted & ~shared) != 0) met |= whole(model.made_of[factor]);
   }
   return met;
 }
@@ -217,6 +224,8 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
       meeters_[number].length = std::min(extent(index), meeters_[number].length * relative(meeter_filters_[number]));
     }
     met = std::min(extent(index), met * relative(added_first));
+    // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
+    for (const Meeter& meeter : meeters_) met = std::min(met, meeter.length);
     iterations = std::min(met, iterations * relative(added));
   }
 

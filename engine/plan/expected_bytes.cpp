@@ -6,6 +6,7 @@
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/joins.h"
 #include "engine/plan/sparse_target.h"
 
 namespace weft {
@@ -13,18 +14,22 @@ namespace {
 
 constexpr double slots_per_entry = 2;  // of a hashed level: 1.5 to 3
 
+using Joins = std::map<JoinSet, double>;
+
 // Calls with the assignment that has the statement; nothing where the schedule is no forest, which check() refuses.
 template <class Ask>
 auto of_part(const Schedule& schedule, std::size_t writer, const Network& network,
-             const std::vector<OperandFacts>& operands, const Ask& ask)
-    -> decltype(ask(schedule, writer, network, operands)) {
-  if (network.assignments.size() == 1) return ask(schedule, writer, network, operands);
+             const std::vector<OperandFacts>& operands, const Joins& joins, const Ask& ask)
+    -> decltype(ask(schedule, writer, network, operands, joins)) {
+  if (network.assignments.size() == 1) return ask(schedule, writer, network, operands, joins);
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) return {};
   for (const ForestPart& part : *parts) {
     const std::size_t number = writer - part.first_statement;
     if (writer < part.first_statement || number >= part.schedule.statements.size()) continue;
-    return ask(part.schedule, number, part.network, part.operands);
+    const Joins own = joins.empty() ? joins
+                                    : renumbered(joins, occurrences(network, operands), occurrences(part.network, part.operands));
+    return ask(part.schedule, number, part.network, part.operands, own);
   }
   return {};
 }
@@ -69,15 +74,16 @@ double stored_bytes(const Format& format, const Statistics& statistics) {
 }
 
 double expected_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
-                      const std::vector<OperandFacts>& operands) {
-  return of_part(schedule, writer, network, operands, [](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+                      const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  return of_part(schedule, writer, network, operands, options.joins, [](const auto& one, std::size_t number, const auto& alone,
+                                                                        const auto& known, const Joins& joins) {
     const ScheduledAccess& target = one.statements[number].target;
     const ScheduledTensor& tensor = one.tensors[target.tensor];
     if (tensor.like) {
       const ScheduledTensor& pattern = one.tensors[*tensor.like];
       return stored_arrays(pattern.format, facts_of(known, pattern.tensor).exact()).positions * scalar_bytes(tensor.format.scalar);
     }
-    const ProductEstimate product = estimate_of(one, number, alone, known);
+    const ProductEstimate product = estimate_of(one, number, alone, known, joins);
     const auto bytes = [&](const Format& format) {
       return stored_bytes(format, estimated_statistics(product, alone, target.indices, format, true));
     };
@@ -86,8 +92,9 @@ double expected_bytes(const Schedule& schedule, std::size_t writer, const Networ
 }
 
 double drained_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
-                     const std::vector<OperandFacts>& operands, const Machine& machine) {
-  return of_part(schedule, writer, network, operands, [&](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+                     const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  return of_part(schedule, writer, network, operands, options.joins, [&](const auto& one, std::size_t number, const auto& alone,
+                                                                         const auto& known, const Joins& joins) {
     const ScheduledStatement& statement = one.statements[number];
     if (!statement.drained) return 0.0;
     const Format& format = one.tensors[statement.target.tensor].format;
@@ -96,14 +103,15 @@ double drained_bytes(const Schedule& schedule, std::size_t writer, const Network
     for (std::size_t level = 0; level < order.direct; ++level) {
       direct |= one_index(statement.target.indices[format.mode_order[level]]);
     }
-    const SparseTarget target(one, statement.target, estimate_of(one, number, alone, known));
-    return keyed_price(machine, target.workspace(direct, 0), statement.drained->kind).bytes;
+    const SparseTarget target(one, statement.target, estimate_of(one, number, alone, known, joins));
+    return keyed_price(options.machine, target.workspace(direct, 0), statement.drained->kind).bytes;
   });
 }
 
 double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Network& network,
-                   const std::vector<OperandFacts>& operands, const Machine& machine) {
-  return of_part(schedule, writer, network, operands, [&](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+                   const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  return of_part(schedule, writer, network, operands, options.joins, [&](const auto& one, std::size_t number, const auto& alone,
+                                                                         const auto& known, const Joins& joins) {
     const ScheduledAccess& target = one.statements[number].target;
     const Format& format = one.tensors[target.tensor].format;
     KeyedWorkspace workspace;
@@ -120,17 +128,18 @@ double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared
       key |= one_index(index);
     }
     if (kind == LevelKind::dense) return workspace.block * workspace.scalar_bytes;
-    const ProductEstimate product = estimate_of(one, number, alone, known);
+    const ProductEstimate product = estimate_of(one, number, alone, known, joins);
     workspace.entries = product.distinct(shared | key) / std::max(1.0, product.distinct(shared));
-    return keyed_price(machine, workspace, kind).bytes;
+    return keyed_price(options.machine, workspace, kind).bytes;
   });
 }
 
 ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Network& network,
-                                 const std::vector<OperandFacts>& operands) {
-  return of_part(schedule, writer, network, operands, [](const auto& one, std::size_t number, const auto& alone, const auto& known) {
+                                 const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  return of_part(schedule, writer, network, operands, options.joins, [](const auto& one, std::size_t number, const auto& alone,
+                                                                        const auto& known, const Joins& joins) {
     const IndexSet modes = index_set(one.statements[number].target.indices);
-    const ProductEstimate product = estimate_of(one, number, alone, known);
+    const ProductEstimate product = estimate_of(one, number, alone, known, joins);
     return ExpectedEntries{product.distinct(modes), product.fill(modes)};
   });
 }

@@ -50,7 +50,7 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
   }
   if (!has_sparse_level(tensor.format)) return requested ? "requested" : "dense: any entry may be written";
   const std::size_t writer = writer_of(schedule, result);
-  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands);
+  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands, options);
   std::string text = fmt::format("{}: {}; {}", requested ? "requested" : "sparse", expected_text(expected),
                                  how_written(schedule, writer, network));
   if (tensor.delivered) {
@@ -61,11 +61,11 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
 }
 
 std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermediate, const Network& network,
-                                const std::vector<OperandFacts>& operands) {
+                                const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   const ScheduledTensor& tensor = schedule.tensors[intermediate];
   if (!has_sparse_level(tensor.format)) return {};
   const std::size_t writer = writer_of(schedule, intermediate);
-  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands);
+  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands, options);
   if (may_be_computed(tensor.format)) {
     return fmt::format("stored with compressed levels: {}; {}", expected_text(expected), how_written(schedule, writer, network));
   }

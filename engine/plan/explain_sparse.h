@@ -15,6 +15,6 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
 
 /// Of an intermediate that knows its entries: where they are kept; empty for a dense one.
 std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermediate, const Network& network,
-                                const std::vector<OperandFacts>& operands);
+                                const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
 }  // namespace weft

@@ -222,7 +222,7 @@ class Explainer {
         }
         case TensorRole::intermediate:
           told.role = "intermediate";
-          told.reason = intermediate_reason(schedule_, number, network_, operands_);
+          told.reason = intermediate_reason(schedule_, number, network_, operands_, options_);
           if (!told.reason.empty()) break;
           told.reason = fmt::format("over {}, in the order its writer needs",
                                     print_indices(tensor.modes, network_));
@@ -241,7 +241,7 @@ class Explainer {
     const ScheduledStatement& statement = schedule_.statements[writer];
     const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];
     const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
-    const double bytes = drained_bytes(schedule_, writer, network_, operands_, options_.machine);
+    const double bytes = drained_bytes(schedule_, writer, network_, operands_, options_);
     const std::vector<IndexId> outside(statement.loops.begin(),
                                        statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
     ExplainedWorkspace told;
@@ -279,8 +279,8 @@ class Explainer {
       told.name = label(schedule_, number);
       told.indices = names_of(stored, network_);
       if (!tensor.format.all_dense()) {
-        bytes = shared.empty() ? expected_bytes(schedule_, writer, network_, operands_)
-                               : keyed_bytes(schedule_, writer, index_set(shared), network_, operands_, options_.machine);
+        bytes = shared.empty() ? expected_bytes(schedule_, writer, network_, operands_, options_)
+                               : keyed_bytes(schedule_, writer, index_set(shared), network_, operands_, options_);
       }
       told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
       told.place = shared.empty() ? "between loop nests"

@@ -10,6 +10,7 @@
 #include "engine/plan/alternative_models.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/effort.h"
 #include "engine/plan/interval_program.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"
@@ -26,6 +27,7 @@ constexpr std::size_t most_copies = 3;  // of one schedule
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
+constexpr double most_work = 100'000;  // in loops priced
 
 bool is_sparse_operand(const Schedule& schedule, const ScheduledAccess& access) {
   const ScheduledTensor& tensor = schedule.tensors[access.tensor];
@@ -65,6 +67,7 @@ class LookupSearch {
     }
     if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet()) return std::nullopt;
     for (const Statements& statements : alternatives(trees(found), conversion_pays())) {
+      if (is_spent()) break;
       if (is_second_thought(statements.schedule)) {
         static_cast<void>(improves(statements));
       } else {
@@ -94,6 +97,8 @@ class LookupSearch {
   }
 
  private:
+  bool is_spent() const { return static_cast<double>(work_) > work_at_stake(best_ns_, options_, most_work); }
+
   bool sparse_operands_meet() const {
     const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
     const auto sparse = [&](const TensorAccess& access) { return has_sparse_level(facts_of(operands_, access.tensor).format); };
@@ -152,6 +157,7 @@ class LookupSearch {
     if (copies == most_copies) return;
     std::optional<Statements> better;
     for (Statements& next : extensions(from)) {
+      if (is_spent()) break;
       if (improves(next)) better = std::move(next);
     }
     if (better) extend(*better, copies + 1);
@@ -197,9 +203,11 @@ class LookupSearch {
     const StatementOrder order = models_.order_of(statements.schedule);
     const std::vector<std::uint32_t> numbers = models_.numbers(order, free, dense_rooms[0]);
     const CostModel model = models_.model(order, numbers);
+    work_ += work_of_model;
     if (model.least_ns() >= limit) return std::nullopt;
     IntervalProgram program(model, true, table_, numbers);
     const auto nests = program.solve(limit);
+    work_ += program.work();
     if (!nests) return std::nullopt;
     Schedule schedule = statements.schedule;
     for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -242,6 +250,7 @@ class LookupSearch {
   IntervalTable table_;
   double least_opening_ns_;
   double best_ns_ = infinity;
+  std::uint64_t work_ = 0;
   std::optional<Candidate> best_;
 };
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "engine/plan/expected_bytes.h"
+#include "engine/plan/joins.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -68,7 +69,11 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
                        const PlanOptions& options) {
   if (network.assignments.size() > 1) {
     const Network spoken_of = scheduled_network(schedule, network);
-    if (spoken_of.assignments.size() < network.assignments.size()) return memory_plan(schedule, spoken_of, operands, options);
+    if (spoken_of.assignments.size() < network.assignments.size()) {
+      PlanOptions of_those = options;
+      of_those.joins = renumbered(options.joins, occurrences(network, operands), occurrences(spoken_of, operands));
+      return memory_plan(schedule, spoken_of, operands, of_those);
+    }
   }
   MemoryPlan memory;
   double lasting = 0;
@@ -87,7 +92,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       const auto number = static_cast<std::uint32_t>(&tensor - schedule.tensors.data());
       const bool announced = tensor.format.all_dense() && !tensor.delivered;
       const double bytes = announced ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
-                                     : expected_bytes(schedule, writer_of(schedule, number), network, operands);
+                                     : expected_bytes(schedule, writer_of(schedule, number), network, operands, options);
       lasting += demand(fmt::format("result {}", tensor.name), bytes);
       if (!announced) growing += bytes;
     } else if (tensor.opened) {
@@ -117,7 +122,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
       if (writer >= nest.first && schedule.statements[writer].drained) {
         live += demand(fmt::format("workspace of {}", tensor.name),
-                       options.machine.threads * drained_bytes(schedule, writer, network, operands, options.machine));
+                       options.machine.threads * drained_bytes(schedule, writer, network, operands, options));
       }
       if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;
       if (writer >= nest.first && !leaves) {
@@ -126,13 +131,13 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
         const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
         const double bytes = tensor.format.all_dense()
                                  ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
-                                 : keyed_bytes(schedule, writer, shared, network, operands, options.machine);
+                                 : keyed_bytes(schedule, writer, shared, network, operands, options);
         live += demand(fmt::format("workspace {}", tensor.name), options.machine.threads * bytes);
         continue;
       }
       const double bytes = tensor.format.all_dense()
                                ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
-                               : expected_bytes(schedule, writer, network, operands);
+                               : expected_bytes(schedule, writer, network, operands, options);
       if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes);
       live += bytes;
       if (!tensor.format.all_dense()) live_growing += bytes;

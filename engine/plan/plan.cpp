@@ -159,6 +159,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
                         !improvement.report.unavailable.empty() ? "Z3 could not be asked"
                         : improvement.report.effort_spent       ? "Z3's effort was spent"
                         : !improvement.proven                   ? "there were too many nests for Z3"
+                        : found.spent                           ? "looking further would take longer than it could save"
                                                                 : "not every choice of layouts for this tree was tried");
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;

@@ -9,6 +9,7 @@
 #include "engine/plan/alternative_models.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/effort.h"
 #include "engine/plan/fusion_structures.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/result_format.h"
@@ -23,9 +24,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 constexpr std::size_t most_free_modes = 12;
 constexpr double accuracy = 1e-9;
-constexpr std::uint64_t work_of_model = 50;  // what making a cost model takes, in loops priced
 
-// How far the search goes. Work is counted in loops priced: some tens of nanoseconds each.
+
+// How far the search goes. Work is counted in loops priced.
 struct Effort {
   std::uint64_t work = 100'000;
   std::size_t orders = 8;        // of the statements of one tree
@@ -64,7 +65,7 @@ class Search {
     const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
     std::vector<std::pair<double, std::size_t>> ranked;
     for (const ContractionTree& tree : choice.trees) {
-      if (work_ > effort_.work || is_cancelled(options_)) {
+      if (is_spent(1) || is_cancelled(options_)) {
         result_.all_trees = false;
         break;
       }
@@ -132,6 +133,14 @@ class Search {
     bool judged = false;
   };
 
+  // Planning that takes longer than what it could save ends, but a proof was asked for.
+  bool is_spent(double times) {
+    const auto most = static_cast<double>(effort_.work);
+    const bool spent = static_cast<double>(work_) > times * (options_.prove ? most : work_at_stake(best_ns_, options_, most));
+    result_.spent = result_.spent || spent;
+    return spent;
+  }
+
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
 
   // Unfused nests store an intermediate, unless no tree has one.
@@ -183,7 +192,7 @@ class Search {
     double best = infinity;
     const auto attempt = [&](std::uint64_t free, double room) {
       if (!pays(tree, free)) return false;
-      if (work_ > 2 * effort_.work) {
+      if (is_spent(2)) {
         trees_[tree].exhausted = false;
         return false;
       }

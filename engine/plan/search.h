@@ -17,6 +17,7 @@ struct SearchResult {
   std::uint64_t trees = 0;
   std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
   bool all_trees = true;              ///< every tree was searched or left out by its bound
+  bool spent = false;                 ///< ended where more would have taken longer than it could save
   /// Trees for which every choice of kept and converted operands and every order of statements was tried, or cannot pay.
   std::vector<ContractionTree> exhausted;
   bool all_exhausted = true;  ///< every tree that was searched is among them
@@ -30,8 +31,8 @@ struct SearchResult {
 };
 
 /// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest
-/// of its own. Deterministic: the effort is counted in loops priced, never in time; it is larger if a proof is wanted.
-/// What it has by then is returned where it is cancelled.
+/// of its own. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
+/// (effort.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
 SearchResult search_schedules(const Network& network, const std::vector<OperandFacts>& operands,
                               const PlanOptions& options, bool fused);
 

@@ -4,7 +4,6 @@
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
-#include "engine/plan/joins.h"
 #include "engine/plan/result_format.h"
 #include "runtime/dense_levels.h"
 
@@ -104,11 +103,11 @@ ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const 
 }
 
 ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins) {
   const std::vector<TensorAccess> leaves = leaves_of(schedule, writer);
   ProductEstimate product(network, operands, leaves);
   // Several assignments number their operands each for themselves.
-  if (options.joins.empty() || network.assignments.size() > 1) return product;
+  if (joins.empty() || network.assignments.size() > 1) return product;
   const std::vector<Occurrence> all = occurrences(network, operands);
   JoinSet joined = 0;
   for (const Occurrence& occurrence : all) {
@@ -117,7 +116,7 @@ ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const 
     });
     if (flows) joined |= occurrence.all();
   }
-  product.scale_contributions(counted_ratio(joined, all, options.joins));
+  product.scale_contributions(counted_ratio(joined, all, joins));
   return product;
 }
 

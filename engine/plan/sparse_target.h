@@ -2,10 +2,12 @@
 // threads appended, converting the result.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "engine/plan/drain.h"
+#include "engine/plan/joins.h"
 #include "engine/plan/product_estimate.h"
 
 namespace weft {
@@ -56,6 +58,6 @@ ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const 
                             const std::vector<OperandFacts>& operands);
 /// The same with what joins were counted, of a network of one assignment.
 ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands, const PlanOptions& options);
+                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins);
 
 }  // namespace weft
