@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/count_joins.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 
@@ -37,6 +38,16 @@ Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, T
     if (!format) return std::unexpected(format.error());
     options.result_formats[name] = *format;
   }
+  // As the command does.
+  std::map<TensorId, const Tensor*> tensors;
+  for (const OperandFacts& operand : facts) tensors[operand.tensor] = &operands.at(network->tensors[operand.tensor].name);
+  Expected<Plan> counted = Plan{};
+  prepared.phases.statistics += time_ms([&] {
+    JoinCounter counter(*network, facts, tensors, {}, resources);
+    counted = plan_counted(*network, facts, options, counter,
+                           [&](const PlanOptions& with) { return engine->plan(*network, facts, with); });
+  });
+  if (!counted) return std::unexpected(counted.error());
   for (int time = 0; time < 3; ++time) {
     Expected<Plan> plan = Plan{};
     const double plan_ms = time_ms([&] { plan = engine->plan(*network, facts, options); });
