@@ -202,7 +202,10 @@ struct JoinCounter::State {
   }
 
   // The join restricted to the sampled share of one index's coordinates; nothing if that is too much work.
-  Expected<std::optional<double>> counted(const std::vector<Member>& members, const std::vector<IndexId>& shared, double share) {
+  Expected<std::optional<double>> counted(const std::vector<Member>& members, std::vector<IndexId> shared, IndexId sampled,
+                                          double share) {
+    // Walked first, where it is shared.
+    if (const auto place = std::ranges::find(shared, sampled); place != shared.end()) std::rotate(shared.begin(), place, place + 1);
     std::vector<Part> parts(members.size());
     std::vector<bool> done(members.size(), false);
     Filters filters;
@@ -210,7 +213,7 @@ struct JoinCounter::State {
       // Next a part that the sample or its partners filter, which exists since the join is connected.
       std::size_t next = members.size();
       for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
-        if (!done[member] && mode_of(members[member], shared.front())) next = member;
+        if (!done[member] && mode_of(members[member], sampled)) next = member;
       }
       for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
         const bool filtered = std::ranges::any_of(filters, [&](const auto& filter) { return mode_of(members[member], filter.first).has_value(); });
@@ -219,11 +222,12 @@ struct JoinCounter::State {
       if (next == members.size()) next = static_cast<std::size_t>(std::ranges::find(done, false) - done.begin());
       const auto all = coordinates(members[next].occurrence->tensor);
       if (!all) return std::unexpected(all.error());
-      const std::vector<std::uint64_t> chosen = kept(members[next], **all, shared.front(), share, filters);
+      const std::vector<std::uint64_t> chosen = kept(members[next], **all, sampled, share, filters);
       if (static_cast<double>(chosen.size()) > effort.reachable) return std::optional<double>();
       parts[next] = project(members[next], **all, chosen, shared);
       done[next] = true;
-      for (std::size_t number = 1; number < shared.size(); ++number) {
+      for (std::size_t number = 0; number < shared.size(); ++number) {
+        if (shared[number] == sampled) continue;
         const std::size_t column = parts[next].column_of[number];
         if (column == parts[next].columns.size()) continue;
         const auto& values = parts[next].columns[column];
@@ -263,6 +267,7 @@ JoinCounter& JoinCounter::operator=(JoinCounter&&) noexcept = default;
 Expected<double> JoinCounter::ratio(JoinSet join) {
   std::vector<State::Member> members;
   std::map<IndexId, std::size_t> uses;
+  std::map<IndexId, double> distinct;  // coordinates, of the operand with the fewest
   double independent = 1;
   double most_entries = 0;
   for (const Occurrence& occurrence : state_->known) {
@@ -277,6 +282,9 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
       member.modes.push_back(mode);
       modes |= ModeSet{1} << mode;
       ++uses[occurrence.indices[mode]];
+      const double own = state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode);
+      const auto [fewest, added] = distinct.try_emplace(occurrence.indices[mode], own);
+      if (!added) fewest->second = std::min(fewest->second, own);
       independent /= state_->extents[occurrence.indices[mode]];
     }
     if (member.modes.empty()) continue;
@@ -291,17 +299,30 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
     if (count > 1) shared.push_back(index);
   }
   if (!(independent > 0) || shared.empty()) return 1;
-  // The index that most operands have is sampled, and walked first; of those the widest.
-  std::ranges::sort(shared, [&](IndexId left, IndexId right) {
+  // The index that most operands have is sampled; of those the widest. A sample of few coordinates tells little: then
+  // rather one that has many, even if only one operand has it.
+  const auto before = [&](IndexId left, IndexId right) {
     if (uses[left] != uses[right]) return uses[left] > uses[right];
     if (state_->extents[left] != state_->extents[right]) return state_->extents[left] > state_->extents[right];
     return left < right;
-  });
-  double share = std::min(1.0, state_->effort.entries / most_entries);
-  for (int attempt = 0; attempt < 4; ++attempt, share /= 4) {
-    const auto found = state_->counted(members, shared, share);
-    if (!found) return std::unexpected(found.error());
-    if (*found) return std::max(**found, 0.5) / share / independent;
+  };
+  std::ranges::sort(shared, before);
+  const double share = std::min(1.0, state_->effort.entries / most_entries);
+  std::vector<IndexId> sampled;
+  for (const auto& [index, count] : uses) sampled.push_back(index);
+  std::ranges::sort(sampled, before);
+  constexpr double enough = 200;
+  std::ranges::stable_partition(sampled, [&](IndexId index) { return distinct[index] * share >= enough; });
+  if (uses[sampled.front()] < uses[shared.front()]) sampled.insert(sampled.begin() + 1, shared.front());
+  sampled.resize(std::min<std::size_t>(sampled.size(), 2));
+  for (const IndexId index : sampled) {
+    double part = share;
+    for (int attempt = 0; attempt < 4; ++attempt, part /= 4) {
+      const auto found = state_->counted(members, shared, index, part);
+      if (!found) return std::unexpected(found.error());
+      if (*found) return std::max(**found, 0.5) / part / independent;
+      if (uses[index] < uses[shared.front()]) break;  // what it meets grows less slowly than it
+    }
   }
   return 1;
 }

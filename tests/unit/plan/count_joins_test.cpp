@@ -106,6 +106,30 @@ TEST_CASE("a sampled join comes near the exact one, the same at every time") {
   CHECK(*again.ratio(0b1111) == *ratio);
 }
 
+// Sampling the coordinates of j would keep one or none of them.
+TEST_CASE("an index of few coordinates is not what is sampled") {
+  Pairs left;
+  Pairs right;
+  std::mt19937_64 random(3);
+  for (std::uint32_t i = 0; i < 3000; ++i) {
+    for (std::uint32_t j = 0; j < 6; ++j) {
+      if (random() % (std::uint32_t{1} << j) == 0) left.emplace(i, j);
+      if (random() % (std::uint32_t{1} << j) == 0) right.emplace(j, i);
+    }
+  }
+  Wedge made;
+  made.first = matrix_of(left, 3000, 6);
+  made.second = matrix_of(right, 6, 3000);
+  for (const auto& [i, j] : left) {
+    made.paths += static_cast<double>(std::distance(right.lower_bound({j, 0}), right.upper_bound({j, ~std::uint32_t{0}})));
+  }
+  made.made = problem("K:ij:ss:1 L:jk:ss:1 -> ik", {{'i', 3000}, {'j', 6}, {'k', 3000}});
+  made.made.operands[0].statistics = statistics(made.first, Threads(1));
+  made.made.operands[1].statistics = statistics(made.second, Threads(1));
+  const double exact = made.paths / (made.first_distinct() * made.second_distinct() / 6);
+  CHECK(made.counter(JoinEffort{600, 1e9, 1e9}).ratio(0b1111).value() == doctest::Approx(exact).epsilon(0.2));
+}
+
 TEST_CASE("a join that is too much work is left to independence") {
   Wedge made = wedge(3000);
   JoinCounter counter = made.counter({1e9, 10, 1e9});
