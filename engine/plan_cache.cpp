@@ -35,9 +35,9 @@ void append_figures(std::string& text, const Statistics& statistics) {
 
 // The bindings name every member: a new one does not compile before it is decided here whether plans depend on it.
 void append_operand(std::string& text, const OperandFacts& operand, const Network& network, bool limited) {
-  const auto& [tensor, format, statistics, bytes, pinned, counted, computed, share, copied] = operand;
+  const auto& [tensor, format, statistics, bytes, pinned, counted, computed, certain, share, copied] = operand;
   text += fmt::format("operand {} {}{} bytes {}", network.tensors[tensor].name, layout_text(format),
-                      computed ? " computed" : copied ? " copied" : pinned ? " pinned" : "", bytes);
+                      computed ? certain ? " computed" : " computed in part" : copied ? " copied" : pinned ? " pinned" : "", bytes);
   if (share != 1) text += fmt::format(" converted at {}", share);
   append_figures(text, statistics);
   text += '\n';

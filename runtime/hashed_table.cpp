@@ -377,11 +377,11 @@ std::uint64_t list_slots(const HashedTable& list, const T* crd, std::uint64_t be
                          std::uint64_t last) {
   constexpr T empty = std::numeric_limits<T>::max();
   std::uint64_t count = 0;
+  // A branch for each slot would be guessed wrong half of the time: what is not taken is written over.
   for (std::uint64_t slot = begin; slot < end; ++slot) {
-    if (crd[slot] == empty || crd[slot] < first || crd[slot] >= last) continue;
     list.sorted[2 * count] = crd[slot];
     list.sorted[2 * count + 1] = slot;
-    ++count;
+    count += crd[slot] != empty && crd[slot] >= first && crd[slot] < last ? 1 : 0;
   }
   return count;
 }

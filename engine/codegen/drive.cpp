@@ -56,6 +56,17 @@ Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, con
     llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
     range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
   }
+  if (looks_at_blocks(driver, alone, scope)) {
+    llvm::Value* first = range.begin;
+    if (kind == LevelKind::bitmap) first = ir.CreateAnd(first, emit_->constant(~std::uint64_t{63}));
+    llvm::Value* passed = ir.CreateShl(emit_->constant(~std::uint64_t{0}), emit_->sub(range.begin, first));
+    driver.block = emit_->slot(first);
+    driver.taken = emit_->slot(emit_->constant(0));
+    emit_->if_then(ir.CreateICmpULT(range.begin, range.end),
+                   [&] { emit_->set(driver.taken, ir.CreateAnd(taken_in(driver, first, scope), passed)); });
+    driver.position = emit_->slot(next_taken(driver, scope));
+    return driver;
+  }
   driver.position = emit_->slot(entry_from(driver, range.begin, scope));
   return driver;
 }
@@ -81,7 +92,43 @@ bool Generator::skips_gaps(const Driver& driver, const Scope& scope) const {
 /// The first place of the range with an entry, at or after `position`.
 llvm::Value* Generator::entry_from(const Driver& driver, llvm::Value* position, const Scope& scope) {
   if (!skips_gaps(driver, scope)) return position;
+  if (driver.taken.place()) {
+    llvm::Value* taken = emit_->get(driver.taken);
+    emit_->set(driver.taken, emit_->ir().CreateAnd(taken, emit_->sub(taken, emit_->constant(1))));
+    return next_taken(driver, scope);
+  }
   return next_entry(*emit_, storage_of(driver.access), scope.cursors[driver.access], position, driver.range.end);
+}
+
+/// Whether the places of a level with gaps are looked at a block at a time: those of a word of a bitmap, the slots that fit into
+/// a vector. A branch for each slot is guessed wrong half of the time.
+bool Generator::looks_at_blocks(const Driver& driver, bool alone, const Scope& scope) const {
+  if (!alone || emit_->checked() || !skips_gaps(driver, scope)) return false;
+  const bool masked_loads = vector_bits_ >= 256;
+  return masked_loads || storage_of(driver.access).level(scope.cursors[driver.access].bound).kind == LevelKind::bitmap;
+}
+
+unsigned Generator::block_places(const Driver& driver, const Scope& scope) const {
+  const Level& level = storage_of(driver.access).level(scope.cursors[driver.access].bound);
+  return level.kind == LevelKind::bitmap ? 64 : vector_bits_ / level.crd_bits;
+}
+
+llvm::Value* Generator::taken_in(const Driver& driver, llvm::Value* block, const Scope& scope) {
+  return taken_places(*emit_, storage_of(driver.access), scope.cursors[driver.access], block, driver.range.end, block_places(driver, scope));
+}
+
+/// The first place that is taken, of those left in the block or of a later one.
+llvm::Value* Generator::next_taken(const Driver& driver, const Scope& scope) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const auto none = [&] { return ir.CreateICmpEQ(emit_->get(driver.taken), emit_->constant(0)); };
+  const auto next = [&] { return emit_->add(emit_->get(driver.block), emit_->constant(block_places(driver, scope))); };
+  emit_->while_loop([&] { return ir.CreateAnd(none(), ir.CreateICmpULT(next(), driver.range.end)); },
+                    [&] {
+                      emit_->set(driver.block, next());
+                      emit_->set(driver.taken, taken_in(driver, emit_->get(driver.block), scope));
+                    });
+  llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, emit_->get(driver.taken), ir.getFalse());
+  return ir.CreateSelect(none(), driver.range.end, emit_->add(emit_->get(driver.block), first));
 }
 
 }  // namespace weft

@@ -140,6 +140,8 @@ class Generator {
     Range range;
     Slot position;
     llvm::Value* list = nullptr;  ///< pairs of coordinate and slot, of a hashed level of an input driven in order
+    Slot block{};                 ///< of a level with gaps that drives alone: where the places begin that are looked at together
+    Slot taken{};                 ///< bits of those that have an entry and are not yet passed
   };
   void loop(const loop::For& each, const Scope& scope, bool cut);
   void filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& scope, bool cut);
@@ -163,6 +165,10 @@ class Generator {
   Cursor entry_of(const Driver& driver, llvm::Value* position, const Scope& scope);
   bool skips_gaps(const Driver& driver, const Scope& scope) const;
   llvm::Value* entry_from(const Driver& driver, llvm::Value* position, const Scope& scope);
+  bool looks_at_blocks(const Driver& driver, bool alone, const Scope& scope) const;
+  unsigned block_places(const Driver& driver, const Scope& scope) const;
+  llvm::Value* taken_in(const Driver& driver, llvm::Value* block, const Scope& scope);
+  llvm::Value* next_taken(const Driver& driver, const Scope& scope);
 
   // baked.cpp
   bool walks_baked(std::span<const loop::Step> rest, const Scope& scope) const;

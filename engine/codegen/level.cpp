@@ -124,6 +124,23 @@ bool leaves_gaps(const StorageCode& storage, std::uint32_t level) {
   return storage.storage->role == loop::Role::input && has_gaps(storage.level(level).kind);
 }
 
+llvm::Value* taken_places(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end,
+                          unsigned places) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const std::uint32_t level = cursor.bound;
+  if (storage.level(level).kind == LevelKind::bitmap) return word_of_bits(emit, storage, cursor, place);
+  const unsigned bits = storage.level(level).crd_bits;
+  llvm::Type* type = ir.getIntNTy(bits);
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned number = 0; number < places; ++number) numbers.push_back(llvm::ConstantInt::get(type, number));
+  llvm::Value* left = ir.CreateZExtOrTrunc(emit.minimum(emit.sub(end, place), emit.constant(places)), type);
+  llvm::Value* there = ir.CreateICmpULT(llvm::ConstantVector::get(numbers), ir.CreateVectorSplat(places, left));
+  llvm::Type* several = llvm::FixedVectorType::get(type, places);
+  llvm::Constant* free = llvm::Constant::getAllOnesValue(several);
+  llvm::Value* found = ir.CreateMaskedLoad(several, emit.address(type, storage.levels[level].crd, place), llvm::Align(bits / 8), there, free);
+  return ir.CreateZExt(ir.CreateBitCast(ir.CreateICmpNE(found, free), ir.getIntNTy(places)), emit.word());
+}
+
 llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end) {
   llvm::IRBuilder<>& ir = emit.ir();
   const std::uint32_t level = cursor.bound;

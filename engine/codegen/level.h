@@ -64,6 +64,11 @@ bool leaves_gaps(const StorageCode& storage, std::uint32_t level);
 /// The first place with an entry at or after `place`, or `end`, of the next level under the cursor, which leaves gaps.
 llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end);
 
+/// Which places have an entry, of so many from `place` on and before `end`, of the next level under the cursor, which leaves
+/// gaps: a bit for each. Of a bitmap those are the 64 of a word.
+llvm::Value* taken_places(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end,
+                          unsigned places);
+
 /// The coordinate stored at a position, in the width it is stored in.
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position);
 

@@ -198,8 +198,8 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
-        meeters_.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table,
-                            gaps_ns(access.kind, access.length, extent(index), ordered)});
+        meeters_.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
+                            gaps_ns(machine, access.kind, access.length, extent(index), ordered)});
         meeter_filters_.push_back(access.first);
       }
       met *= access.direct;

@@ -270,6 +270,19 @@ Network part_network(const Network& network, std::size_t assignment) {
   return part;
 }
 
+namespace {
+
+// Dense factors that are whole, and sums over something.
+bool is_everywhere(const Network& network, const Assignment& assignment, const std::vector<OperandFacts>& known) {
+  return std::ranges::all_of(assignment.terms.front().factors, [&](const TensorAccess& factor) {
+    const OperandFacts& facts = facts_of(known, factor.tensor);
+    return facts.format.all_dense() && facts.certain &&
+           std::ranges::none_of(factor.indices, [&](IndexId index) { return network.indices[index].extent == 0; });
+  });
+}
+
+}  // namespace
+
 OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
                           const std::vector<OperandFacts>& known) {
   const std::vector<std::uint64_t>& extents = network.tensors[assignment.result.tensor].extents;
@@ -281,6 +294,7 @@ OperandFacts stored_facts(const Network& network, const Assignment& assignment, 
     OperandFacts facts{assignment.result.tensor, format, std::move(statistics),
                        static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
     facts.computed = true;
+    facts.certain = false;
     return facts;
   }
   double entries = 1;
@@ -289,6 +303,7 @@ OperandFacts stored_facts(const Network& network, const Assignment& assignment, 
   OperandFacts facts{assignment.result.tensor, format, Statistics(extents, format, entries, {}, all_finite(assignment, known)),
                      static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
   facts.computed = true;
+  facts.certain = is_everywhere(network, assignment, known);
   return facts;
 }
 

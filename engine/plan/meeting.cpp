@@ -10,16 +10,33 @@ double search_ns(const Machine& machine, double length) {
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length));
 }
 
-// Estimates, not fitted: a slot, a word or a bit is about a step of a merge; half of the slots are taken in the mean, and
-// a radix sort of pairs takes two to four passes.
-double gaps_ns(LevelKind kind, double length, double extent, bool ordered) {
-  constexpr double word_ns = 0.6;
-  constexpr double bit_ns = 1.0;
-  constexpr double slot_ns = 0.9;
-  constexpr double sort_halving = 1.6;
-  if (kind == LevelKind::bitmap) return extent / 64 * word_ns + length * bit_ns;
+// Measured on one thread beside the same operand in compressed levels (bench/README.md). Slots are looked at a vector at a time; the
+// words of a bitmap cost a guess wherever an empty one follows another (Poisson lengths), twice: of the word and of the loop.
+double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered) {
+  constexpr double word_ns = 1.0;
+  constexpr double bit_ns = 0.8;
+  constexpr double slots_of_fiber_ns = 12;
+  constexpr double slot_of_entry_ns = 0.7;
+  constexpr double list_of_fiber_ns = 20;  // slots put in order
+  constexpr double listed_entry_ns = 3.5;
+  constexpr double sorted_by_digits_ns = 250;  // from so many entries on, instead of an insertion sort
+  constexpr double many_entries = 32;
+  const double entered = std::min(1.0, length);
+  if (kind == LevelKind::bitmap) {
+    const double words = std::ceil(extent / 64);
+    const double empty = words > 0 ? std::exp(-length / words) : 1;
+    return words * (word_ns + 2 * machine.branch_miss * std::min(empty, 1 - empty)) + length * bit_ns;
+  }
   if (kind != LevelKind::hashed) return 0;
-  return length * (2 * slot_ns + (ordered ? sort_halving * std::log2(2 + length) : 0));
+  const double sorting = list_of_fiber_ns * entered + listed_entry_ns * length + (length > many_entries ? sorted_by_digits_ns : 0);
+  return slots_of_fiber_ns * entered + slot_of_entry_ns * length + (ordered ? sorting : 0);
+}
+
+double probe_ns(LevelKind kind) {
+  constexpr double slot_ns = 6;  // the first slot may be another's, which nobody foresees
+  constexpr double bit_ns = 1;
+  constexpr double workspace_ns = 1.5;
+  return kind == LevelKind::hashed ? slot_ns : kind == LevelKind::bitmap ? bit_ns : workspace_ns;
 }
 
 namespace {
@@ -29,7 +46,7 @@ double gallop_ns(const Machine& machine, double length, double lookups) {
 }
 
 double look_up_ns(const Machine& machine, const Meeter& meeter, double lookups) {
-  if (meeter.table != Table::none) return probe_ns;
+  if (meeter.table != Table::none) return meeter.probe_ns;
   return meeter.part.gallop ? gallop_ns(machine, meeter.length, lookups) : search_ns(machine, meeter.length);
 }
 

@@ -19,6 +19,7 @@ struct Meeter {
   Intersection::Part part;
   double length = 0;
   Table table = Table::none;
+  double probe_ns = 0;  ///< of a table
   double scan_ns = 0;  ///< of driving, beside its entries: slots and bits without one, bringing entries in order
 };
 
@@ -31,11 +32,11 @@ struct Meeting {
 
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
-/// Whether a table has an entry.
-constexpr double probe_ns = 1.5;
+/// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace.
+double probe_ns(LevelKind kind);
 /// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:
 /// something needs the entries in order.
-double gaps_ns(LevelKind kind, double length, double extent, bool ordered);
+double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered);
 
 /// The shortest fiber drives and the others are looked up, unless two fingers are cheaper, which need entries in order.
 /// Infinite where two tables would have to drive. Sets the parts.

@@ -34,7 +34,8 @@ bool has_pattern_of(const Network& network, TensorId operand, const std::vector<
   if (whole == nullptr) return false;
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
     if (factor == *whole) continue;
-    if (has_sparse_level(facts_of(operands, factor.tensor).format)) return false;
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (has_sparse_level(facts.format) || !facts.certain) return false;
     for (const IndexId index : factor.indices) {
       if (network.indices[index].extent == 0) return false;
     }

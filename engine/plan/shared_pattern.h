@@ -9,7 +9,7 @@
 namespace weft {
 
 /// Whether the result has an entry exactly where `operand` has one, whatever is stored in it: the operand stands in the
-/// product with every mode and every index of the result, the other factors are dense, and no sum is empty.
+/// product with every mode and every index of the result, the other factors are dense and certain, and no sum is empty.
 bool has_pattern_of(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands);
 
 /// The layout of the result that puts its levels where those of a layout of the operand are; nothing if the operand is

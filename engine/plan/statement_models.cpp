@@ -333,7 +333,7 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
         one.length = step.length;
         one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
       } else {
-        one.late_ns += step.is_table() ? probe_ns : search_ns(options_.machine, step.length);
+        one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
       }
     });
     const double all = outer_density > 0 ? inner_density / outer_density : 0;

@@ -150,6 +150,9 @@ def case_absent_scalar_makes_no_entry(weft):
     rows = sparse_operand(weft, "v", Tensor((3,), {(0,): 1.0, (2,): 5.0}))
     run_stored(weft, "A(j) = (x(i) * y(i)) * v(j)", [one, other, rows], Tensor((3,), {}), "s")
     run_stored(weft, "A(j) = (x(i) * z(i)) * v(j)", [one, same_place, rows], Tensor((3,), {(0,): 0.0, (2,): 0.0}), "s")
+    # Of an assignment of its own too: the result has not the pattern of v.
+    run_stored(weft, "s() = x(i) * y(i); A(j) = (s() * v(j)) * s()", [one, other, rows], Tensor((3,), {}), "s")
+    run_stored(weft, "s() = x(i) * z(i); A(j) = (s() * v(j)) * s()", [one, same_place, rows], Tensor((3,), {(0,): 0.0, (2,): 0.0}), "s")
 
 
 def cases_chains(_):
