@@ -4,6 +4,7 @@
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/result_format.h"
 #include "engine/plan/statements.h"
 #include "runtime/dense_levels.h"
 
@@ -108,11 +109,26 @@ void look_up_tables(Schedule& schedule, std::size_t number) {
   }
 }
 
+// Whether the operand whose positions the result shares, if any, is a factor of the statement that writes it.
+bool stands_beside_pattern(const Schedule& schedule) {
+  const std::optional<std::uint32_t> pattern = schedule.tensors.back().like;
+  return !pattern || std::ranges::find(schedule.statements.back().factors, *pattern, &ScheduledAccess::tensor) !=
+                         schedule.statements.back().factors.end();
+}
+
 Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
   const ContractionTree tree = options.tree ? *options.tree : term.pinned;
-  Schedule schedule = statements_of(network, tree, statement_orders(tree, 1).front(), operands, options);
+  const std::vector<std::uint32_t> statement_order = statement_orders(tree, 1).front();
+  Schedule schedule = statements_of(network, tree, statement_order, operands, options);
+  if (!stands_beside_pattern(schedule)) {
+    // Nothing is fused here, so what is written later has no position of the operand at hand.
+    const Format pattern = schedule.tensors.back().format;
+    const Format format = computed_format(pattern);
+    schedule = statements_of(network, tree, statement_order, operands,
+                             ResultFormat{format, same_layout(format, pattern) ? std::nullopt : std::optional(pattern)});
+  }
   const std::vector<IndexId> order = loop_order(term, operands);
   const ScheduledTensor& result = schedule.tensors.back();
   const bool sparse = has_sparse_level(result.format) && !result.like;
