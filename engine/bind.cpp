@@ -227,10 +227,14 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     }
     std::size_t count = 1;
     if (!root->marks.parallel.empty() && worthwhile) {
-      if (copied)
-        count = private_slots(copy_bytes, walked, threads, deterministic);
-      else if (threads > 1 || (resources.progress && kernel->plan.cost.ns > told_nanoseconds))
-        count = threads * chunks_per_thread;
+      const bool told = kernel->plan.cost.ns > told_nanoseconds;
+      if (copied) count = private_slots(copy_bytes, walked, threads, deterministic);
+      if (!copied && (threads > 1 || (resources.progress && told))) count = threads * chunks_per_thread;
+      if (copied && count == 1 && threads == 1 && told) {
+        // One thread adds up in one place however many chunks it takes. Whether somebody listens must not change sums.
+        count = chunks_per_thread;
+        copied = false;
+      }
     }
     bound.chunks = cut_root(extent, count, walked);
     if (copied) {

@@ -12,6 +12,7 @@
 #include "engine/compiled_state.h"
 #include "engine/plan/check.h"
 #include "engine/plan/quantise.h"
+#include "engine/plan/solver.h"
 #include "engine/plan_cache.h"
 #include "engine/specialize.h"
 #include "engine/trace.h"
@@ -283,6 +284,29 @@ Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::v
   return again;
 }
 
+bool Pipeline::knows_plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) const {
+  if (!state_->options.use_cache) return false;
+  const std::string key = plan_key(network, operands, options);
+  return state_->plans.holds(key) || (state_->disk && state_->disk->load(key, EntryForm::text));
+}
+
+Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                    const CompileFor& specialize) const {
+  if (!state_->options.use_cache) return false;
+  static const std::map<std::string, Tensor> no_tensors;
+  auto known = specialized(network, plan, operands, specialize.tensors ? *specialize.tensors : no_tensors, specialize.grade,
+                           state_->options.resources);
+  if (!known) return std::unexpected(known.error());
+  CodeOptions code = state_->code_options();
+  if (!known->patterns.empty()) code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
+  const auto nests = lower(network, plan, operands, known->facts);
+  if (!nests) return std::unexpected(nests.error());
+  return std::ranges::all_of(*nests, [&](const LoweredNest& nest) {
+    const std::string key = kernel_key(loop::canonical(nest.program).program, state_->target, code);
+    return state_->memory.holds(key) || (state_->disk && state_->disk->load(key));
+  });
+}
+
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands,
                                                  const LoweringFacts& more) const {
@@ -317,6 +341,15 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
 Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan,
                                  const std::vector<OperandFacts>& operands, bool count,
                                  const CompileFor& specialize) const {
+  if (specialize.from != CodeFrom::anywhere) {
+    const auto there = knows_code(network, plan, operands, specialize);
+    if (!there) return std::unexpected(there.error());
+    if (!*there && specialize.from == CodeFrom::caches) return unsupported("there is no such code in the caches");
+    CompileFor chosen = specialize;
+    chosen.from = CodeFrom::anywhere;
+    if (!*there) chosen.grade = Specialization::generic;
+    return compile(network, plan, operands, count, chosen);
+  }
   auto kernel = std::make_shared<CompiledNetwork::State>();
   kernel->given = network;
   kernel->network = scheduled_network(plan.schedule, network);
@@ -359,6 +392,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   const std::string command =
       state_->options.trace ? command_line(network, operands, plan.schedule, state_->options) : std::string();
   for (LoweredNest& nest : *nests) {
+    if (any_cancelled(specialize.cancelled_by)) return fail(ErrorKind::cancelled, "interrupted");
     CompiledNest compiled;
     compiled.canonical = loop::canonical(nest.program);
     compiled.signature = signature(compiled.canonical.program);

@@ -18,6 +18,10 @@
 
 namespace weft {
 
+/// Where the code of a network may come from. `caches_or_generic`: of the grade asked for if all of it is in the caches, else
+/// generic, which is there more often and made sooner. `caches`: an error of kind unsupported where it is not there.
+enum class CodeFrom : std::uint8_t { anywhere, caches_or_generic, caches };
+
 /// How far a kernel is made for the operands at hand.
 struct CompileFor {
   Specialization grade = Specialization::profiled;
@@ -26,6 +30,9 @@ struct CompileFor {
   const std::map<std::string, Tensor>* tensors = nullptr;
   /// What the plan was made with: so is one for operands that need another.
   PlanOptions planned = {};
+  /// Looked at before each nest is compiled; LLVM itself cannot be stopped.
+  std::vector<Cancellation> cancelled_by = {};
+  CodeFrom from = CodeFrom::anywhere;
 };
 
 /// What is known of an operand that may not be there yet.
@@ -48,6 +55,8 @@ class Pipeline {
   /// The plan of the caches, else made. Plan::origin says which.
   Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options) const;
+  /// Whether plan() would find it, as far as can be told without reading it.
+  bool knows_plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) const;
   /// The loop programs of a plan, without compiling them.
   Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan,
                                            const std::vector<OperandFacts>& operands,
@@ -64,6 +73,9 @@ class Pipeline {
   Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,
                                         const std::map<std::string, bool>& pinned, bool count,
                                         const CompileFor& made_for) const;
+  /// Whether the code of every nest is in memory or on disk.
+  Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                            const CompileFor& specialize) const;
   Expected<Plan> remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
                                     const PlanOptions& options) const;
   struct State;

@@ -49,7 +49,7 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
   const auto& [calls, memory_limit, strict_fp, prove, tree, result_formats, result_patterns, results, machine, objective,
-               joins, cancelled_by] = options;
+               joins, cancelled_by, progress] = options;
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
   if (strict_fp) text += "strict floating point\n";

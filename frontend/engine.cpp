@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
@@ -12,12 +11,13 @@ namespace weft {
 namespace {
 
 Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, std::string_view text,
-                            const OperandInputs& operands, const CompileOptions& options, const Cancellation& cancellation) {
+                            const OperandInputs& operands, const CompileOptions& options, const Cancellation& cancellation,
+                            CodeFrom from = CodeFrom::anywhere) {
   const auto names = operands_of(text);
   if (!names) return std::unexpected(names.error());
   EvaluateOptions chosen;
   static_cast<CompileOptions&>(chosen) = options;
-  return prepare(pipeline, machine, text, *names, operands, chosen, cancellation);
+  return prepare(pipeline, machine, text, *names, operands, chosen, cancellation, from);
 }
 
 }  // namespace
@@ -47,19 +47,20 @@ Expected<Engine> Engine::create(EngineOptions options) {
 const EngineOptions& Engine::options() const { return state_->pipeline.options(); }
 CacheCounters Engine::counters() const { return state_->pipeline.counters(); }
 
+Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
+                                        const Cancellation* cancellation, CodeFrom from) const {
+  const Cancellation& token = cancellation ? *cancellation : pipeline.options().resources.cancellation;
+  return Kernel::made(pipeline.options(), prepared(pipeline, machine, text, operands, options, token, from));
+}
+
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
                                  const Cancellation* cancellation) const {
-  const Pipeline& pipeline = state_->pipeline;
-  const Resources& resources = pipeline.options().resources;
-  return Kernel::made(pipeline.options(), prepared(pipeline, state_->machine, text, operand_inputs(operands, resources.threads), options,
-                                                   cancellation ? *cancellation : resources.cancellation));
+  return state_->compile(text, operand_inputs(operands, this->options().resources.threads), options, cancellation);
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                                  const CompileOptions& options, const Cancellation* cancellation) const {
-  const Pipeline& pipeline = state_->pipeline;
-  return Kernel::made(pipeline.options(), prepared(pipeline, state_->machine, text, operand_inputs(operands), options,
-                                                   cancellation ? *cancellation : pipeline.options().resources.cancellation));
+  return state_->compile(text, operand_inputs(operands), options, cancellation);
 }
 
 std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,

@@ -7,6 +7,7 @@
 
 #include "engine/pipeline.h"
 #include "frontend/background.h"
+#include "frontend/operand_inputs.h"
 #include "frontend/run_pool.h"
 #include "weft/engine.h"
 
@@ -15,6 +16,10 @@ namespace weft {
 struct Engine::State {
   State(Pipeline made, const Machine& planned_for, unsigned threads)
       : pipeline(std::move(made)), machine(planned_for), background(threads) {}
+
+  /// As Engine::compile.
+  Expected<Kernel> compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
+                           const Cancellation* cancellation, CodeFrom from = CodeFrom::anywhere) const;
 
   Pipeline pipeline;
   Machine machine;  ///< what the planner takes the machine for

@@ -27,6 +27,20 @@ std::string kernel_origin(const CompiledNetwork& kernel) {
   return disk ? "disk" : "memory";
 }
 
+/// At most ten times a second, and nothing of the first tenth.
+Progress throttled(const Progress& progress) {
+  if (!progress) return {};
+  struct State {
+    Progress progress;
+    Clock::time_point last = Clock::now();
+  };
+  return [state = std::make_shared<State>(State{progress})](std::string_view what, double fraction) {
+    if (milliseconds_since(state->last) < 100) return;
+    state->last = Clock::now();
+    state->progress(what, std::clamp(fraction, 0.0, 1.0));
+  };
+}
+
 /// A requested scalar is that of what reads it too: a result is f32 if it has factors and all are, or if a format says so.
 void spread_scalars(Network& network, const PlanOptions& options) {
   for (const Assignment& assignment : network.assignments) {
@@ -48,8 +62,8 @@ void spread_scalars(Network& network, const PlanOptions& options) {
 class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const OperandInputs& operands,
-              const EvaluateOptions& options, const Cancellation& cancellation)
-      : pipeline_(pipeline), machine_(machine), options_(options), operands_(operands), cancellation_(cancellation) {}
+              const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from)
+      : pipeline_(pipeline), machine_(machine), options_(options), operands_(operands), cancellation_(cancellation), from_(from) {}
 
   Expected<Prepared> prepare(std::string_view text, const std::vector<std::string>& names) {
     report().expression = text;
@@ -144,6 +158,7 @@ class Preparation {
     plan_options.strict_fp = pipeline_.options().strict_fp;
     plan_options.prove = options_.prove;
     plan_options.cancelled_by = {cancellation_, resources().cancellation};
+    plan_options.progress = throttled(resources().progress);
     for (const auto& [name, format] : options_.formats) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end()) {
@@ -214,7 +229,8 @@ class Preparation {
       plan = timed([&] { return plan_given(*schedule, network, facts, plan_options); });
       if (!plan) return std::unexpected(named(plan.error()));
     } else {
-      const auto planner = [&](const PlanOptions& with) {
+      const auto planner = [&](const PlanOptions& with) -> Expected<Plan> {
+        if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, with)) return unsupported("there is no such plan in the caches");
         return timed([&] { return options_.unfused ? plan_unfused(network, facts, with) : pipeline_.plan(network, facts, with); });
       };
       plan = sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
@@ -222,6 +238,7 @@ class Preparation {
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     prepared_.plan_options = plan_options;
+    prepared_.plan_options.progress = nullptr;
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
@@ -299,7 +316,12 @@ class Preparation {
       if (operand.tensor) tensors.emplace(name, *operand.tensor);
     }
     auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
-                                  {options_.specialize, options_.calls, &tensors, prepared_.plan_options});
+                                  {.grade = options_.specialize,
+                                   .calls = options_.calls,
+                                   .tensors = &tensors,
+                                   .planned = prepared_.plan_options,
+                                   .cancelled_by = {cancellation_, resources().cancellation},
+                                   .from = from_});
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
@@ -325,6 +347,7 @@ class Preparation {
   const EvaluateOptions& options_;
   const OperandInputs& operands_;
   const Cancellation& cancellation_;
+  CodeFrom from_;
   Network given_;  // without the trees that --tree pins
   Prepared prepared_;
 };
@@ -339,8 +362,8 @@ double Report::median_run_ms() const {
 
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
                            const std::vector<std::string>& names, const OperandInputs& operands,
-                           const EvaluateOptions& options, const Cancellation& cancellation) {
-  return Preparation(pipeline, machine, operands, options, cancellation).prepare(text, names);
+                           const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from) {
+  return Preparation(pipeline, machine, operands, options, cancellation, from).prepare(text, names);
 }
 
 Expected<std::vector<std::string>> operands_of(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engine/specialize.h"
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
 
@@ -116,18 +117,20 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
   if (!names) return std::unexpected(names.error());
   const Tensors operands = chosen(*now.tensors, *names);
   if (answer == Answer::soonest) {
-    // Any kernel of the text will do, or a generic one: others may have made it for other sizes, and it is the cheapest.
-    CompileOptions generic;
-    generic.specialize = Specialization::generic;
-    Expected<Kernel> kernel = known ? known->kernel : engine.compile(text, operands, generic, cancellation);
+    // The best kernel, if the caches have it. Else any of the text will do, or a generic one: others may have made it for other
+    // sizes, and it is the cheapest.
+    Expected<Kernel> kernel = engine.state_->compile(text, operand_inputs(operands, engine.options().resources.threads), {}, cancellation,
+                                                     known ? CodeFrom::caches : CodeFrom::caches_or_generic);
+    const bool best = kernel && kernel->report().specialization != name(Specialization::generic);
+    if (!kernel && known && kernel.error().kind == ErrorKind::unsupported) kernel = known->kernel;
     if (!kernel) return std::unexpected(kernel.error());
     auto other = std::make_shared<KnownText>(std::move(*kernel), *names);
     other->bindings = bound(operands);
-    other->best = false;
+    other->best = best;
     auto results = other->kernel.run(*other->bindings, cancellation);
     if (results) {
       keep(text, std::move(other), now);
-      improve(std::string(text), *names, now);
+      if (!best) improve(std::string(text), *names, now);
     }
     if (results || results.error().kind == ErrorKind::cancelled) return results;
   }

@@ -61,6 +61,12 @@ class MemoryCache {
     }
   }
 
+  /// Whether a value is there, finished; asking is no use of it.
+  bool holds(std::string_view key) const {
+    const std::shared_lock lock(mutex_);
+    const auto known = entries_.find(key);
+    return known != entries_.end() && known->second->finished;
+  }
   std::size_t size() const {
     const std::shared_lock lock(mutex_);
     return entries_.size();

@@ -61,6 +61,8 @@ struct PlanOptions {
   std::map<std::uint64_t, double> joins;
   /// Any of these ends planning, between trees and layouts, with an error; a plan does not depend on them.
   std::vector<Cancellation> cancelled_by;
+  /// Told between trees, layouts and questions to Z3 how much of the search is done; often. May be empty.
+  Progress progress;
 };
 
 /// Predicted work of one loop of the nest, in the order of the printed loops.

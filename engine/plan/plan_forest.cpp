@@ -321,6 +321,7 @@ class ForestPlanner {
 
   Expected<Plan> choose() {
     ask_solver();
+    if (is_cancelled(options_)) return fail(ErrorKind::cancelled, "interrupted");
     if (attempts_.empty()) return std::unexpected(*refused_);
     const auto best = cheapest();
     Plan plan = std::move(best->plan);

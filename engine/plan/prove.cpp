@@ -23,10 +23,11 @@ class Prover {
         best_ns_(request.below_ns) {}
 
   Expected<Proof> run() {
-    for (std::size_t number = 0; number < alternatives_.size(); ++number) open(number);
+    for (std::size_t number = 0; number < alternatives_.size() && !is_cancelled(options_); ++number) open(number);
     std::stable_sort(opened_.begin(), opened_.end(),
                      [](const Opened& left, const Opened& right) { return left.least_ns < right.least_ns; });
-    for (std::size_t begin = 0; begin < opened_.size();) {
+    for (std::size_t begin = 0; begin < opened_.size() && !is_cancelled(options_);) {
+      if (options_.progress) options_.progress("proving", static_cast<double>(begin) / static_cast<double>(opened_.size()));
       std::size_t end = begin;
       std::size_t options = 0;
       std::vector<std::pair<std::size_t, NestGraph>> group;

@@ -140,6 +140,7 @@ class JointProver {
   void bound() {
     least_.assign(parts(), infinity);
     for (Opened& opened : opened_) {
+      if (is_cancelled(options_)) return;
       opened.conversion_ns = least_conversion_ns(opened.alternative, *opened.known, *opened.options, shared_tensors());
       for (const auto& [tensor, share] : shared_) {
         for (std::size_t number = 0; number < opened.alternative.free.size(); ++number) {
@@ -187,6 +188,7 @@ class JointProver {
     std::vector<NestGraph> found;
     std::size_t options = 0;
     for (const Opened& opened : opened_) {
+      if (is_cancelled(options_)) return std::nullopt;
       const double left = std::isinf(below) ? below : below - (all - least_[opened.part]);
       found.emplace_back();
       if (!(opened.least_ns < left)) {
@@ -237,6 +239,7 @@ class JointProver {
 
   Expected<void> ask(Solver& solver, Encoding& encoding, const std::vector<std::size_t>& added) {
     for (int refused = 0;;) {
+      if (options_.progress) options_.progress("proving", static_cast<double>(solver.effort_spent()) / static_cast<double>(request_.effort));
       encoding.below(proof_.ns * (1 - accuracy));
       const std::uint64_t left = request_.effort > solver.effort_spent() ? request_.effort - solver.effort_spent() : 0;
       const Satisfiable answer = solver.check(left);

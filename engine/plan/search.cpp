@@ -75,6 +75,7 @@ class Search {
         ++result_.trees_bounded;
         continue;
       }
+      if (options_.progress) options_.progress("planning", static_cast<double>(trees_.size()) / static_cast<double>(2 * choice.trees.size()));
       trees_.push_back({least, {}, true});
       std::size_t statement_orders_tried = 0;
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
@@ -101,6 +102,7 @@ class Search {
       ranked.insert(std::ranges::upper_bound(ranked, place), place);
     }
     for (std::size_t place = 0; place < ranked.size() && !is_cancelled(options_); ++place) {
+      if (options_.progress) options_.progress("planning", static_cast<double>(ranked.size() + place) / static_cast<double>(2 * ranked.size()));
       const auto [ns, number] = ranked[place];
       if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
       else if (may_pay(number)) trees_[number].exhausted = false;

@@ -74,6 +74,7 @@ class OrderSearch {
     }
     const std::uint32_t least = std::max<std::uint32_t>(1, least_workspace_order(operation_tree(skeleton_)));
     for (std::uint32_t order = least; order <= widest; ++order) {
+      if (options_.progress) options_.progress("planning", static_cast<double>(order - least) / static_cast<double>(widest - least + 1));
       const auto done = attempt(order);
       if (!done) return std::unexpected(done.error());
       if (*done) return finished();

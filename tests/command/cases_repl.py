@@ -286,3 +286,32 @@ def case_session_of_the_readme(weft):
             # How long it took is said after what takes more than a second.
             shown = [one for one in shown if not re.fullmatch(r"\([0-9.]+ s\)", one)]
             require_equal([measured(one) for one in shown], [measured(one) for one in wanted[place + 1:following]], f"what {line!r} shows")
+
+
+# What a kernel may assume of its operands, and tensors with which it no longer holds: (settings, first, then, expression).
+BROKEN_FACTS = {
+    "extents": ("", "M = sparse(30x20,nnz=90)\nx = ones(20x16)", "x = ones(20x48)", "y(i,r) = M(i,j) * x(j,r)"),
+    "all extents": ("", "M = sparse(30x20,nnz=90)\nx = ones(20x16)", "M = sparse(50x70,nnz=200)\nx = ones(70x1)", "y(i,r) = M(i,j) * x(j,r)"),
+    "full": ("", "M = sparse(30x20,nnz=40)\nN = sparse(30x20,nnz=600)", "N = sparse(30x20,nnz=599)", "y(i) = M(i,j) * N(i,j)"),
+    "one entry in each row": (":format P:ds\n", "P = sparse(40x1,nnz=40)\nx = ones(1)", "P = sparse(40x1,nnz=39)", "y(i) = P(i,j) * x(j)"),
+    "short fibers": (":format Q:ds\n", "Q = sparse(30x2,nnz=50)\nx = ones(2)", "Q = sparse(40x20,nnz=300)\nx = ones(20)", "y(i) = Q(i,j) * x(j)"),
+    "pattern": (":set specialize baked\n", "M = sparse(30x20,nnz=90)\nx = ones(20)", "M = sparse(30x20,nnz=90,seed=7)", "y(i) = M(i,j) * x(j)"),
+    "NaN": ("", "T = sparse(9x10x11,nnz=200)\nx = ones(10x16)\nz = ones(11x16)", "z = nan.tns:11x16", "y(i,r) = T(i,j,k) * x(j,r) * z(k,r)"),
+    "infinite": ("", "T = sparse(9x10x11,nnz=200)\nx = ones(10x16)\nz = ones(11x16)", "z = inf.tns:11x16", "y(i,r) = T(i,j,k) * x(j,r) * z(k,r)"),
+}
+
+
+def case_facts_that_no_longer_hold_at_the_prompt(weft):
+    weft.write("nan.tns", "3 4 nan\n" + "".join(f"{k + 1} 1 2.5\n" for k in range(11)))
+    weft.write("inf.tns", "3 4 inf\n" + "".join(f"{k + 1} 1 2.5\n" for k in range(11)))
+    for fact, (settings, first, then, expression) in BROKEN_FACTS.items():
+        # The caches hold the code for the first tensors, and the session has its kernel.
+        changed = piped(weft, f"{settings}{first}\n{expression}\n{then}\n{expression}\n{first}\n{expression}\n").out
+        fresh_first = piped(weft, f"{settings}{first}\n{expression}\n", "--no-cache").out
+        fresh_then = piped(weft, f"{settings}{first}\n{then}\n{expression}\n", "--no-cache").out
+        made = first.count("\n") + 1  # a line for each tensor that is made
+        after = lambda text, lines: "".join(text.splitlines(keepends=True)[lines:])
+        value_first, value_then = after(fresh_first, made), after(fresh_then, made + then.count("\n") + 1)
+        told_first, told_then = fresh_first[:len(fresh_first) - len(value_first)], after(fresh_then[:len(fresh_then) - len(value_then)], made)
+        require_equal(changed, told_first + value_first + told_then + value_then + told_first + value_first, f"{fact}: what is printed")
+        require(value_first != value_then, f"{fact}: the two results differ")

@@ -109,7 +109,7 @@ class Engine {
                            const CompileOptions& options = {}, const Cancellation* cancellation = nullptr) const;
   /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the future
   /// is ready. Ends early, with the error `cancelled`, when the token is set (it is looked at while planning, and before
-  /// code is made), or when the last handle of the engine dies before its turn. Borrowed tensors must last until it is ready.
+  /// each nest is compiled), or when the last handle of the engine dies before its turn. Borrowed tensors must last until it is ready.
   std::shared_future<Expected<Kernel>> compile_async(std::string text, Tensors operands, CompileOptions options = {},
                                                      std::function<void(const Expected<Kernel>&)> done = {},
                                                      Cancellation cancellation = {}) const;

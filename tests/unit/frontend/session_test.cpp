@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "unit/cache/cache_fixture.h"
 #include "unit/differential/runs.h"
 #include "weft/file.h"
 
@@ -139,6 +140,84 @@ TEST_CASE("without any kernel the soonest answer comes from a generic one, and a
     CHECK(session->evaluate("s = 3 * M(i,j)", Answer::soonest, &token).error().kind == ErrorKind::cancelled);
     CHECK(session->evaluate("s = 3 * M(i,j)", {"M"}, {}, &token).error().kind == ErrorKind::cancelled);
     CHECK(session->evaluate("s = 3 * M(i,j)"));
+  }
+}
+
+TEST_CASE("the soonest answer comes from the best kernel where the caches have it, in memory or on disk") {
+  const TemporaryDirectory temporary;
+  EngineOptions options;
+  options.resources.threads = Threads(1);
+  options.cache_directory = temporary.path().string();
+  const std::string text = "y(i,r) = M(i,j) * x(j,r)";
+  const auto set = [](const Session& session, const char* matrix, const char* x) {
+    session.set("M", generated(matrix));
+    session.set("x", generated(x));
+  };
+  {
+    const auto engine = Engine::create(options);
+    REQUIRE(engine);
+    const Session session(*engine), other(*engine);
+    set(session, "sparse(50x60,nnz=200,seed=1)", "ones(60x7)");
+    REQUIRE(session.evaluate(text));
+    set(other, "sparse(50x60,nnz=200,seed=1)", "ones(60x7)");
+    REQUIRE(other.evaluate(text, Answer::soonest));
+    CHECK(engine->counters().compiled == 1);
+    CHECK(engine->counters().generic == 0);
+    // Between two sizes that were both evaluated: each has its own kernel, and none is made.
+    set(session, "sparse(40x30,nnz=100,seed=1)", "ones(30x9)");
+    REQUIRE(session.evaluate(text));
+    const std::uint64_t made = engine->counters().compiled;
+    for (int round = 0; round < 2; ++round) {
+      set(session, "sparse(50x60,nnz=200,seed=1)", "ones(60x7)");
+      REQUIRE(session.evaluate(text, Answer::soonest));
+      set(session, "sparse(40x30,nnz=100,seed=1)", "ones(30x9)");
+      REQUIRE(session.evaluate(text, Answer::soonest));
+    }
+    CHECK(engine->counters().compiled == made);
+    CHECK(engine->counters().fallbacks == 0);
+    CHECK(engine->counters().generic == 0);
+  }
+  const auto later = Engine::create(options);
+  REQUIRE(later);
+  const Session session(*later);
+  set(session, "sparse(50x60,nnz=200,seed=1)", "ones(60x7)");
+  REQUIRE(session.evaluate(text, Answer::soonest));
+  CHECK(later->counters().disk == 1);
+  CHECK(later->counters().plans_disk == 1);
+  CHECK(later->counters().compiled == 0);
+  CHECK(later->counters().generic == 0);
+  // Without a cache there is nothing to find.
+  options.use_cache = false;
+  const auto without = Session::create(options);
+  REQUIRE(without);
+  set(*without, "sparse(50x60,nnz=200,seed=1)", "ones(60x7)");
+  REQUIRE(without->evaluate(text, Answer::soonest));
+  CHECK(without->engine().counters().generic == 1);
+}
+
+TEST_CASE("one thread that sums tells how far it is, and sums the same when nobody listens") {
+  std::vector<double> fractions;
+  std::vector<double> sums;
+  for (const bool listening : {true, false}) {
+    EngineOptions options;
+    options.resources.threads = Threads(1);
+    options.use_cache = false;
+    if (listening) {
+      options.resources.progress = [&](std::string_view what, double fraction) {
+        CHECK((what == "computing s" || what == "planning"));
+        if (what == "computing s") fractions.push_back(fraction);
+      };
+    }
+    const auto session = Session::create(options);
+    REQUIRE(session);
+    for (const char* name : {"A", "B", "C"}) session->set(name, generated("uniform(1200x1200)"));
+    sums.push_back(scalar(session->evaluate("s = (A(i,j) * B(j,k) * C(k,i))"), "s"));
+  }
+  CHECK(sums[0] == sums[1]);
+  REQUIRE_FALSE(fractions.empty());
+  for (std::size_t number = 0; number < fractions.size(); ++number) {
+    CHECK((fractions[number] > 0 && fractions[number] <= 1));
+    if (number > 0) CHECK(fractions[number] > fractions[number - 1]);
   }
 }
 

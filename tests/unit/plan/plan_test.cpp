@@ -156,3 +156,36 @@ TEST_CASE("a pinned tensor in discordant order is planned with late levels") {
   const Plan found = planned(made);
   for (const ScheduledTensor& tensor : found.schedule.tensors) CHECK_FALSE(tensor.converted);
 }
+
+TEST_CASE("planning tells how far it is, and what is cancelled ends with that") {
+  Problem made = problem("A:abk:sss:20000 B:bcl:sss:20000 C:cdm:sss:20000 D:dek:sss:20000 E:efl:sss:20000 -> afm",
+                         {{'a', 200}, {'b', 210}, {'c', 220}, {'d', 230}, {'e', 240}, {'f', 250}, {'k', 30}, {'l', 31}, {'m', 32}});
+  std::vector<std::string> said;
+  made.options.progress = [&](std::string_view what, double fraction) {
+    CHECK((fraction >= 0 && fraction <= 1));
+    if (said.empty() || said.back() != what) said.emplace_back(what);
+  };
+  Problem quiet = made;
+  quiet.options.progress = nullptr;
+  CHECK(planned(made).schedule == planned(quiet).schedule);
+  REQUIRE_FALSE(said.empty());
+  CHECK(said.front() == "planning");
+  said.clear();
+  Problem proved = problem("T:ijk:sss:3000 B:jr C:kr -> ir", cube);
+  proved.options.prove = true;
+  proved.options.progress = made.options.progress;
+  planned(proved);
+  CHECK(said == std::vector<std::string>{"planning", "proving"});  // first the one, then the other
+
+  const Cancellation token;
+  token.cancel();
+  for (Problem one : {made, proved}) {
+    for (const Objective objective : {Objective::time, Objective::workspace_order}) {
+      one.options.objective = objective;
+      one.options.cancelled_by = {token};
+      const auto none = plan(one.network, one.operands, one.options);
+      REQUIRE_FALSE(none);
+      CHECK(none.error().kind == ErrorKind::cancelled);
+    }
+  }
+}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -318,4 +319,36 @@ TEST_CASE("the same problem has the same answer, effort and model, whatever ran 
       for (std::size_t number = 0; number < sizes.size(); ++number) CHECK(each[number] == first[number]);
     }
   }
+}
+
+TEST_CASE("a question to Z3 ends soon after a token is set, and no other is asked then") {
+  // 13 pigeons in 12 holes: no resolution proof is short, so that Z3 would take minutes.
+  constexpr int pigeons = 13, holes = 12;
+  const Cancellation token;
+  auto solver = Solver::create(Tracking::none, {Cancellation(), token});
+  REQUIRE(solver.has_value());
+  const Family family = solver->family("pigeons");
+  std::array<std::array<Literal, holes>, pigeons> sits;
+  for (auto& pigeon : sits) {
+    for (Literal& hole : pigeon) hole = solver->boolean();
+    solver->clause(pigeon, family);
+  }
+  for (std::size_t hole = 0; hole < holes; ++hole) {
+    for (std::size_t one = 0; one < pigeons; ++one) {
+      for (std::size_t other = 0; other < one; ++other) {
+        const Literal not_both[] = {!sits[one][hole], !sits[other][hole]};
+        solver->clause(not_both, family);
+      }
+    }
+  }
+  std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    token.cancel();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(solver->check(4'000'000'000) == Satisfiable::unknown);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(token.cancelled());
+  CHECK(solver->check(4'000'000'000) == Satisfiable::unknown);
+  CHECK(solver->why_unknown() == "cancelled");
 }
