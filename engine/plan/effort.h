@@ -11,13 +11,13 @@ namespace weft {
 /// What making a cost model takes, in loops priced.
 inline constexpr std::uint64_t work_of_model = 50;
 
-/// The loops that a search may price when the best schedule so far takes `best_ns`: a tenth of what all calls take, but
-/// some tenths of a millisecond for any network, and no more than `most`. Work is counted and not timed, so that a plan is
+/// The loops that a search may price when the best schedule so far takes `best_ns`: half of what all calls take, but some
+/// tenths of a millisecond for any network, and no more than `most`. Work is counted and not timed, so that a plan is
 /// the same on every machine.
 inline double work_at_stake(double best_ns, const PlanOptions& options, double most) {
   constexpr double ns_per_loop = 300;
-  constexpr double least = 2000;
-  constexpr double share = 0.1;
+  constexpr double least = 800;
+  constexpr double share = 0.5;
   return std::clamp(best_ns * std::max(1.0, options.calls) * share / ns_per_loop, least, most);
 }
 

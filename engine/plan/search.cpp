@@ -194,7 +194,7 @@ class Search {
     double best = infinity;
     const auto attempt = [&](std::uint64_t free, double room) {
       if (!pays(tree, free)) return false;
-      if (is_spent(2)) {
+      if (is_spent(1.5)) {
         trees_[tree].exhausted = false;
         return false;
       }
