@@ -10,6 +10,7 @@
 #include "engine/lower/drains.h"
 #include "engine/lower/facts.h"
 #include "engine/lower/forest.h"
+#include "engine/lower/joined_results.h"
 #include "engine/lower/nest.h"
 #include "engine/lower/registers.h"
 
@@ -135,7 +136,7 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   const auto read = nests(schedule, network);
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;
-  for (const Nest& nest : *read) {
+  for (const Nest& nest : with_joined_results(*read, schedule, network)) {
     LoweredNest lowered = specialized(with_drains(nest), network, finite, more);
     if (const auto good = loop::verify(lowered.program); !good) {
       return internal_error(
