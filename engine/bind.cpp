@@ -20,8 +20,9 @@ constexpr std::uint64_t usual_slots = 8;
 constexpr std::uint64_t small_copies = 16;
 // Below this a second thread cannot pay for being woken.
 constexpr double serial_nanoseconds = 30'000;
-// From here on one thread takes several chunks too, between which it tells how far it is.
+// From here on one thread takes several chunks too, between which it tells how far it is: each about as long, if there are coordinates.
 constexpr double told_nanoseconds = 50e6;
+constexpr double most_told = 1024;
 
 Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& network,
                                const std::map<std::string, Tensor>& operands, const Resources& resources) {
@@ -227,12 +228,14 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     }
     std::size_t count = 1;
     if (!root->marks.parallel.empty() && worthwhile) {
-      const bool told = kernel->plan.cost.ns > told_nanoseconds;
+      const bool told = threads == 1 && kernel->plan.cost.ns > told_nanoseconds;
+      const auto in_turn = static_cast<std::size_t>(std::clamp(kernel->plan.cost.ns / told_nanoseconds, double{chunks_per_thread}, most_told));
       if (copied) count = private_slots(copy_bytes, walked, threads, deterministic);
-      if (!copied && (threads > 1 || (resources.progress && told))) count = threads * chunks_per_thread;
-      if (copied && count == 1 && threads == 1 && told) {
+      if (!copied && threads > 1) count = threads * chunks_per_thread;
+      if (!copied && told && resources.progress) count = in_turn;
+      if (copied && count == 1 && told) {
         // One thread adds up in one place however many chunks it takes. Whether somebody listens must not change sums.
-        count = chunks_per_thread;
+        count = in_turn;
         copied = false;
       }
     }

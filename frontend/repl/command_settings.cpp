@@ -139,7 +139,11 @@ Expected<void> command_cache(Repl& repl, const std::string& argument) {
   CommandOptions options = repl.options();
   options.arguments = {argument.empty() ? "status" : argument};
   const auto text = cache_text(options);
-  return text ? repl.print(*text) : Expected<void>(std::unexpected(text.error()));
+  if (!text) return std::unexpected(text.error());
+  if (options.arguments.front() != "status") return repl.print(*text);
+  const CacheCounters done = repl.counters();
+  return repl.print(fmt::format("{}here: {} kernels compiled, {} from disk, {} from memory; {} plans made, {} from disk, {} from memory\n",
+                                *text, done.compiled, done.disk, done.memory, done.plans_made, done.plans_disk, done.plans_memory));
 }
 
 }  // namespace weft

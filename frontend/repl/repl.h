@@ -34,6 +34,7 @@ class Repl {
 
   // What commands work on.
   /// Valid until the next call.
+  CacheCounters counters() const { return session_.engine().counters(); }
   const Tensors& tensors() const { return *(tensors_ = session_.tensors()); }
   Expected<Tensor> tensor(const std::string& name) const;  ///< input error suggesting the nearest name
   Expected<void> load(const LoadStatement& statement);

@@ -221,6 +221,16 @@ def case_terminal_interrupts_a_run(weft):
         require_in("of 1 run,", terminal.say(":time B(i) = A(i,j)"), "and kernels run")
 
 
+def case_terminal_shows_how_far_one_thread_has_summed(weft):
+    with start(weft, "--threads", "1") as terminal:
+        terminal.say("A = uniform(4000x4000)")
+        terminal.type("s = (A(i,j) * A(j,k) * A(k,i))\r")
+        time.sleep(2.5)
+        terminal.type("\x03", editing=False)
+        require_in("interrupted", terminal.until("weft> "), "what is said")
+        require_in(b"computing s ", terminal.shown, "what is done")
+
+
 def case_terminal_history(weft):
     if not has_line_editor(weft):
         return
