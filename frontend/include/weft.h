@@ -110,8 +110,8 @@ int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_er
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
 /* Of everything that the engine does. NULL: none. */
 int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error);
-/* Called at most some ten times a second while a file is read or written and while a run is long, of each from one thread at a
- * time: what is done ("reading x.tns", "computing A"), and the fraction of it. NULL: none.
+/* Called at most some ten times a second while a file is read or written and while planning or a run is long, of each from one thread
+ * at a time: what is done ("reading x.tns", "planning", "proving", "computing A"), and the fraction of it. NULL: none.
  * Callbacks must not call weft, and must not throw or jump out. */
 int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error);
 /* A line per plan, compile, load and run, from any thread that uses the engine, also from several at once. NULL: none. */

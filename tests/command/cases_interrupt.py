@@ -59,6 +59,13 @@ def case_while_running_on_one_thread(weft):
     require(not weft.exists("a.npy"), "no output")
 
 
+def case_while_proving(weft):
+    sizes = {"A": "200x210x30", "B": "210x220x31", "C": "220x230x32", "D": "230x240x32", "E": "240x250x30", "F": "250x260x31"}
+    operands = [f"{name}=sparse({shape},nnz=20000)" for name, shape in sizes.items()]
+    text = "R(a,g) = A(a,b,k) * B(b,c,l) * C(c,d,m) * D(d,e,m) * E(e,f,k) * F(f,g,l)"
+    require_interrupted(interrupted(weft, ["plan", text, *operands, "--no-cache", "--prove"], at_work(0.4)))
+
+
 def case_twice(weft):
     require_interrupted(interrupted(weft, [*HEAVY, "--repeat", "1000"], at_work(0.5), signals=2))
 
