@@ -1,13 +1,12 @@
 // Hashed workspaces. Kernels call these functions by the names that runtime/abi.h gives them.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "runtime/hashed_memory.h"
+#include "runtime/sort_keys.h"
 
 namespace weft {
 
@@ -136,6 +135,29 @@ bool sort_by_digits(const HashedTable& table, std::uint64_t*& from, std::uint64_
   return true;
 }
 
+/// Of a packed key.
+unsigned bits_of(const HashedTable& table) {
+  unsigned bits = 0;
+  for (std::uint64_t mode = 0; mode < table.modes; ++mode) bits += table.bits[mode];
+  return bits;
+}
+
+/// Few pairs whose key and entry fit into one number, in order in `pairs`; `numbers` has room for as many.
+void order_few(const HashedTable& table, std::uint64_t* pairs, std::uint64_t* numbers, unsigned entry_bits) {
+  std::uint64_t* ordered = numbers + table.size;
+  for (std::uint64_t n = 0; n < table.size; ++n) numbers[n] = pairs[2 * n] << entry_bits | n;
+  if (has_wide_sort()) {
+    wide_rank(numbers, table.size, ordered);
+  } else {
+    std::sort(numbers, ordered);
+    ordered = numbers;
+  }
+  for (std::uint64_t n = 0; n < table.size; ++n) {
+    pairs[2 * n] = ordered[n] >> entry_bits;
+    pairs[2 * n + 1] = ordered[n] & ((std::uint64_t{1} << entry_bits) - 1);
+  }
+}
+
 /// Pairs of a key, one number, and its entry, in order behind the records of `sorted`; equal keys by entry. Null: `status`.
 struct Pairs {
   std::uint64_t* ordered = nullptr;
@@ -143,7 +165,8 @@ struct Pairs {
 };
 
 Pairs ordered_pairs(HashedTable& table) {
-  constexpr std::uint64_t few_entries = 96;
+  constexpr std::uint64_t few_entries = longest_wide_rank;
+  constexpr unsigned entry_bits = std::bit_width(few_entries);
   const std::uint64_t record = table.modes + 1;
   if (!resize(table, table.sorted, HashedTable::sorted_array, table.size * (record + 4) * sizeof(std::uint64_t))) return {};
   std::uint64_t* from = table.sorted + table.size * record;
@@ -152,11 +175,8 @@ Pairs ordered_pairs(HashedTable& table) {
     from[2 * entry] = tag_of(table, table.keys + entry * table.modes);
     from[2 * entry + 1] = entry;
   }
-  if (table.size <= few_entries) {
-    std::array<std::pair<std::uint64_t, std::uint64_t>, few_entries> pairs;
-    for (std::uint64_t n = 0; n < table.size; ++n) pairs[n] = {from[2 * n], from[2 * n + 1]};
-    std::sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(table.size));
-    for (std::uint64_t n = 0; n < table.size; ++n) std::tie(from[2 * n], from[2 * n + 1]) = pairs[n];
+  if (table.size <= few_entries && bits_of(table) + entry_bits <= 64) {
+    order_few(table, from, to, entry_bits);
   } else if (!sort_by_digits(table, from, to, 2, 0)) {
     table.status = static_cast<std::int32_t>(KernelStatus::cancelled);
     return {};

@@ -27,6 +27,10 @@ bool has_wide_sort();
 /// The longest list that wide_sort takes.
 constexpr std::uint64_t longest_wide_sort = 256;
 void wide_sort(std::uint32_t* keys, std::uint64_t count);
+/// The longest list that wide_rank takes: every key is compared with every other one.
+constexpr std::uint64_t longest_wide_rank = 96;
+/// Writes distinct keys in order.
+void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* ordered);
 std::uint64_t wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
 
 }  // namespace weft

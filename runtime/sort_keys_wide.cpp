@@ -100,6 +100,22 @@ void wide_sort(std::uint32_t* keys, std::uint64_t count) {
     sort_list<16>(keys, count);
 }
 
+void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* ordered) {
+  constexpr std::uint64_t in_vector = 8;
+  __m512i vectors[longest_wide_rank / in_vector];
+  const std::uint64_t used = (count + in_vector - 1) / in_vector;
+  // Missing keys are the largest ones and smaller than none.
+  for (std::uint64_t n = 0; n < used; ++n)
+    vectors[n] = _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(live(count - n * in_vector, 0)), keys + n * in_vector);
+  for (std::uint64_t n = 0; n < count; ++n) {
+    const __m512i key = _mm512_set1_epi64(static_cast<long long>(keys[n]));
+    std::uint64_t smaller = 0;
+    for (std::uint64_t vector = 0; vector < used; ++vector)
+      smaller += static_cast<std::uint64_t>(_mm_popcnt_u32(_mm512_cmplt_epu64_mask(vectors[vector], key)));
+    ordered[smaller] = keys[n];
+  }
+}
+
 std::uint64_t wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
   const std::uint32_t* const first_key = keys;
   const __m512i offsets = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -74,3 +74,22 @@ TEST_CASE("lists that fill their extent are read from the marks") {
       check_sorted<std::uint64_t>(share, (extent + share - 1) / share, extent, true);
     }
 }
+
+TEST_CASE("few numbers of 64 bits are ordered by how many are smaller") {
+  if (!has_wide_sort()) {
+    MESSAGE("skipped: no AVX-512");
+    return;
+  }
+  for (std::uint64_t count = 0; count <= longest_wide_rank; ++count) {
+    CAPTURE(count);
+    Random random(count);
+    // One more element in front and behind, which must stay.
+    std::vector<std::uint64_t> keys = distinct_keys<std::uint64_t>(random, count, count % 2 == 0 ? ~std::uint64_t{0} : 200);
+    std::vector<std::uint64_t> ordered(count + 2, 7);
+    wide_rank(keys.data(), count, ordered.data() + 1);
+    CHECK(std::is_permutation(keys.begin(), keys.end() - 1, ordered.begin() + 1, ordered.end() - 1));
+    CHECK(std::is_sorted(ordered.begin() + 1, ordered.end() - 1));
+    CHECK(ordered.front() == 7);
+    CHECK(ordered.back() == 7);
+  }
+}
