@@ -12,7 +12,7 @@
 #include "engine/compiled_state.h"
 #include "engine/plan/check.h"
 #include "engine/plan/quantise.h"
-#include "engine/plan/solver.h"
+#include "engine/plan/interruption.h"
 #include "engine/plan_cache.h"
 #include "engine/specialize.h"
 #include "engine/trace.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/improve.h"
+#include "engine/plan/interruption.h"
 #include "engine/plan/lookups.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"

@@ -10,7 +10,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/effort.h"
-#include "engine/plan/fusion_structures.h"
+#include "engine/plan/fitting_trees.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/sparse_intermediates.h"
@@ -58,8 +58,8 @@ class Search {
 
   SearchResult run() {
     TreeChoice choice = choose_trees(network_, operands_, options_);
-    if (!fused_) keep_what_stores(choice.trees);
-    keep_what_fits(choice.trees);
+    if (!fused_) keep_storing(choice.trees);
+    result_.trees_too_large = leave_out_too_large(choice.trees, network_, operands_, options_, formats_.front());
     result_.all_trees = choice.complete;
     result_.trees = choice.trees.size();
     const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
@@ -144,39 +144,6 @@ class Search {
   }
 
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
-
-  // Unfused nests store an intermediate, unless no tree has one.
-  static void keep_what_stores(std::vector<ContractionTree>& trees) {
-    const auto stores = [](const ContractionTree& tree) {
-      return std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const auto& node) { return !node.children.empty(); }) > 1;
-    };
-    if (std::any_of(trees.begin(), trees.end(), stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
-  }
-
-  // Under a memory limit, trees whose smallest workspaces, over all fusions, do not fit beside operands and results have
-  // no schedule that can be carried out. All stay where none fits, for the error tells what the best one needs.
-  void keep_what_fits(std::vector<ContractionTree>& trees) {
-    if (options_.memory_limit == PlanOptions{}.memory_limit) return;
-    double room = static_cast<double>(memory_);
-    for (const OperandFacts& operand : operands_) room -= static_cast<double>(operand.exact_bytes());
-    double result = sparse_result() ? 0 : scalar_bytes(network_.tensors[network_.assignments.front().result.tensor].scalar);
-    for (const IndexId index : network_.assignments.front().result.indices) {
-      result *= static_cast<double>(network_.indices[index].extent);
-    }
-    room -= result;
-    double largest = scalar_bytes(Scalar::f64);
-    for (const Index& index : network_.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
-    if (largest <= room) return;
-    std::vector<ContractionTree> fitting;
-    for (const ContractionTree& tree : trees) {
-      const Schedule statements =
-          statements_of(network_, tree, statement_orders(tree, 1).front(), operands_, formats_.front());
-      if (least_workspace_bytes(statements, network_) <= room) fitting.push_back(tree);
-    }
-    if (fitting.empty() || fitting.size() == trees.size()) return;
-    result_.trees_too_large = trees.size() - fitting.size();
-    trees = std::move(fitting);
-  }
 
   // Whether any conversion could pay for a tree.
   bool may_pay(std::size_t tree) const {

@@ -5,15 +5,11 @@
 #include <z3.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <limits>
-#include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
+
+#include "engine/plan/interruption.h"
 
 namespace weft {
 namespace {
@@ -63,56 +59,7 @@ const Library& library() {
   return loaded;
 }
 
-/// Interrupts what Z3 does in a context when a token is set: Z3 itself asks nobody. Nothing else depends on its thread, and
-/// where the system gives none, tokens are looked at between questions only.
-class Watch {
- public:
-  Watch(const Library& z3, Z3_context context, const std::vector<Cancellation>& tokens)
-      : z3_(z3), context_(context), tokens_(tokens) {
-    try {
-      thread_ = std::thread([this] { watch(); });
-    } catch (const std::system_error&) {
-    }
-  }
-  ~Watch() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-
-  void asking(bool now) { asking_ = now; }
-
- private:
-  static constexpr std::chrono::milliseconds period{5};
-
-  void watch() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, period, [&] { return ended_; })) {
-      // Once may be too early: before Z3 listens.
-      if (asking_ && any_cancelled(tokens_)) z3_.interrupt(context_);
-    }
-  }
-
-  const Library& z3_;
-  Z3_context context_;
-  const std::vector<Cancellation>& tokens_;
-  std::atomic<bool> asking_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  std::thread thread_;  // last: it uses the others
-};
-
 }  // namespace
-
-bool any_cancelled(const std::vector<Cancellation>& tokens) {
-  return std::any_of(tokens.begin(), tokens.end(), [](const Cancellation& token) { return token.cancelled(); });
-}
 
 // Terms live as long as the context, which keeps no counts of them.
 struct Solver::State {
@@ -128,7 +75,7 @@ struct Solver::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    watch.reset();
+    interruption.reset();
     forget_model();
     z3.solver_dec_ref(context, solver);
     z3.del_context(context);
@@ -195,7 +142,7 @@ struct Solver::State {
   std::string failure;
   std::string unanswered;
   std::uint64_t spent = 0;
-  std::optional<Watch> watch;
+  std::optional<Interruption> interruption;
 };
 
 Expected<Solver> Solver::create(Tracking tracking, std::vector<Cancellation> cancelled_by) {
@@ -396,12 +343,14 @@ Satisfiable Solver::check(std::uint64_t effort) {
   std::vector<Z3_ast> assumptions;
   for (const Literal guard : state_->guards) assumptions.push_back(state_->term(guard));
   if (!state_->cancelled_by.empty()) {
-    if (!state_->watch) state_->watch.emplace(z3, state_->context, state_->cancelled_by);
-    state_->watch->asking(true);
+    if (!state_->interruption) {
+      state_->interruption.emplace(state_->cancelled_by, [&z3, context = state_->context] { z3.interrupt(context); });
+    }
+    state_->interruption->asking(true);
   }
   const Z3_lbool answer = z3.solver_check_assumptions(state_->context, state_->solver,
                                                       static_cast<unsigned>(assumptions.size()), assumptions.data());
-  if (state_->watch) state_->watch->asking(false);
+  if (state_->interruption) state_->interruption->asking(false);
   state_->note_error();
   Z3_stats statistics = z3.solver_get_statistics(state_->context, state_->solver);
   z3.stats_inc_ref(state_->context, statistics);

@@ -49,8 +49,6 @@ enum class Satisfiable : std::uint8_t { yes, no, unknown };
 /// Without tracking a check is faster and its core empty.
 enum class Tracking : std::uint8_t { families, none };
 
-bool any_cancelled(const std::vector<Cancellation>& tokens);
-
 /// A problem of its own, with a Z3 context of its own: what one solver answers depends on its constraints and on the
 /// order they were added in alone, never on other solvers, threads or time. Not for several threads at once.
 class Solver {

@@ -1,0 +1,41 @@
+#include "engine/plan/fitting_trees.h"
+
+#include <algorithm>
+
+#include "engine/plan/fusion_structures.h"
+#include "engine/plan/memory_demand.h"
+
+namespace weft {
+
+void keep_storing(std::vector<ContractionTree>& trees) {
+  const auto stores = [](const ContractionTree& tree) {
+    return std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const auto& node) { return !node.children.empty(); }) > 1;
+  };
+  if (std::any_of(trees.begin(), trees.end(), stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
+}
+
+std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Network& network,
+                                  const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                                  const ResultFormat& result) {
+  if (options.memory_limit == PlanOptions{}.memory_limit) return 0;
+  double room = static_cast<double>(usable_memory(options));
+  for (const OperandFacts& operand : operands) room -= static_cast<double>(operand.exact_bytes());
+  const Assignment& assignment = network.assignments.front();
+  double written = result.format.all_dense() ? scalar_bytes(network.tensors[assignment.result.tensor].scalar) : 0;
+  for (const IndexId index : assignment.result.indices) written *= static_cast<double>(network.indices[index].extent);
+  room -= written;
+  double largest = scalar_bytes(Scalar::f64);
+  for (const Index& index : network.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
+  if (largest <= room) return 0;
+  std::vector<ContractionTree> fitting;
+  for (const ContractionTree& tree : trees) {
+    const Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
+    if (least_workspace_bytes(statements, network) <= room) fitting.push_back(tree);
+  }
+  if (fitting.empty() || fitting.size() == trees.size()) return 0;
+  const std::uint64_t left_out = trees.size() - fitting.size();
+  trees = std::move(fitting);
+  return left_out;
+}
+
+}  // namespace weft

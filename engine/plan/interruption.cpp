@@ -1,0 +1,42 @@
+#include "engine/plan/interruption.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+namespace weft {
+namespace {
+
+constexpr std::chrono::milliseconds period{5};
+
+}  // namespace
+
+bool any_cancelled(const std::vector<Cancellation>& tokens) {
+  return std::any_of(tokens.begin(), tokens.end(), [](const Cancellation& token) { return token.cancelled(); });
+}
+
+Interruption::Interruption(const std::vector<Cancellation>& tokens, std::function<void()> interrupt)
+    : tokens_(tokens), interrupt_(std::move(interrupt)) {
+  try {
+    thread_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+  }
+}
+
+Interruption::~Interruption() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Interruption::watch() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, period, [&] { return ended_; })) {
+    if (asking_ && any_cancelled(tokens_)) interrupt_();
+  }
+}
+
+}  // namespace weft
