@@ -58,9 +58,11 @@ Background::~Background() {
   }
   state_->changed.notify_all();
   for (const Work& work : dropped) work(true);
+  // Handles of threads that are not in this process: nothing may be done with them, not even to let them go.
+  if (inherited && !threads.empty()) (void)new std::vector<std::thread>(std::exchange(threads, {}));
   for (std::thread& thread : threads) {
     // What a thread is doing may hold the last handle of its engine.
-    if (inherited || thread.get_id() == std::this_thread::get_id()) {
+    if (thread.get_id() == std::this_thread::get_id()) {
       thread.detach();
     } else {
       thread.join();
