@@ -85,7 +85,7 @@ std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Ten
 }
 
 Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* cancellation) const {
-  const auto pool = bindings.state_->pool(state_);
+  const auto pool = bindings.state_->pool(state_, cancellation);
   if (!pool) return std::unexpected(pool.error());
   const EngineOptions& options = state_->options;
   if (!options.trace) return (*pool)->run(cancellation);

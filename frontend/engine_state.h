@@ -53,7 +53,7 @@ struct Bindings::State {
   std::vector<Run> runs;
 
   /// Verifies what has not been yet, on the first run of a kernel.
-  Expected<std::shared_ptr<RunPool>> pool(const std::shared_ptr<const Kernel::State>& kernel);
+  Expected<std::shared_ptr<RunPool>> pool(const std::shared_ptr<const Kernel::State>& kernel, const Cancellation* cancellation);
 
  private:
   Expected<void> verify(const Resources& resources);

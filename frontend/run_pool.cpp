@@ -31,7 +31,7 @@ RunPool::~RunPool() {
   for (std::atomic<Bound*>& place : idle_) delete place.load();
 }
 
-Expected<std::unique_ptr<RunPool::Bound>> RunPool::take() {
+Expected<std::unique_ptr<RunPool::Bound>> RunPool::take(const Cancellation& cancellation) {
   for (std::atomic<Bound*>& place : idle_) {
     if (place.load(std::memory_order_relaxed) == nullptr) continue;
     std::unique_ptr<Bound> bound(place.exchange(nullptr, std::memory_order_acq_rel));
@@ -39,7 +39,9 @@ Expected<std::unique_ptr<RunPool::Bound>> RunPool::take() {
     bound->kept = {};
     return bound;
   }
-  auto network = code_.bind(operands_, resources_, deterministic_, host_);
+  Resources resources = resources_;
+  resources.cancellation = cancellation;
+  auto network = code_.bind(operands_, resources, deterministic_, host_);
   if (!network) return std::unexpected(network.error());
   return std::make_unique<Bound>(Bound{std::move(*network)});
 }
@@ -63,10 +65,11 @@ void RunPool::give_back(std::unique_ptr<Bound> bound) {
 Expected<Tensors> RunPool::run(const Cancellation* cancellation) {
   std::unique_lock<std::mutex> turn(turn_, std::defer_lock);
   if (!host_.outputs.empty()) turn.lock();
-  auto bound = take();
+  const Cancellation& token = cancellation != nullptr ? *cancellation : resources_.cancellation;
+  auto bound = take(token);
   if (!bound) return std::unexpected(bound.error());
   BoundNetwork& network = (*bound)->network;
-  network.cancel_with(cancellation != nullptr ? *cancellation : resources_.cancellation);
+  network.cancel_with(token);
   const auto ran = network.run();
   auto results = ran ? network.results() : std::unexpected(ran.error());
   if (!results) {

@@ -32,7 +32,7 @@ class RunPool : public std::enable_shared_from_this<RunPool> {
     BoundNetwork network;
     Charge kept = {};  ///< while it is idle
   };
-  Expected<std::unique_ptr<Bound>> take();
+  Expected<std::unique_ptr<Bound>> take(const Cancellation& cancellation);
   void give_back(std::unique_ptr<Bound> bound);
 
   CompiledNetwork code_;

@@ -15,13 +15,17 @@
 namespace weft {
 namespace {
 
+Resources with_token(Resources resources, const Cancellation& cancellation) {
+  resources.cancellation = cancellation;
+  return resources;
+}
+
 /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
 Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands, const Cancellation& cancellation) {
   const auto kernel = pipeline.compile(prepared.network, prepared.plan, prepared.facts, true, {.planned = prepared.plan_options});
   if (!kernel) return std::unexpected(kernel.error());
-  auto binding = kernel->bind(operands, pipeline.options().resources, pipeline.options().deterministic);
+  auto binding = kernel->bind(operands, with_token(pipeline.options().resources, cancellation), pipeline.options().deterministic);
   if (!binding) return std::unexpected(binding.error());
-  binding->cancel_with(cancellation);
   if (auto ran = binding->run(); !ran) return ran;
   prepared.report.explained = std::make_shared<const Explanation>(with_counts(*prepared.report.explained, *kernel, *binding));
   return {};
@@ -31,9 +35,8 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
                       const Cancellation& cancellation) {
   const CompiledNetwork& kernel = *prepared.code;
   Report& report = prepared.report;
-  auto binding = kernel.bind(operands, engine.resources, engine.deterministic);
+  auto binding = kernel.bind(operands, with_token(engine.resources, cancellation), engine.deterministic);
   if (!binding) return std::unexpected(binding.error());
-  binding->cancel_with(cancellation);
   report.phases.convert = binding->convert_ms();
   if (repeat > 0) {
     if (auto warm = binding->run(); !warm) return std::unexpected(warm.error());

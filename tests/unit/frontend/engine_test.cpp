@@ -251,8 +251,15 @@ TEST_CASE("a run is cancelled by its own token, and the next one is right") {
   const Bindings bindings = bound(operands);
   const Cancellation cancellation;
   cancellation.cancel();
-  CHECK(kernel.run(bindings, &cancellation).error().kind == ErrorKind::cancelled);
+  // Not only the loops: what comes before them asks the same token.
+  CHECK(kernel.run(bindings, &cancellation).error() == Error{ErrorKind::cancelled, "cancelled while verifying M"});
   CHECK(values_of(ran(kernel, bindings, "y")) == expected);
+  CHECK(kernel.run(bindings, &cancellation).error() == Error{ErrorKind::cancelled, "interrupted"});
+  Bindings other;
+  other.set("M", *convert(host.matrix, *parse_format("ss:1,0"), Resources(), "M"), {.trusted = true});
+  other.set("x", host.vector, {.trusted = true});
+  CHECK(kernel.run(other, &cancellation).error().message.starts_with("cancelled while "));
+  CHECK(values_of(ran(kernel, other, "y")) == expected);
 }
 
 TEST_CASE("kernels compile in the background: future, callback, cancellation, end of the engine") {
