@@ -19,6 +19,7 @@ constexpr double scan_key = 0.8;          // a key of a bitmap, whose values and
 constexpr double insert_hashed = 5.0;
 constexpr double drain_slot = 0.6;
 constexpr double slots_per_entry = 2;
+constexpr double far_entry = 40;          // of tuples that fill no cache: sorted by digits and read across it, in new pages
 constexpr double compose_key = 0.8;       // of several coordinates, when inserting
 constexpr double split_key = 2.5;         // and when draining: runs of equal coordinates, a loop in a loop
 
@@ -50,8 +51,9 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
   if (kind == LevelKind::hashed) {
     price.bytes = entries * slots_per_entry * (value + 12);
-    const double miss = machine.gather[cache_level(machine, price.bytes)];
-    price.ns += workspace.inserts * (insert_hashed + miss) + entries * (slots_per_entry * drain_slot + drain_entry) + sorting;
+    const std::size_t level = cache_level(machine, price.bytes);
+    const double far = workspace.ordered && level == 3 ? entries * far_entry : 0;
+    price.ns += workspace.inserts * (insert_hashed + machine.gather[level]) + entries * (slots_per_entry * drain_slot + drain_entry) + sorting + far;
     return price;
   }
   price.bytes = workspace.keys * (value + 0.125);

@@ -147,6 +147,10 @@ class ScheduleParser {
       if (!format) return std::unexpected(format.error());
       tensor.delivered = std::move(*format);
     }
+    return parse_like(line, tensor);
+  }
+
+  Expected<void> parse_like(ScheduleLine& line, ScheduledTensor& tensor) {
     if (!line.take_word("like")) return {};
     const ScheduleLine before = line;
     const std::string name = line.take_name();
@@ -174,6 +178,10 @@ class ScheduleParser {
     auto format = parse_format_words(line, tensor.modes.size(), true);
     if (!format) return std::unexpected(format.error());
     tensor.format = std::move(*format);
+    const bool assigned = std::ranges::any_of(network_.assignments, [&](const Assignment& assignment) { return name_of(assignment) == tensor.name; });
+    if (assigned) {
+      if (auto done = parse_like(line, tensor); !done) return done;
+    }
     if (!line.at_end()) return line.wrong("unexpected text after the layout");
     labels_.push_back(tensor.name);
     schedule_.tensors.push_back(std::move(tensor));

@@ -27,6 +27,10 @@ std::string print_format(const Format& format) {
   return text;
 }
 
+std::string like(const Schedule& schedule, const ScheduledTensor& tensor) {
+  return tensor.like ? fmt::format(" like {}", label(schedule, *tensor.like)) : std::string();
+}
+
 std::string print_tensor(const Schedule& schedule, std::size_t number, const Network& network) {
   const ScheduledTensor& tensor = schedule.tensors[number];
   const std::string name = label(schedule, number);
@@ -37,13 +41,12 @@ std::string print_tensor(const Schedule& schedule, std::size_t number, const Net
     case TensorRole::intermediate: {
       std::vector<std::string> names;
       for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);
-      return fmt::format("  intermediate {}[{}] {}\n", name, fmt::join(names, ","), print_format(tensor.format));
+      return fmt::format("  intermediate {}[{}] {}{}\n", name, fmt::join(names, ","), print_format(tensor.format), like(schedule, tensor));
     }
     case TensorRole::result: {
       std::string text = fmt::format("  result {} {}", name, print_format(tensor.format));
       if (tensor.delivered) text += fmt::format(" delivered {}", print_format(*tensor.delivered));
-      if (tensor.like) text += fmt::format(" like {}", label(schedule, *tensor.like));
-      return text + "\n";
+      return text + like(schedule, tensor) + "\n";
     }
   }
   return {};

@@ -123,8 +123,10 @@ TEST_CASE("schedules of several assignments mean what the assignments mean, and 
     const PlanOptions options = options_of(random);
     const Schedule plain = baseline(built.network, built.facts, options);
     const auto legal = check(plain, built.network, built.facts, options);
-    CHECK_MESSAGE(legal, legal.error().message);
-    if (is_interpreted_soon(plain, built, options)) CHECK(defect(plain, built, random, expected) == "");
+    // One product of all that nobody wants may have too many indices.
+    const bool too_many = !legal && legal.error().kind == ErrorKind::unsupported;
+    CHECK_MESSAGE((legal || too_many), legal.error().message);
+    if (legal && is_interpreted_soon(plain, built, options)) CHECK(defect(plain, built, random, expected) == "");
     const auto planned = plan(built.network, built.facts, options);
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect(planned->schedule, built, random, expected) == "");
