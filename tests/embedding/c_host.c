@@ -105,6 +105,7 @@ int main(int arguments, char** argument) {
   errors(plain);
   cancellations();
   counters();
+  requests();
   entries_of(plain, argument[1]);
   threads_of_the_host();
   EXPECT(weft_engine_memory_peak(engine) > 0 && weft_engine_memory_used(plain) == 0);

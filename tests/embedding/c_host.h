@@ -30,6 +30,7 @@ void files(weft_engine* engine, const char* directory);
 void errors(weft_engine* engine);
 void cancellations(void);
 void counters(void);
+void requests(void);
 void entries_of(weft_engine* engine, const char* directory);
 
 #endif

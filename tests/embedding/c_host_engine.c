@@ -102,6 +102,56 @@ void counters(void) {
   weft_engine_free(second);
 }
 
+/* What else a request may ask for. */
+void requests(void) {
+  weft_error* error = NULL;
+  weft_options* options = NULL;
+  weft_engine* engine;
+  weft_session* session = NULL;
+  weft_tensor *m = NULL, *x = NULL;
+  weft_request* request = NULL;
+  weft_evaluation* evaluation = NULL;
+  const char* json = NULL;
+  int round;
+  EXPECT(weft_options_create(&options, &error) == WEFT_OK && weft_options_set_use_cache(options, 0, &error) == WEFT_OK);
+  engine = engine_with(options);
+  weft_options_free(options);
+  EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK);
+  EXPECT(weft_tensor_load(engine, "sparse(30x20,nnz=90)", "ds", &m, &error) == WEFT_OK && weft_session_set(session, "M", m, &error) == WEFT_OK);
+  EXPECT(weft_tensor_load(engine, "ones(20x8)", NULL, &x, &error) == WEFT_OK && weft_session_set(session, "x", x, &error) == WEFT_OK);
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK && weft_request_add_result(request, "u", &error) == WEFT_OK);
+  EXPECT(weft_session_evaluate(session, "u(i) = M(i,j); s = u(i) * u(i)", 0, NULL, request, &evaluation, &error) == WEFT_OK);
+  EXPECT(weft_evaluation_count(evaluation) == 2 && weft_evaluation_name(evaluation, 1)[0] == 'u');
+  weft_evaluation_free(evaluation);
+  weft_request_free(request);
+
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK && weft_request_set_prove(request, 1, &error) == WEFT_OK);
+  EXPECT(weft_request_set_count(request, 1, &error) == WEFT_OK && weft_request_set_why(request, 1, &error) == WEFT_OK);
+  EXPECT(weft_request_set_format(request, "M", "ds", &error) == WEFT_OK);
+  for (round = 1; round <= 2; ++round) { /* without a cache each time anew */
+    EXPECT(weft_session_evaluate(session, "y(i,r) = M(i,j) * x(j,r)", 0, NULL, request, &evaluation, &error) == WEFT_OK);
+    EXPECT(weft_evaluation_report(evaluation, &json, &error) == WEFT_OK && strstr(json, "\"optimal\":\"all\"") != NULL);
+    EXPECT(strstr(json, "\"counted\":90,") != NULL && strstr(json, "layout of M") != NULL);
+    EXPECT(counter(engine, "memory") == 0 && counter(engine, "plans_memory") == 0);
+    weft_evaluation_free(evaluation);
+  }
+  weft_request_free(request);
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK && weft_request_set_unfused(request, 1, &error) == WEFT_OK);
+  EXPECT(weft_session_evaluate(session, "y(i,s) = M(i,j) * x(j,r) * x(k,r) * x(k,s)", 0, NULL, request, &evaluation, &error) == WEFT_OK);
+  EXPECT(strstr(weft_evaluation_explanation(evaluation), "intermediate") != NULL);
+  weft_evaluation_free(evaluation);
+  EXPECT(weft_request_set_objective(request, "workspace-order", &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "contradict", weft_session_evaluate(session, "s = M(i,j)", 0, NULL, request, &evaluation, &error));
+  EXPECT(weft_request_set_unfused(request, 0, &error) == WEFT_OK);
+  EXPECT(weft_session_evaluate(session, "s = M(i,j) * x(j,r)", 0, NULL, request, &evaluation, &error) == WEFT_OK);
+  EXPECT(weft_evaluation_report(evaluation, &json, &error) == WEFT_OK && strstr(json, "\"producer\":\"z3\"") != NULL);
+  weft_evaluation_free(evaluation);
+  weft_request_free(request);
+  weft_session_free(session);
+  weft_tensor_free(m), weft_tensor_free(x);
+  weft_engine_free(engine);
+}
+
 /* A file of any name, and entries as arrays of the host. */
 void entries_of(weft_engine* engine, const char* directory) {
   char path[4096];
