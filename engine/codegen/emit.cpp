@@ -95,6 +95,11 @@ void Emitter::store(llvm::Value* value, llvm::Value* address, unsigned alignment
 }
 
 void Emitter::if_then(llvm::Value* condition, Body body) {
+  // What is known of a baked pattern: there may be no coordinate to speak of where nothing is.
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    if (known->isOne()) body();
+    return;
+  }
   llvm::BasicBlock* inside = block("then");
   llvm::BasicBlock* after = block("endif");
   ir_.CreateCondBr(condition, inside, after);

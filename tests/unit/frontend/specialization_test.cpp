@@ -106,6 +106,9 @@ TEST_CASE("specialization: every grade gives the same result") {
       {"y(i,j) = M(i,j) * A(i,k) * B(j,k)", {{"M", "sparse(40x2,nnz=70)"}, {"A", "ones(40x8)"}, {"B", "ones(2x8)"}}, {{"y", "ss"}}},
       {"y(i,j) = T(i,j,k) * x(k)", {{"T", "sparse(200x4x3,nnz=300)"}, {"x", "ones(3)"}}, {}},
       {"y(i) = M(i,i)", {{"M", "sparse(30x30,nnz=100)"}}, {{"M", "ds"}}},
+      // Looked up in rows of which the last are empty: behind the end of what is baked.
+      {"y(i,l,j) = A(m) * B(k,j,i) * C(l)", {{"A", "ones(6)"}, {"B", "sparse(5x4x2,nnz=3)"}, {"C", "ones(6)"}}, {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
+      {"y(i,l,j) = A(m) * B(k,j,i) * C(l)", {{"A", "ones(6)"}, {"B", "sparse(5x4x2,nnz=2,seed=3)"}, {"C", "ones(6)"}}, {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
   };
   for (const Case& one : cases) {
     CAPTURE(one.expression);
