@@ -95,11 +95,7 @@ Expected<Row> measure(const PlannedNetwork& planned, const PlanningOptions& opti
     const TensorId result = trials->network().assignments.back().result.tensor;
     trials->options().result_formats[trials->network().tensors[result].name] = *format;
   }
-  std::map<TensorId, const Tensor*> tensors;
-  for (const OperandFacts& operand : trials->facts()) {
-    tensors[operand.tensor] = &trials->operands().at(trials->network().tensors[operand.tensor].name);
-  }
-  JoinCounter counter(trials->network(), trials->facts(), tensors, {}, resources);
+  JoinCounter counter(trials->network(), trials->facts(), numbered(trials->operands(), trials->network(), trials->facts()), {}, resources);
   const auto counted = plan_counted(trials->network(), trials->facts(), trials->options(), counter, [&](const PlanOptions& with) {
     return plan(trials->network(), trials->facts(), with);
   });

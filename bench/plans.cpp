@@ -161,9 +161,7 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
   ExamRecord record;
   record.name = exam.name;
   record.held_out = exam.held_out;
-  std::map<TensorId, const Tensor*> tensors;
-  for (const OperandFacts& operand : trials->facts())
-    tensors[operand.tensor] = &trials->operands().at(trials->network().tensors[operand.tensor].name);
+  const std::map<TensorId, const Tensor*> tensors = numbered(trials->operands(), trials->network(), trials->facts());
   JoinCounter sampling(trials->network(), trials->facts(), tensors, {}, resources);
   double planning_ms = 0;
   Expected<Plan> planned = Plan{};

@@ -39,11 +39,9 @@ Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, T
     options.result_formats[name] = *format;
   }
   // As the command does.
-  std::map<TensorId, const Tensor*> tensors;
-  for (const OperandFacts& operand : facts) tensors[operand.tensor] = &operands.at(network->tensors[operand.tensor].name);
   Expected<Plan> counted = Plan{};
   prepared.phases.statistics += time_ms([&] {
-    JoinCounter counter(*network, facts, tensors, {}, resources);
+    JoinCounter counter(*network, facts, numbered(operands, *network, facts), {}, resources);
     counted = plan_counted(*network, facts, options, counter,
                            [&](const PlanOptions& with) { return engine->plan(*network, facts, with); });
   });

@@ -119,8 +119,7 @@ Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
 }
 
 Expected<Trial> Trials::time(const Schedule& schedule, double limit_ms) {
-  Resources resources = pipeline_.options().resources;
-  resources.cancellation = Cancellation();
+  const Resources resources = pipeline_.options().resources.with(Cancellation());
   auto prepared = ready(schedule, resources);
   if (!prepared) return std::unexpected(prepared.error());
   const double conversion = prepared->binding.convert_ms() / options_.calls;

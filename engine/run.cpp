@@ -247,15 +247,16 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& pr
     for (std::size_t worker = 0; worker < workers.size(); ++worker) tables.push_back(tables_of(compiled, resources));
   for (const WorkerTables& worker : tables)
     for (const std::unique_ptr<HashedMemory>& memory : worker.memories) memory->forget_refusal();
+  const auto* cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
   // Tables may be kept from a run with another token, which is gone by now.
   for (WorkerTables& worker : tables)
-    for (HashedTable& table : worker.tables) table.cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
+    for (HashedTable& table : worker.tables) table.cancelled = cancelled;
   std::vector<std::vector<std::uint64_t>> counted;  // by worker, of a kernel that counts
   if (kernel->code.count) counted.assign(workers.size(), std::vector<std::uint64_t>(counts[number].size(), 0));
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     workers[worker].grow = grow_appended;
     workers[worker].tables = tables[worker].tables.data();
-    workers[worker].cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
+    workers[worker].cancelled = cancelled;
     if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }

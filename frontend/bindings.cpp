@@ -70,7 +70,7 @@ Expected<void> Bindings::State::verify(const Resources& resources) {
 }
 
 Expected<std::shared_ptr<RunPool>> Bindings::State::pool(const std::shared_ptr<const Kernel::State>& kernel,
-                                                                  const Cancellation* cancellation) {
+                                                         const Cancellation* cancellation) {
   const auto known = [&] { return std::ranges::find(runs, kernel, &Run::kernel); };
   {
     const std::shared_lock lock(mutex);
@@ -78,9 +78,8 @@ Expected<std::shared_ptr<RunPool>> Bindings::State::pool(const std::shared_ptr<c
   }
   const std::unique_lock lock(mutex);
   if (const auto found = known(); found != runs.end()) return found->pool;
-  Resources resources = kernel->options.resources;
-  if (cancellation) resources.cancellation = *cancellation;
-  if (auto right = verify(resources); !right) return std::unexpected(right.error());
+  const Resources& resources = kernel->options.resources;
+  if (auto right = verify(cancellation ? resources.with(*cancellation) : resources); !right) return std::unexpected(right.error());
   Tensors tensors;
   HostMemory host{outputs, {}};
   for (const auto& [name, operand] : operands) {

@@ -207,9 +207,7 @@ class Preparation {
     prepared_.facts = pipeline_.facts(network, figures, pinned);
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();
-    Resources sampling = resources();
-    sampling.cancellation = cancellation_;
-    JoinCounter counter(network, facts, tensors, {}, sampling);
+    JoinCounter counter(network, facts, tensors, {}, resources().with(cancellation_));
     report().phases.plan = 0;
     const auto timed = [&](const auto& planner) {
       const auto planning = Clock::now();

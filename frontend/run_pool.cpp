@@ -39,9 +39,7 @@ Expected<std::unique_ptr<RunPool::Bound>> RunPool::take(const Cancellation& canc
     bound->kept = {};
     return bound;
   }
-  Resources resources = resources_;
-  resources.cancellation = cancellation;
-  auto network = code_.bind(operands_, resources, deterministic_, host_);
+  auto network = code_.bind(operands_, resources_.with(cancellation), deterministic_, host_);
   if (!network) return std::unexpected(network.error());
   return std::make_unique<Bound>(Bound{std::move(*network)});
 }

@@ -15,16 +15,11 @@
 namespace weft {
 namespace {
 
-Resources with_token(Resources resources, const Cancellation& cancellation) {
-  resources.cancellation = cancellation;
-  return resources;
-}
-
 /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
 Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands, const Cancellation& cancellation) {
   const auto kernel = pipeline.compile(prepared.network, prepared.plan, prepared.facts, true, {.planned = prepared.plan_options});
   if (!kernel) return std::unexpected(kernel.error());
-  auto binding = kernel->bind(operands, with_token(pipeline.options().resources, cancellation), pipeline.options().deterministic);
+  auto binding = kernel->bind(operands, pipeline.options().resources.with(cancellation), pipeline.options().deterministic);
   if (!binding) return std::unexpected(binding.error());
   if (auto ran = binding->run(); !ran) return ran;
   prepared.report.explained = std::make_shared<const Explanation>(with_counts(*prepared.report.explained, *kernel, *binding));
@@ -35,7 +30,7 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
                       const Cancellation& cancellation) {
   const CompiledNetwork& kernel = *prepared.code;
   Report& report = prepared.report;
-  auto binding = kernel.bind(operands, with_token(engine.resources, cancellation), engine.deterministic);
+  auto binding = kernel.bind(operands, engine.resources.with(cancellation), engine.deterministic);
   if (!binding) return std::unexpected(binding.error());
   report.phases.convert = binding->convert_ms();
   if (repeat > 0) {

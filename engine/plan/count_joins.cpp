@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <unordered_set>
@@ -246,6 +247,13 @@ struct JoinCounter::State {
   }
 };
 
+std::map<TensorId, const Tensor*> numbered(const std::map<std::string, Tensor>& operands, const Network& network,
+                                           const std::vector<OperandFacts>& facts) {
+  std::map<TensorId, const Tensor*> tensors;
+  for (const OperandFacts& operand : facts) tensors[operand.tensor] = &operands.at(network.tensors[operand.tensor].name);
+  return tensors;
+}
+
 JoinCounter::JoinCounter(const Network& network, const std::vector<OperandFacts>& facts,
                          const std::map<TensorId, const Tensor*>& operands, JoinEffort effort, const Resources& resources)
     : state_(std::make_unique<State>()) {
@@ -264,10 +272,40 @@ JoinCounter::~JoinCounter() = default;
 JoinCounter::JoinCounter(JoinCounter&&) noexcept = default;
 JoinCounter& JoinCounter::operator=(JoinCounter&&) noexcept = default;
 
+namespace {
+
+// An index of a join.
+struct Use {
+  std::size_t operands = 0;
+  double extent = 0;
+  double distinct = std::numeric_limits<double>::infinity();  // coordinates, of the operand with the fewest
+};
+
+// Those of most operands first; of those the widest.
+std::vector<IndexId> ranked_indices(const std::map<IndexId, Use>& uses) {
+  std::vector<IndexId> ranked;
+  for (const auto& [index, use] : uses) ranked.push_back(index);
+  std::ranges::sort(ranked, [&](IndexId left, IndexId right) {
+    const Use& one = uses.at(left);
+    const Use& other = uses.at(right);
+    if (one.operands != other.operands) return one.operands > other.operands;
+    return one.extent != other.extent ? one.extent > other.extent : left < right;
+  });
+  return ranked;
+}
+
+// The first index with coordinates enough for a sample of them, if it is one, to tell something; else the first.
+IndexId telling(const std::vector<IndexId>& ranked, const std::map<IndexId, Use>& uses, double share) {
+  constexpr double enough = 200;
+  const auto found = std::ranges::find_if(ranked, [&](IndexId index) { return share >= 1 || uses.at(index).distinct * share >= enough; });
+  return found == ranked.end() ? ranked.front() : *found;
+}
+
+}  // namespace
+
 Expected<double> JoinCounter::ratio(JoinSet join) {
   std::vector<State::Member> members;
-  std::map<IndexId, std::size_t> uses;
-  std::map<IndexId, double> distinct;  // coordinates, of the operand with the fewest
+  std::map<IndexId, Use> uses;
   double independent = 1;
   double most_entries = 0;
   for (const Occurrence& occurrence : state_->known) {
@@ -281,10 +319,10 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
       seen |= one_index(occurrence.indices[mode]);
       member.modes.push_back(mode);
       modes |= ModeSet{1} << mode;
-      ++uses[occurrence.indices[mode]];
-      const double own = state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode);
-      const auto [fewest, added] = distinct.try_emplace(occurrence.indices[mode], own);
-      if (!added) fewest->second = std::min(fewest->second, own);
+      Use& use = uses[occurrence.indices[mode]];
+      ++use.operands;
+      use.distinct = std::min(use.distinct, state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
+      use.extent = state_->extents[occurrence.indices[mode]];
       independent /= state_->extents[occurrence.indices[mode]];
     }
     if (member.modes.empty()) continue;
@@ -293,38 +331,31 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
     most_entries = std::max(most_entries, statistics.nnz());
     members.push_back(std::move(member));
   }
+  for (const auto& [index, use] : uses) independent *= use.extent;
+  const std::vector<IndexId> ranked = ranked_indices(uses);
   std::vector<IndexId> shared;
-  for (const auto& [index, count] : uses) {
-    independent *= state_->extents[index];
-    if (count > 1) shared.push_back(index);
+  for (const IndexId index : ranked) {
+    if (uses[index].operands > 1) shared.push_back(index);
   }
   if (!(independent > 0) || shared.empty()) return 1;
-  // The index that most operands have is sampled; of those the widest. A sample of few coordinates tells little: then
-  // rather one that has many, even if only one operand has it.
-  const auto before = [&](IndexId left, IndexId right) {
-    if (uses[left] != uses[right]) return uses[left] > uses[right];
-    if (state_->extents[left] != state_->extents[right]) return state_->extents[left] > state_->extents[right];
-    return left < right;
-  };
-  std::ranges::sort(shared, before);
   const double share = std::min(1.0, state_->effort.entries / most_entries);
-  std::vector<IndexId> sampled;
-  for (const auto& [index, count] : uses) sampled.push_back(index);
-  std::ranges::sort(sampled, before);
-  constexpr double enough = 200;
-  std::ranges::stable_partition(sampled, [&](IndexId index) { return distinct[index] * share >= enough; });
-  if (uses[sampled.front()] < uses[shared.front()]) sampled.insert(sampled.begin() + 1, shared.front());
-  sampled.resize(std::min<std::size_t>(sampled.size(), 2));
-  for (const IndexId index : sampled) {
+  const auto estimated = [&](IndexId sampled, int attempts) -> Expected<std::optional<double>> {
     double part = share;
-    for (int attempt = 0; attempt < 4; ++attempt, part /= 4) {
-      const auto found = state_->counted(members, shared, index, part);
+    for (int attempt = 0; attempt < attempts; ++attempt, part /= 4) {
+      const auto found = state_->counted(members, shared, sampled, part);
       if (!found) return std::unexpected(found.error());
       if (*found) return std::max(**found, 0.5) / part / independent;
-      if (uses[index] < uses[shared.front()]) break;  // what it meets grows less slowly than it
     }
-  }
-  return 1;
+    return std::optional<double>();
+  };
+  constexpr int usual_attempts = 4;
+  // What fewer operands have restricts fewer of them: where that is too much, a smaller part of it hardly is less.
+  const IndexId sampled = telling(ranked, uses, share);
+  const bool restricts_less = uses[sampled].operands < uses[ranked.front()].operands;
+  auto ratio = estimated(sampled, restricts_less ? 1 : usual_attempts);
+  if (ratio && !*ratio && restricts_less) ratio = estimated(ranked.front(), usual_attempts);
+  if (!ratio) return std::unexpected(ratio.error());
+  return ratio->value_or(1);
 }
 
 Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,

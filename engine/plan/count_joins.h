@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/plan/joins.h"
@@ -18,6 +19,10 @@ struct JoinEffort {
   double steps = 300'000;      ///< of walking
   static JoinEffort exact() { return {1e18, 1e18, 2e7}; }
 };
+
+/// The operands of a network by their number in it; all must be there.
+std::map<TensorId, const Tensor*> numbered(const std::map<std::string, Tensor>& operands, const Network& network,
+                                           const std::vector<OperandFacts>& facts);
 
 /// Counts joins of the operands of a network. A function of the operands' entries: not of threads, time or what was
 /// counted before. Keeps the coordinates of the operands that joins were counted of. Not for several threads at once.

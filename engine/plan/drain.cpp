@@ -30,12 +30,6 @@ constexpr double hashed_advantage = 1.25;
 // An accumulator is a table of all keys for every thread.
 constexpr double most_table_bytes = 1u << 30;
 
-std::size_t cache_level(const Machine& machine, double bytes) {
-  std::size_t level = 0;
-  while (level < 3 && bytes > machine.cache_bytes[level]) ++level;
-  return level;
-}
-
 }  // namespace
 
 KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, LevelKind kind) {
@@ -51,7 +45,7 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
   if (kind == LevelKind::hashed) {
     price.bytes = entries * slots_per_entry * (value + 12);
-    const std::size_t level = cache_level(machine, price.bytes);
+    const std::size_t level = machine.cache_level(price.bytes);
     const double far = workspace.ordered && level == 3 ? entries * far_entry : 0;
     price.ns += workspace.inserts * (insert_hashed + machine.gather[level]) + entries * (slots_per_entry * drain_slot + drain_entry) + sorting + far;
     return price;
@@ -60,8 +54,8 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   if (price.bytes > most_table_bytes) price.ns = std::numeric_limits<double>::infinity();
   // Few touched lines stay near; touching one for the first time, and clearing it, goes to where the table is.
   const double touched = std::min(price.bytes, entries * std::max(value, machine.line_bytes));
-  const double miss = machine.gather[cache_level(machine, price.bytes)];
-  price.ns += workspace.inserts * (insert_mark + machine.gather[cache_level(machine, touched)]);
+  const double miss = machine.gather[machine.cache_level(price.bytes)];
+  price.ns += workspace.inserts * (insert_mark + machine.gather[machine.cache_level(touched)]);
   price.ns += entries * (drain_entry + miss);
   if (kind == LevelKind::bitmap) {
     price.ns += workspace.keys * scan_key;

@@ -11,10 +11,14 @@ namespace weft {
 /// What making a cost model takes, in loops priced.
 inline constexpr std::uint64_t work_of_model = 50;
 
+/// The loops that a search prices at most, without a proof.
+inline constexpr double usual_work = 100'000;
+
 /// The loops that a search may price when the best schedule so far takes `best_ns`: half of what all calls take, but some
-/// tenths of a millisecond for any network, and no more than `most`. Work is counted and not timed, so that a plan is
-/// the same on every machine.
+/// tenths of a millisecond for any network, and no more than `most`, which is spent on a proof whatever is at stake. Work is
+/// counted and not timed, so that a plan is the same on every machine.
 inline double work_at_stake(double best_ns, const PlanOptions& options, double most) {
+  if (options.prove) return most;
   constexpr double ns_per_loop = 300;
   constexpr double least = 800;
   constexpr double share = 0.5;

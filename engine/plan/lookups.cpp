@@ -27,7 +27,6 @@ constexpr std::size_t most_copies = 3;  // of one schedule
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
-constexpr double most_work = 100'000;  // in loops priced
 
 bool is_sparse_operand(const Schedule& schedule, const ScheduledAccess& access) {
   const ScheduledTensor& tensor = schedule.tensors[access.tensor];
@@ -97,7 +96,7 @@ class LookupSearch {
   }
 
  private:
-  bool is_spent() const { return static_cast<double>(work_) > work_at_stake(best_ns_, options_, most_work); }
+  bool is_spent() const { return static_cast<double>(work_) > work_at_stake(best_ns_, options_, usual_work); }
 
   bool sparse_operands_meet() const {
     const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;

@@ -25,10 +25,9 @@ constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it
 constexpr std::size_t most_free_modes = 12;
 constexpr double accuracy = 1e-9;
 
-
 // How far the search goes. Work is counted in loops priced.
 struct Effort {
-  std::uint64_t work = 100'000;
+  double work = usual_work;
   std::size_t orders = 8;        // of the statements of one tree
   std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
   std::size_t free_sets = 64;    // up to six convertible occurrences are tried in every combination,
@@ -137,8 +136,7 @@ class Search {
 
   // Planning that takes longer than what it could save ends, but a proof was asked for.
   bool is_spent(double times) {
-    const auto most = static_cast<double>(effort_.work);
-    const bool spent = static_cast<double>(work_) > times * (options_.prove ? most : work_at_stake(best_ns_, options_, most));
+    const bool spent = static_cast<double>(work_) > times * work_at_stake(best_ns_, options_, effort_.work);
     result_.spent = result_.spent || spent;
     return spent;
   }

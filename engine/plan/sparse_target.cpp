@@ -98,11 +98,6 @@ std::vector<TensorAccess> leaves_of(const Schedule& schedule, std::size_t writer
 }  // namespace
 
 ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands) {
-  return ProductEstimate(network, operands, leaves_of(schedule, writer));
-}
-
-ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
                             const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins) {
   const std::vector<TensorAccess> leaves = leaves_of(schedule, writer);
   ProductEstimate product(network, operands, leaves);

@@ -53,11 +53,9 @@ class SparseTarget {
   bool delivered_ = false;
 };
 
-/// What flows into a tensor that a statement of the schedule writes.
+/// What flows into a tensor that a statement of the schedule writes; with what joins were counted, of a network of one
+/// assignment.
 ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands);
-/// The same with what joins were counted, of a network of one assignment.
-ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins);
+                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins = {});
 
 }  // namespace weft

@@ -151,11 +151,7 @@ double StatementModels::join_ratio(JoinSet set) {
   if (set == 0) return 1;
   const auto [found, added] = ratios_.try_emplace(set, 1.0);
   if (!added) return found->second;
-  double ratio = 1;
-  for (const JoinSet join : joins_in(set, occurrences_)) {
-    if (const auto counted = options_.joins.find(join); counted != options_.joins.end()) ratio *= counted->second;
-  }
-  return found->second = ratio;
+  return found->second = counted_ratio(set, occurrences_, options_.joins);
 }
 
 std::vector<JoinSet> StatementModels::uncounted() const {

@@ -33,8 +33,8 @@ class Repl {
   bool finished() const { return finished_; }
 
   // What commands work on.
-  /// Valid until the next call.
   CacheCounters counters() const { return session_.engine().counters(); }
+  /// Valid until the next call.
   const Tensors& tensors() const { return *(tensors_ = session_.tensors()); }
   Expected<Tensor> tensor(const std::string& name) const;  ///< input error suggesting the nearest name
   Expected<void> load(const LoadStatement& statement);

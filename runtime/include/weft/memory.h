@@ -113,6 +113,8 @@ struct Resources {
   Threads threads;
   Cancellation cancellation;
   Progress progress;  ///< may be empty
+  /// The same with another token.
+  Resources with(const Cancellation& token) const { return {memory, threads, token, progress}; }
 };
 
 }  // namespace weft

@@ -170,11 +170,16 @@ Case stored_between_nests() {
   return one;
 }
 
+std::vector<Case> all_cases() {
+  std::vector<Case> all = cases();
+  all.push_back(stored_between_nests());
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("assumptions: a kernel bound to tensors for which one does not hold gives what theirs gives") {
-  std::vector<Case> all = cases();
-  all.push_back(stored_between_nests());
+  const std::vector<Case> all = all_cases();
   for (const Case& one : all) {
     CAPTURE(one.text);
     CAPTURE(one.fact);
@@ -246,8 +251,7 @@ TEST_CASE("assumptions: several assignments follow the extents of their operands
 }
 
 TEST_CASE("assumptions: values that change may turn NaN and back") {
-  std::vector<Case> all = cases();
-  all.push_back(stored_between_nests());
+  const std::vector<Case> all = all_cases();
   for (const Case& one : all) {
     if (one.text.find("z(k") == std::string::npos || one.bound.at("z").extents != one.made_for.at("z").extents) continue;
     CAPTURE(one.text);
@@ -389,8 +393,7 @@ std::uint64_t fallbacks(const weft_engine* engine) {
 }  // namespace
 
 TEST_CASE("assumptions: each of them through the C API, for tensors for which it does not hold") {
-  std::vector<Case> all = cases();
-  all.push_back(stored_between_nests());
+  const std::vector<Case> all = all_cases();
   for (const Case& one : all) {
     CAPTURE(one.text);
     CAPTURE(one.fact);

@@ -2,13 +2,15 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/lower/lower.h"
 #include "engine/loop/print.h"
+#include "engine/lower/lower.h"
 #include "engine/plan/schedule.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
+#include "unit/replaced.h"
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
 
@@ -26,12 +28,6 @@ const std::string sampled =
     "  O[i,h] += S[i,j] * D[j,h]   loops i,j,h   vector h\n"
     "  parallel i owner\n"
     "  parallel i owner\n";
-
-std::string changed(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
 
 /// The programs of two assignments, with i, j of an extent each and k of `summed`.
 std::vector<LoweredNest> lowered(const std::string& text, const std::string& second = "O(i,h) = S(i,j) * D(j,h)",
@@ -62,12 +58,12 @@ TEST_CASE("a sampled product and what reads it are one nest, which walks the ope
 }
 
 TEST_CASE("results are not joined where the loops would run over something else") {
-  CHECK(lowered(changed(sampled, " like M", "")).size() == 2);
-  CHECK(lowered(changed(sampled, "layout D dd", "layout D ds")).size() == 2);
-  CHECK(lowered(changed(sampled, "layout A dd", "layout A ds")).size() == 2);
-  CHECK(lowered(changed(sampled, "loops i,j,h   vector h\n  parallel i owner\n  parallel i owner", "loops h,i,j\n  parallel i owner\n  parallel h owner")).size() == 2);
-  CHECK(lowered(changed(sampled, "vector h\n  parallel i owner\n  parallel i owner", "vector h\n  parallel i owner\n  parallel i serial")).size() == 2);
-  CHECK(lowered(changed(sampled, "O[i,h] += S[i,j] * D[j,h]   loops i,j,h", "O[i,h] += S[j,i] * D[j,h]   loops i,j,h"), "O(i,h) = S(j,i) * D(j,h)")
+  CHECK(lowered(replaced(sampled, " like M", "")).size() == 2);
+  CHECK(lowered(replaced(sampled, "layout D dd", "layout D ds")).size() == 2);
+  CHECK(lowered(replaced(sampled, "layout A dd", "layout A ds")).size() == 2);
+  CHECK(lowered(replaced(sampled, "loops i,j,h   vector h\n  parallel i owner\n  parallel i owner", "loops h,i,j\n  parallel i owner\n  parallel h owner")).size() == 2);
+  CHECK(lowered(replaced(sampled, "vector h\n  parallel i owner\n  parallel i owner", "vector h\n  parallel i owner\n  parallel i serial")).size() == 2);
+  CHECK(lowered(replaced(sampled, "O[i,h] += S[i,j] * D[j,h]   loops i,j,h", "O[i,h] += S[j,i] * D[j,h]   loops i,j,h"), "O(i,h) = S(j,i) * D(j,h)")
             .size() == 2);
   // No sum over nothing makes an entry.
   CHECK(lowered(sampled, "O(i,h) = S(i,j) * D(j,h)", 0).size() == 2);

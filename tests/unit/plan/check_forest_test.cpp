@@ -2,6 +2,7 @@
 
 #include "engine/plan/check.h"
 #include "unit/plan/networks.h"
+#include "unit/replaced.h"
 
 using namespace weft;
 using namespace weft::plan_test;
@@ -24,12 +25,7 @@ const std::string stored_text =
     "  parallel i owner\n"
     "  parallel i owner\n";
 
-std::string changed(const std::string& from, const std::string& to) {
-  std::string text = stored_text;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
+std::string changed(const std::string& from, const std::string& to) { return test::replaced(stored_text, from, to); }
 
 Problem rows() {
   Problem made = forest_problem("S = M:ij:ss:9 A:j -> i; O = S:i D:ih -> ih", extents);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/plan/networks.h"
+#include "unit/replaced.h"
 
 using namespace weft;
 using namespace weft::plan_test;
@@ -25,12 +26,7 @@ Problem mttkrp() {
   return problem("T:ijk:sss:4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
 }
 
-std::string replaced(const std::string& from, const std::string& to) {
-  std::string changed = good;
-  const std::size_t at = changed.find(from);
-  REQUIRE(at != std::string::npos);
-  return changed.replace(at, from.size(), to);
-}
+std::string replaced(const std::string& from, const std::string& to) { return test::replaced(good, from, to); }
 
 }  // namespace
 

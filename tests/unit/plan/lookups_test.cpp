@@ -6,6 +6,7 @@
 
 #include "engine/plan/schedule_text.h"
 #include "unit/plan/networks.h"
+#include "unit/replaced.h"
 
 namespace weft::plan_test {
 namespace {
@@ -45,12 +46,6 @@ const std::string by_hand =
     "  R[i,j] += m[i,j] * B[i,k] * C[k,j]   loops i,k,j   fused 1   drained accumulator\n"
     "    meet j: search m@2.1, drive C@2.3\n"
     "  parallel i owner\n";
-
-std::string replaced(std::string text, const std::string& from, const std::string& by) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), by);
-}
 
 }  // namespace
 
@@ -103,10 +98,10 @@ TEST_CASE("a schedule with a copy is legal, read and judged as any other") {
 
 TEST_CASE("a copy that is no copy is refused") {
   const Problem given = masked(1000);
-  CHECK(defect(given, replaced(by_hand, "intermediate m[i,j] da", "intermediate m[i,j] ds")).find("lives inside a loop nest") !=
+  CHECK(defect(given, test::replaced(by_hand, "intermediate m[i,j] da", "intermediate m[i,j] ds")).find("lives inside a loop nest") !=
         std::string::npos);
-  CHECK(defect(given, replaced(replaced(by_hand, "drive C@2.3", "search C@2.3"), "search m@2.1", "drive m@2.1")) == "");
-  CHECK(defect(given, replaced(by_hand, "m[i,j] += M[i,j] ", "m[i,j] += 2 * M[i,j] ")).find("coefficients multiply to 2") !=
+  CHECK(defect(given, test::replaced(test::replaced(by_hand, "drive C@2.3", "search C@2.3"), "search m@2.1", "drive m@2.1")) == "");
+  CHECK(defect(given, test::replaced(by_hand, "m[i,j] += M[i,j] ", "m[i,j] += 2 * M[i,j] ")).find("coefficients multiply to 2") !=
         std::string::npos);
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/plan/schedule.h"
 #include "unit/plan/networks.h"
+#include "unit/replaced.h"
 
 using namespace weft;
 using namespace weft::plan_test;
@@ -29,12 +30,7 @@ std::string message(const std::string& changed) {
   return schedule ? "" : schedule.error().message;
 }
 
-std::string replaced(const std::string& from, const std::string& to) {
-  std::string changed = text;
-  const std::size_t at = changed.find(from);
-  REQUIRE(at != std::string::npos);
-  return changed.replace(at, from.size(), to);
-}
+std::string replaced(const std::string& from, const std::string& to) { return test::replaced(text, from, to); }
 
 }  // namespace
 
