@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/forest.h"
 #include "engine/plan/product_estimate.h"
 #include "engine/plan/result_format.h"
 
@@ -32,8 +33,9 @@ std::uint64_t assignment_room(const Network& network, std::size_t assignment, co
   if (options.memory_limit == ~std::uint64_t{0}) return options.memory_limit;
   double left = static_cast<double>(options.memory_limit);
   for (std::size_t later = assignment + 1; later < network.assignments.size(); ++later) {
-    if (is_sparse(network, network.assignments[later], operands, options)) continue;
     const TensorDeclaration& declared = network.tensors[network.assignments[later].result.tensor];
+    // What nobody asked for is there from its own nests on, not from the beginning.
+    if (!is_wanted(declared.name, network, options) || is_sparse(network, network.assignments[later], operands, options)) continue;
     double bytes = scalar_bytes(declared.scalar);
     for (const std::uint64_t extent : declared.extents) bytes *= static_cast<double>(extent);
     left -= bytes;

@@ -98,6 +98,15 @@ class JointPlanner {
     return readers;
   }
 
+  // An earlier result that nobody asked for and nobody reads any more: it takes no memory beside `part`.
+  bool is_dropped(TensorId tensor, std::size_t part) const {
+    if (is_wanted(stored_.tensors[tensor].name, stored_, options_)) return false;
+    for (std::size_t reader = part; reader < parts(); ++reader) {
+      if (reads(reader, tensor)) return false;
+    }
+    return true;
+  }
+
   // Whether there are copies that none of the parts would make for itself.
   bool more_layouts() {
     bool more = false;
@@ -138,6 +147,7 @@ class JointPlanner {
     options.memory_limit = assignment_room(stored_, part, operands_, options_);
     if (own != nullptr) options.result_formats[stored_.tensors[result(part)].name] = *own;
     std::vector<OperandFacts> seen = known;
+    std::erase_if(seen, [&](const OperandFacts& facts) { return facts.computed && is_dropped(facts.tensor, part); });
     for (OperandFacts& facts : seen) {
       const auto shared = std::ranges::find(shared_, facts.tensor, &Shared::tensor);
       if (shares && shared != shared_.end()) facts.conversion_share = shared->share;
@@ -146,7 +156,15 @@ class JointPlanner {
     if (!plan) {
       // Memory left over by other choices might have been enough.
       if (plan.error().kind == ErrorKind::resource) cut_off_ = true;
-      if (!first_error_) first_error_ = plan.error();
+      if (!first_error_) {
+        first_error_ = plan.error();
+        // What the message calls available is the room of this assignment.
+        if (plan.error().kind == ErrorKind::resource && options.memory_limit < options_.memory_limit) {
+          first_error_->message += fmt::format(" (to compute {}; later results take {} bytes of the limit of {})",
+                                               stored_.tensors[result(part)].name, options_.memory_limit - options.memory_limit,
+                                               options_.memory_limit);
+        }
+      }
       return nullptr;
     }
     candidates_ += plan->candidates;

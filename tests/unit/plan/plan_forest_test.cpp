@@ -104,6 +104,17 @@ TEST_CASE("the memory limit holds over all results") {
   CHECK(planned(two).cost.peak_bytes <= 17'000'000);
 }
 
+TEST_CASE("what is read before the next one is stored takes no room from later assignments") {
+  const std::string powers = "S = A:ik:ss:3000 A:kj -> ij; P = S:ik A:kj -> ij; Q = P:ik A:kj -> ij; R = Q:ik A:kj -> ij; "
+                             "U = R:ik A:kj -> ij; V = U:ik A:kj -> ij";
+  Problem made = forest_problem(powers, {{'i', 300}, {'j', 300}, {'k', 300}});
+  const Plan free = planned(made);
+  // Two of the six matrices beside the last one, which is handed over.
+  CHECK(free.cost.peak_bytes < 4 * 720'000);
+  made.options.memory_limit = free.cost.peak_bytes + 100'000;
+  CHECK(planned(made).cost.ns == free.cost.ns);
+}
+
 TEST_CASE("plans of several assignments repeat") {
   const Problem made = forest_problem("S = M:ij:ss:3000 A:ik B:jk -> ij; P = S:ij -> j; O = S:ij D:jh P:j -> ih", extents);
   const Plan first = planned(made);
