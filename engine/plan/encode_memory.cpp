@@ -3,30 +3,54 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/plan/encoding.h"
+#include "engine/plan/workspace_bytes.h"
 
 namespace weft {
 
-double Encoding::bytes(const Encoded& encoded, const ScheduledTensor& tensor, IndexSet indices) const {
-  double size = scalar_bytes(tensor.format.scalar);
-  const Network& network = *assignments_[encoded.assignment].network;
-  for (const IndexId index : members(indices)) size *= static_cast<double>(network.indices[index].extent);
-  return size;
+// Options that need the same workspace of a statement imply the same literal.
+void Encoding::encode_workspaces(const Alternative& alternative, const std::vector<OperandFacts>& operands,
+                                 const PlanOptions& options, Encoded& encoded) {
+  const Schedule& schedule = alternative.schedule;
+  const Family memory = solver_.family(memory_family);
+  const WorkspaceBytes sizes(alternative, *planned().network, operands, options);
+  encoded.result = sizes.of_result();
+  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) encoded.between.push_back(sizes.between(writer));
+  std::map<std::tuple<std::size_t, bool, IndexSet>, Literal> known;
+  const auto uses = [&](Literal option, std::size_t writer, bool drained, IndexSet outside, double bytes) {
+    const auto [found, added] = known.try_emplace({writer, drained, outside});
+    if (added) {
+      found->second = solver_.boolean();
+      encoded.workspaces.push_back({writer, drained, found->second, options_.machine.threads * bytes});
+    }
+    solver_.clause(std::vector{!option, found->second}, memory);
+  };
+  for (std::size_t number = 0; number < encoded.graph.options.size(); ++number) {
+    const NestGraph::Option& option = encoded.graph.options[number];
+    const NestGraph::State& state = encoded.graph.states[option.state];
+    for (std::size_t writer = state.first; writer <= option.end; ++writer) {
+      if (!option.body) {
+        const auto drained = sizes.drained(writer, state.bound, option.index, {state.first, option.end});
+        if (drained) uses(encoded.options[number], writer, true, state.bound, *drained);
+      }
+      const ScheduledAccess& target = schedule.statements[writer].target;
+      const std::size_t reader = reader_of(schedule, target.tensor);
+      if (state.bound == 0 || reader <= option.end || reader > state.last) continue;
+      const IndexSet shared = state.bound & index_set(target.indices);
+      uses(encoded.options[number], writer, false, shared, sizes.inside(writer, shared));
+    }
+  }
 }
 
 void Encoding::encode_memory(const Alternative& alternative, const Encoded& encoded) {
   const Schedule& schedule = alternative.schedule;
   const Family memory = solver_.family(memory_family);
   const PlannedAssignment& assignment = assignments_[encoded.assignment];
-  double lasting = assignment.lasting.value_or(0);
+  double lasting = assignment.lasting.value_or(encoded.result);
   for (const OperandFacts& operand : assignment.exact) {
     if (!assignment.lasting) lasting += static_cast<double>(operand.bytes);
-  }
-  for (const ScheduledStatement& statement : schedule.statements) {
-    const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
-    if (target.role != TensorRole::result || assignment.lasting) continue;
-    lasting += bytes(encoded, target, index_set(statement.target.indices));
   }
   double sorting = 0;
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
@@ -36,34 +60,17 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
     sorting = std::max(sorting, 2 * facts.statistics.nnz() * entry);
   }
   within(copied_sizes(encoded), static_cast<double>(memory_limit_) - lasting - sorting, encoded.chosen, memory);
-  // What is stored between statements of one nest, by the indices that writer and reader share.
-  Workspaces stored;
-  for (std::size_t number = 0; number < encoded.graph.options.size(); ++number) {
-    const NestGraph::Option& option = encoded.graph.options[number];
-    const NestGraph::State& state = encoded.graph.states[option.state];
-    if (state.bound == 0) continue;
-    for (std::size_t writer = state.first; writer <= option.end; ++writer) {
-      const std::size_t reader = reader_of(schedule, schedule.statements[writer].target.tensor);
-      if (reader <= option.end || reader > state.last) continue;
-      const IndexSet shared = state.bound & index_set(schedule.statements[writer].target.indices);
-      const auto [found, added] = stored.try_emplace({writer, shared});
-      if (added) found->second = solver_.boolean();
-      solver_.clause(std::vector{!encoded.options[number], found->second}, memory);
-    }
-  }
-  for (const std::uint32_t option : encoded.graph.states[0].options) encode_nest(alternative, encoded, option, stored, lasting);
-  for (std::size_t number = 1; number < encoded.graph.states.size(); ++number) {
-    const NestGraph::State& state = encoded.graph.states[number];
+  for (const NestGraph::State& state : encoded.graph.states) {
     if (state.bound != 0) continue;
-    for (const std::uint32_t option : state.options) encode_nest(alternative, encoded, option, stored, lasting);
+    for (const std::uint32_t option : state.options) encode_nest(alternative, encoded, option, lasting);
   }
 }
 
 // What lives while a nest runs: intermediates that come in, pass by or leave, its workspaces (one per thread) and at
 // least two private copies of what it writes.
-void Encoding::encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t number,
-                           const Workspaces& stored, double lasting) {
+void Encoding::encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t number, double lasting) {
   const Schedule& schedule = alternative.schedule;
+  const Network& network = *assignments_[encoded.assignment].network;
   const NestGraph::Option& option = encoded.graph.options[number];
   const std::size_t first = encoded.graph.states[option.state].first;
   double live = 0;
@@ -73,25 +80,31 @@ void Encoding::encode_nest(const Alternative& alternative, const Encoded& encode
     const ScheduledAccess& target = schedule.statements[writer].target;
     const ScheduledTensor& tensor = schedule.tensors[target.tensor];
     const std::size_t reader = reader_of(schedule, target.tensor);
-    const double whole = bytes(encoded, tensor, index_set(target.indices));
     const bool leaves = reader == schedule.statements.size() || reader > option.end;
-    if (writer >= first && leaves) leaving += whole;
+    if (writer >= first && leaves) {
+      double whole = scalar_bytes(tensor.format.scalar);
+      for (const IndexId index : target.indices) whole *= static_cast<double>(network.indices[index].extent);
+      leaving += whole;
+    }
     if (tensor.role != TensorRole::intermediate || reader < first) continue;
-    if (leaves || writer < first) live += whole;
-    names.push_back(tensor.name);
+    const bool inside = writer >= first && !leaves;
+    if (!inside) live += encoded.between[writer];
+    if (inside || encoded.between[writer] > 0) names.push_back(tensor.name);
   }
   if (option.reduction == RootReduction::private_copies) live += 2 * leaving;
-  const double room = static_cast<double>(memory_limit_) - lasting - live;
-  const Literal chosen = encoded.options[number];
   std::vector<std::pair<Literal, double>> sizes = copied_sizes(encoded);
-  for (const auto& [what, literal] : stored) {
-    const auto& [writer, shared] = what;
-    const ScheduledAccess& target = schedule.statements[writer].target;
-    if (writer < first || reader_of(schedule, target.tensor) > option.end) continue;
-    sizes.emplace_back(literal, options_.machine.threads * bytes(encoded, schedule.tensors[target.tensor],
-                                                                 index_set(target.indices) & ~shared));
+  for (const Workspace& workspace : encoded.workspaces) {
+    const std::size_t reader = reader_of(schedule, schedule.statements[workspace.writer].target.tensor);
+    const bool leaves = reader == schedule.statements.size() || reader > option.end;
+    if (workspace.writer < first || workspace.writer > option.end || leaves != workspace.drained) continue;
+    sizes.emplace_back(workspace.used, workspace.bytes);
+    if (!workspace.drained) continue;
+    const std::string& name = schedule.tensors[schedule.statements[workspace.writer].target.tensor].name;
+    std::string drained = fmt::format("the workspace of {}", name);
+    if (std::ranges::find(names, drained) == names.end()) names.push_back(std::move(drained));
   }
-  within(std::move(sizes), room, chosen,
+  const double room = static_cast<double>(memory_limit_) - lasting - live;
+  within(std::move(sizes), room, encoded.options[number],
          solver_.family(std::string(memory_family) + fmt::format("{}", fmt::join(names, " and "))));
 }
 

@@ -89,12 +89,14 @@ void Encoding::price(Literal literal, double ns) {
   if (ns > 0) sum_.emplace_back(literal, ns);
 }
 
-void Encoding::add(const Alternative& alternative, const NestGraph& graph) {
-  Encoded encoded{assignments_.size() - 1, solver_.boolean(), graph, {}, {}, alternative.schedule.statements.size(), {}};
+void Encoding::add(const Alternative& alternative, const NestGraph& graph, const std::vector<OperandFacts>& operands,
+                   const PlanOptions& options) {
+  Encoded encoded{assignments_.size() - 1, solver_.boolean(), graph, {}, {}, alternative.schedule.statements.size(), {}, 0, {}, {}};
   price(encoded.chosen, least_conversion_ns(alternative, *planned().operands, options_, planned().shared));
   encode_states(encoded);
   encode_copies(alternative, encoded);
   if (memory_limit_ != 0) {
+    encode_workspaces(alternative, operands, options, encoded);
     if (planned().lasting) postponed_.push_back(alternative);
     else encode_memory(alternative, encoded);
   }
@@ -182,6 +184,8 @@ ChosenNests Encoding::read(std::size_t assignment) const {
     const auto chosen = std::find_if(state.options.begin(), state.options.end(),
                                      [&](std::uint32_t option) { return solver_.value(encoded.options[option]); });
     const NestGraph::Option& option = encoded.graph.options[*chosen];
+    nests.options.push_back(*chosen);
+    nests.ns += option.ns;
     std::vector<IndexId> inner = here.path;
     if (!option.body) inner.push_back(option.index);
     if (here.path.empty()) nests.roots.push_back(option.reduction);
@@ -201,10 +205,9 @@ ChosenNests Encoding::read(std::size_t assignment) const {
 
 void Encoding::exclude_chosen() {
   std::vector<Literal> any;
-  for (const Encoded& encoded : alternatives_) {
-    for (const Literal option : encoded.options) {
-      if (solver_.value(option)) any.push_back(!option);
-    }
+  for (std::size_t assignment = 0; assignment < assignments_.size(); ++assignment) {
+    const ChosenNests nests = read(assignment);
+    for (const std::uint32_t option : nests.options) any.push_back(!alternatives_[nests.alternative].options[option]);
   }
   solver_.clause(any, solver_.family(memory_family));
 }

@@ -5,7 +5,8 @@
 // option opens the states below and behind it. A sum over options, conversions and the alternative itself is the time.
 // Layouts are order prefixes as SETS of modes: an option that binds an index puts the set bound so far among the
 // prefixes of every converted access it serves, a copy of an operand has one prefix of every size, and accesses that use
-// one copy agree. Workspaces and what else lives beside them stay within the memory that a nest may use.
+// one copy agree. Workspaces and what else lives beside them stay within the memory that a nest may use; what is sparse and
+// grows while it is computed is no part of that, as in MemoryPlan::announced_bytes.
 #pragma once
 
 #include <map>
@@ -36,6 +37,8 @@ struct ChosenNests {
   std::vector<std::vector<IndexId>> loops;
   std::vector<std::uint32_t> fused;
   std::vector<RootReduction> roots;
+  double ns = 0;                       ///< as encoded, without conversions
+  std::vector<std::uint32_t> options;  ///< of the alternative's graph
 };
 
 class Encoding {
@@ -54,17 +57,28 @@ class Encoding {
   void stores(std::size_t alternative, TensorId tensor, const std::string& layout);
 
   /// The graph must not be empty.
-  void add(const Alternative& alternative, const NestGraph& graph);
+  void add(const Alternative& alternative, const NestGraph& graph) { add(alternative, graph, *planned().operands, options_); }
+  /// Of several assignments: with what this alternative knows of earlier results, and the joins of its assignment.
+  void add(const Alternative& alternative, const NestGraph& graph, const std::vector<OperandFacts>& operands,
+           const PlanOptions& options);
   /// After the last alternative: one of them is chosen, of every assignment.
   void close();
   /// The sum stays below so many nanoseconds. Every part is rounded down, to a millionth of the bound or a little
   /// more: where no sum is below it, no schedule is.
   void below(double ns);
-  /// The choice after Satisfiable::yes, and never again one with the same loops, copies and nests.
+  /// The choice after Satisfiable::yes, and never again one with the same loops and nests of every assignment.
   ChosenNests read(std::size_t assignment = 0) const;
   void exclude_chosen();
 
  private:
+  // What lives while a nest runs, if its literal is true: between a writer and its reader, or to be drained into what
+  // the writer appends to.
+  struct Workspace {
+    std::size_t writer = 0;
+    bool drained = false;
+    Literal used;
+    double bytes = 0;  // of all threads
+  };
   struct Encoded {
     std::size_t assignment = 0;
     Literal chosen;
@@ -73,6 +87,10 @@ class Encoding {
     std::vector<Literal> options;
     std::size_t statements = 0;
     std::vector<std::pair<Literal, double>> copies;  // bytes of the levels of converted operands
+    // Where memory matters: bytes of the result, of what statements store between nests, and workspaces.
+    double result = 0;
+    std::vector<double> between;
+    std::vector<Workspace> workspaces;
   };
   struct Converted {
     std::size_t statement = 0;
@@ -94,7 +112,6 @@ class Encoding {
     std::set<TensorId> shared;
     std::optional<double> lasting;
   };
-  using Workspaces = std::map<std::pair<std::size_t, IndexSet>, Literal>;
 
   void price(Literal literal, double ns);
   void encode_states(Encoded& encoded);
@@ -103,13 +120,13 @@ class Encoding {
                   std::vector<std::pair<Literal, double>>& sizes);
   void order_copies(TensorId tensor, const Copies& copies);
   double level_bytes(const Converted& access, TensorId tensor, double room, ModeSet above, ModeSet level) const;
+  void encode_workspaces(const Alternative& alternative, const std::vector<OperandFacts>& operands,
+                         const PlanOptions& options, Encoded& encoded);
   void encode_memory(const Alternative& alternative, const Encoded& encoded);
   std::vector<std::pair<Literal, double>> copied_sizes(const Encoded& encoded) const;
   const PlannedAssignment& planned() const { return assignments_.back(); }
-  void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, const Workspaces& stored,
-                   double lasting);
+  void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, double lasting);
   void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen, Family family);
-  double bytes(const Encoded& encoded, const ScheduledTensor& tensor, IndexSet indices) const;
 
   Solver& solver_;
   const PlanOptions& options_;

@@ -4,6 +4,7 @@
 
 #include "engine/plan/fusion_structures.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/sparse_intermediates.h"
 
 namespace weft {
 
@@ -29,8 +30,9 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Net
   if (largest <= room) return 0;
   std::vector<ContractionTree> fitting;
   for (const ContractionTree& tree : trees) {
-    const Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
-    if (least_workspace_bytes(statements, network) <= room) fitting.push_back(tree);
+    const std::vector<Schedule> ways =
+        with_sparse_intermediates(statements_of(network, tree, statement_orders(tree, 1).front(), operands, result));
+    if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= room; })) fitting.push_back(tree);
   }
   if (fitting.empty() || fitting.size() == trees.size()) return 0;
   const std::uint64_t left_out = trees.size() - fitting.size();

@@ -297,6 +297,7 @@ double least_workspace_bytes(const Schedule& schedule, const Network& network) {
   const OperationTree tree = operation_tree(schedule);
   return least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
     const ScheduledTensor& tensor = schedule.tensors[schedule.statements[producer].target.tensor];
+    if (!tensor.format.all_dense()) return 0.0;
     double bytes = scalar_bytes(tensor.format.scalar);
     for (const IndexId index : members(tree.operations[producer].modes & ~shared)) {
       bytes *= static_cast<double>(network.indices[index].extent);

@@ -77,7 +77,7 @@ std::vector<FusionStructure> all_structures(const OperationTree& tree, bool uncu
 std::uint32_t least_workspace_order(const OperationTree& tree);
 
 /// The same of the bytes of the largest intermediate, of the statements of a schedule with or without loops: no schedule
-/// with these statements, in any order, stores only smaller ones.
+/// with these statements, in any order, stores only smaller ones. Sparse ones count nothing.
 double least_workspace_bytes(const Schedule& schedule, const Network& network);
 
 }  // namespace weft

@@ -46,7 +46,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
     improvement.report.unavailable = proof.error().message;
     return improvement;
   }
-  improvement.proven = proof->proven;
+  improvement.proven = proof->proven && !proof->overpriced;
   improvement.report.effort = proof->effort;
   improvement.report.effort_spent = proof->effort_spent;
   improvement.report.alternatives = proof->solved;

@@ -76,8 +76,8 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
     }
   }
   MemoryPlan memory;
-  double lasting = 0;
   double growing = 0;  // of what lasts: charged as it grows
+  double announced = 0;  // and what is known before
   double sorting = 0;  // the largest conversion's coordinates, twice while they are sorted
   const auto demand = [&](std::string name, double bytes) {
     memory.demands.push_back({std::move(name), whole(bytes)});
@@ -85,21 +85,20 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   };
   for (const OperandFacts& operand : operands) {
     const std::string& name = network.tensors[operand.tensor].name;
-    lasting += demand(fmt::format("operand {}", name), static_cast<double>(operand.exact_bytes()));
+    announced += demand(fmt::format("operand {}", name), static_cast<double>(operand.exact_bytes()));
   }
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role == TensorRole::result) {
       const auto number = static_cast<std::uint32_t>(&tensor - schedule.tensors.data());
-      const bool announced = tensor.format.all_dense() && !tensor.delivered;
-      const double bytes = announced ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
-                                     : expected_bytes(schedule, writer_of(schedule, number), network, operands, options);
-      lasting += demand(fmt::format("result {}", tensor.name), bytes);
-      if (!announced) growing += bytes;
+      const bool dense = tensor.format.all_dense() && !tensor.delivered;
+      const double bytes = dense ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
+                                 : expected_bytes(schedule, writer_of(schedule, number), network, operands, options);
+      (dense ? announced : growing) += demand(fmt::format("result {}", tensor.name), bytes);
     } else if (tensor.opened) {
-      lasting += demand(fmt::format("conversion {}", tensor.name), opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
+      announced += demand(fmt::format("conversion {}", tensor.name), opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
     } else if (tensor.converted) {
       const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
-      lasting += demand(fmt::format("conversion {}", tensor.name), stored_bytes(tensor.format, statistics));
+      announced += demand(fmt::format("conversion {}", tensor.name), stored_bytes(tensor.format, statistics));
       sorting = std::max(sorting, 2 * statistics.nnz() *
                                       (4.0 * static_cast<double>(tensor.format.order()) + scalar_bytes(tensor.format.scalar)));
     }
@@ -112,7 +111,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   for (std::size_t number = 0; number < nests.size(); ++number) {
     const Nest nest = nests[number];
     double live = 0;
-    double live_growing = 0;
+    double live_growing = 0;  // not among it
     double leaving = 0;
     for (std::size_t writer = 0; writer <= nest.last; ++writer) {
       const ScheduledAccess& target = schedule.statements[writer].target;
@@ -139,20 +138,19 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
                                ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
                                : expected_bytes(schedule, writer, network, operands, options);
       if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes);
-      live += bytes;
-      if (!tensor.format.all_dense()) live_growing += bytes;
+      (tensor.format.all_dense() ? live : live_growing) += bytes;
     }
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
       // The number of copies gives way to the limit before the schedule does.
-      const double room = static_cast<double>(options.memory_limit) - lasting - live;
+      const double room = static_cast<double>(options.memory_limit) - announced - growing - live - live_growing;
       const double fitting = leaving > 0 ? std::floor(room / leaving) : options.machine.threads;
       live += demand("private copies", std::clamp(fitting, 2.0, options.machine.threads) * leaving);
     }
-    most = std::max(most, live);
-    most_announced = std::max(most_announced, live - live_growing);
+    most = std::max(most, live + live_growing);
+    most_announced = std::max(most_announced, live);
   }
-  memory.peak_bytes = whole(lasting + most);
-  memory.announced_bytes = whole(lasting - growing + most_announced);
+  memory.peak_bytes = whole(announced + growing + most);
+  memory.announced_bytes = whole(announced + most_announced);
   return memory;
 }
 

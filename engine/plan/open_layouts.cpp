@@ -6,6 +6,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/cost_model.h"
+#include "engine/plan/memory_demand.h"
 #include "engine/plan/statements.h"
 #include "runtime/dense_levels.h"
 #include "runtime/open_levels.h"
@@ -96,6 +97,7 @@ double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOpt
 
 Candidate with_open_layouts(Candidate candidate, const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) {
+  const std::uint64_t memory = usable_memory(options);
   for (std::size_t number = 0; number < candidate.schedule.tensors.size(); ++number) {
     const ScheduledTensor tensor = candidate.schedule.tensors[number];
     if (tensor.role != TensorRole::operand || tensor.converted) continue;
@@ -109,7 +111,8 @@ Candidate with_open_layouts(Candidate candidate, const Network& network, const s
       const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
       opened = with_decided_loops(std::move(opened), model);
       Cost cost = weft::cost(opened, network, operands, options, model);
-      if (cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
+      const bool too_large = cost.announced_bytes > memory && cost.announced_bytes > candidate.cost.announced_bytes;
+      if (too_large || cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
       candidate = {std::move(opened), std::move(cost)};
     }
   }

@@ -105,6 +105,8 @@ class Prover {
       }
       const ChosenNests chosen = encoding.read();
       Candidate candidate = judged(alternatives_[group[chosen.alternative].first], chosen);
+      const double loops_ns = candidate.cost.ns - candidate.cost.conversion_ns / std::max(1.0, options_.calls);
+      if (loops_ns < chosen.ns * (1 - accuracy)) proof_.overpriced = true;
       const bool fits = request_.memory_limit == 0 || candidate.cost.announced_bytes <= request_.memory_limit;
       if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, network_, operands_, options_)) {
         best_ns_ = candidate.cost.ns;

@@ -19,6 +19,9 @@ struct ProofRequest {
 struct Proof {
   std::optional<Candidate> cheaper;  ///< legal, the cheapest that was found
   bool proven = true;                ///< no alternative has anything cheaper still
+  /// Some answer takes less than encoded: stored intermediates are priced before their layout is known. What else does
+  /// is not known to be dearer.
+  bool overpriced = false;
   bool effort_spent = false;         ///< why not: the effort was not enough
   std::uint64_t effort = 0;
   std::uint64_t bounded = 0;  ///< alternatives left out: the interval program proves that they take longer

@@ -313,16 +313,17 @@ class Search {
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
     candidate.cost = is_of_model(candidate.schedule, record.free) ? cost(candidate.schedule, network_, operands_, options_, model)
                                                                   : cost(candidate.schedule, network_, operands_, options_);
-    if (candidate.cost.announced_bytes > memory_) {
+    const bool too_large = candidate.cost.announced_bytes > memory_;
+    if (too_large) {
       result_.memory_binds = true;
       serialize(candidate);
       if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
     }
     const bool fits = candidate.cost.announced_bytes <= memory_;
-    // The program's figure is a bound: what the alternative really can do is for the solver to say. What grows with the
-    // entries of a sparse result is not among what it knows of memory, and it is asked about one for a proof only.
+    // The program's figure is a bound: what the alternative really can do is for the solver to say. About layouts on the
+    // way to a sparse result, which are priced before they are known, it is asked for a proof only.
     if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
-      if (!sparse_result() || (fits && options_.prove)) {
+      if (!sparse_result() || too_large || options_.prove) {
         open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
       } else {
         undecided_.emplace_back(record.least_ns, record.tree);
