@@ -75,7 +75,8 @@ void add_prompt(CLI::App& app, CommandOptions& options) {
   app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR], as :format takes it")
       ->type_name("SPEC")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   app.add_option("--repeat", options.repeat, "runs of :time")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
   add_session_options(app, options);
   add_resource_options(app, options);
@@ -89,10 +90,12 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the positions of an operand")
       ->type_name("SPEC")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   app.add_option("--out", options.outputs, "NAME=PATH: write a result (.tns .mtx .npy)")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
   app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")->check(not_empty);
   app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty);
@@ -103,7 +106,8 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")
       ->type_name("STAGE")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   app.add_option("--html", options.page, "write one self-contained page that shows the plan, and after a run what was measured")
       ->check(not_empty)
       ->type_name("FILE");

@@ -141,6 +141,16 @@ def case_several_stages(weft):
     run = weft.error("run", EXPRESSION, *OPERANDS, "--emit", "tree=", says="--emit")
 
 
+def cases_option_between_operands(_):
+    """An option with a value takes one word; what follows is an operand again."""
+    for words in (["--format", "B:dd"], ["--out", "A=A.tns"], ["--emit", "tree=t.txt"], ["--threads", "1"], ["--calls", "2"],
+                  ["--tree", TREES[0]], ["--html", "page.html"], ["--json"]):
+        def one(weft, words=words):
+            weft("run", EXPRESSION, OPERANDS[0], *words, *OPERANDS[1:])
+            weft("run", *words, EXPRESSION, *OPERANDS)
+        yield words[0], one
+
+
 def case_emitted_kernels_are_repeatable(weft):
     first, second = [weft("run", EXPRESSION, *OPERANDS, "--no-cache", "--emit", "object").out_bytes for _ in range(2)]
     require(first == second, "the same object code twice")
