@@ -40,7 +40,9 @@ Expected<void> check_kinds(const Storage& storage) {
     }
     if (kind == LevelKind::singleton) {
       const bool below_crd = n > 0 && has_crd(storage.levels[n - 1].kind);
-      if (!below_crd) return wrong("a singleton stands below a compressed, nonunique or singleton level");
+      const bool below_dense = n > 0 && storage.levels[n - 1].kind == LevelKind::dense && storage.role == Role::input;
+      if (!below_crd && !below_dense)
+        return wrong("a singleton stands below a compressed, nonunique or singleton level, or a dense one of an input");
     }
     if (kind == LevelKind::compressed_nonunique && n + 1 < storage.levels.size() &&
         storage.levels[n + 1].kind != LevelKind::singleton)

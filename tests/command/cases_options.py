@@ -27,6 +27,19 @@ def cases_operand_format(_):
         yield f"B:{layout}", of_dense
 
 
+def cases_one_entry_per_row(_):
+    """A singleton below a dense level: a permutation is its columns alone."""
+    permutation = Tensor((5, 5), {(0, 3): 2.0, (1, 0): 1.0, (2, 4): 3.0, (3, 1): 1.0, (4, 2): -1.0})
+    b = sparse((5, 4), 9, 2)
+    for layout in ("dq", "sq", "dq:1,0"):
+        def one(weft, layout=layout):
+            operands = [sparse_operand(weft, "P", permutation), sparse_operand(weft, "B", b), "--format", f"P:{layout}"]
+            for kinds in ("dd", "ss"):
+                found = result_of(weft, "A(i,k) = P(i,j) * B(j,k)", *operands, "--format", f"A:{kinds}", "--checked")
+                require_close(found, evaluate("ij,jk->ik", permutation, b))
+        yield layout, one
+
+
 def cases_result_format(_):
     for layout, descr, told in (("dd", "<f8", "dd"), ("dd:1,0", "<f8", "dd:1,0"), ("dd:0,1:f32", "<f4", "dd"), ("dd:1,0:f32", "<f4", "dd:1,0")):
         def one(weft, layout=layout, descr=descr, told=told):
