@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t usual_effort = 500'000;
 constexpr std::uint64_t effort_for_proofs = 50'000'000;
 // A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
-// what the program could not decide.
+// what the program could not decide. So does whoever asks about a sparse result: layouts on the way to it are priced
+// before they are known.
 constexpr double kept_for_proofs = 1.01;
 
 constexpr std::size_t most_explained = 400;  // alternatives
@@ -38,7 +39,10 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   request.below_ns = best == found.candidates.end() ? std::numeric_limits<double>::infinity() : best->cost.ns;
   request.memory_limit = found.memory_binds ? memory : 0;
   request.effort = options.prove ? effort_for_proofs : usual_effort;
-  request.kept = options.prove ? kept_for_proofs : 1;
+  const bool sparse = std::ranges::any_of(alternatives, [](const Alternative& alternative) {
+    return !alternative.schedule.tensors.back().format.all_dense();
+  });
+  request.kept = options.prove || sparse ? kept_for_proofs : 1;
   improvement.report.asked = true;
   auto proof = prove(network, operands, options, alternatives, request);
   if (!proof) {
@@ -47,6 +51,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
     return improvement;
   }
   improvement.proven = proof->proven && !proof->overpriced;
+  improvement.overpriced = proof->overpriced;
   improvement.report.effort = proof->effort;
   improvement.report.effort_spent = proof->effort_spent;
   improvement.report.alternatives = proof->solved;

@@ -8,6 +8,7 @@ namespace weft {
 struct Improvement {
   std::optional<Candidate> cheaper;  ///< than every candidate of the search that fits into memory
   bool proven = true;                ///< nothing that was left open is cheaper still
+  bool overpriced = false;           ///< why that is open: see Proof
   SolverReport report;
 };
 

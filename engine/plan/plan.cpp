@@ -159,6 +159,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   plan.proof = proof_of(plan.optimal, copied || opened,
                         !improvement.report.unavailable.empty() ? "Z3 could not be asked"
                         : improvement.report.effort_spent       ? "Z3's effort was spent"
+                        : improvement.overpriced                ? "layouts on the way to the result are priced before they are known"
                         : !improvement.proven                   ? "there were too many nests for Z3"
                         : found.spent                           ? "looking further would take longer than it could save"
                                                                 : "not every choice of layouts for this tree was tried");

@@ -92,7 +92,7 @@ class Prover {
     proof_.solved += group.size();
     int refused = 0;
     for (;;) {
-      encoding.below(best_ns_ * (1 - accuracy));
+      encoding.below(best_ns_ * (1 - accuracy) * std::min(slack_, request_.kept));
       const std::uint64_t before = solver->effort_spent();
       const std::uint64_t left = request_.effort > proof_.effort ? request_.effort - proof_.effort : 0;
       const Satisfiable answer = solver->check(left);
@@ -106,7 +106,8 @@ class Prover {
       const ChosenNests chosen = encoding.read();
       Candidate candidate = judged(alternatives_[group[chosen.alternative].first], chosen);
       const double loops_ns = candidate.cost.ns - candidate.cost.conversion_ns / std::max(1.0, options_.calls);
-      if (loops_ns < chosen.ns * (1 - accuracy)) proof_.overpriced = true;
+      if (loops_ns < chosen.ns * (1 - accuracy)) slack_ = std::max(slack_, chosen.ns / loops_ns);
+      if (slack_ > request_.kept) proof_.overpriced = true;
       const bool fits = request_.memory_limit == 0 || candidate.cost.announced_bytes <= request_.memory_limit;
       if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, network_, operands_, options_)) {
         best_ns_ = candidate.cost.ns;
@@ -142,6 +143,7 @@ class Prover {
   const std::vector<Alternative>& alternatives_;
   const ProofRequest& request_;
   double best_ns_;
+  double slack_ = 1;  // what answers were encoded dearer than judged, at most: so much dearer ones are asked for too
   std::vector<Opened> opened_;
   Proof proof_;
 };

@@ -12,15 +12,15 @@ struct ProofRequest {
   std::uint64_t memory_limit = 0;
   std::uint64_t effort = 0;  ///< in Solver's units, of all checks together
   /// Nests up to this much dearer than the best one known are left to the solver, so that it judges what the interval
-  /// program has found; 1: only what might be cheaper.
+  /// program has found, and looks behind what is encoded dearer than judged; 1: only what might be cheaper.
   double kept = 1;
 };
 
 struct Proof {
   std::optional<Candidate> cheaper;  ///< legal, the cheapest that was found
   bool proven = true;                ///< no alternative has anything cheaper still
-  /// Some answer takes less than encoded: stored intermediates are priced before their layout is known. What else does
-  /// is not known to be dearer.
+  /// Some answer takes less than encoded, by more than `kept` allows for: layouts on the way to a sparse result are priced
+  /// before they are known. What else does might be cheaper still.
   bool overpriced = false;
   bool effort_spent = false;         ///< why not: the effort was not enough
   std::uint64_t effort = 0;

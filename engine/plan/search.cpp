@@ -107,8 +107,12 @@ class Search {
       else if (may_pay(number)) trees_[number].exhausted = false;
     }
     judge_the_best();
-    for (const auto& [ns, tree] : undecided_) {
-      if (ns < best_ns_ * (1 - accuracy)) trees_[tree].exhausted = false;
+    for (const std::size_t number : undecided_) {
+      const Record& record = records_[number];
+      if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
+      // Where memory binds the solver is asked anyway.
+      if (result_.memory_binds) result_.open.push_back({statements(record), freed(record), record.room});
+      else trees_[record.tree].exhausted = false;
     }
     for (const Tree& tree : trees_) {
       if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().statements.tree);
@@ -326,7 +330,7 @@ class Search {
       if (!sparse_result() || too_large || options_.prove) {
         open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
       } else {
-        undecided_.emplace_back(record.least_ns, record.tree);
+        undecided_.push_back(static_cast<std::size_t>(&record - records_.data()));
       }
     }
     // Intermediates on the way to a sparse result are priced before their layout is known.
@@ -370,7 +374,7 @@ class Search {
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::pair<double, Alternative>> open_;
-  std::vector<std::pair<double, std::size_t>> undecided_;  // trees with what might be cheaper, but the solver is not asked about
+  std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked
   AlternativeModels models_;
   IntervalTable table_;
   SearchResult result_;
