@@ -80,7 +80,7 @@ std::string why_nothing_fits(const SearchResult& found, const Network& network,
     return true;
   };
   if (!explained(*solver) || solver->check(usual_effort) != Satisfiable::no) return {};
-  std::string text = "no order of loops, fusion or conversion needs less";
+  std::string text = "no order of loops, fusion or conversion fits";
   std::set<std::string> demands;
   for (const std::string& family : solver->core()) {
     if (family.starts_with(memory_family)) demands.insert(family.substr(memory_family.size()));

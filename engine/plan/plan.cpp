@@ -38,7 +38,7 @@ Error too_large(const Schedule& schedule, const Cost& cost, std::uint64_t limit,
                        : appends(schedule) ? "raise the memory limit, or compress more levels of the result"
                                             : "request a sparse format for the result, or raise the limit";
   return Error{ErrorKind::resource,
-               fmt::format("the cheapest plan in memory needs {} bytes but {} are available ({}{}{}): {}", cost.announced_bytes,
+               fmt::format("the smallest plan that was found needs {} bytes but {} are available ({}{}{}): {}", cost.announced_bytes,
                            limit, demands, why.empty() ? "" : "; ", why, advice)};
 }
 
@@ -69,15 +69,29 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
     for (const LoopCost& loop : cost.loops) sum += loop.steps;
     return sum;
   };
+  const auto work = [](const Cost& cost) {
+    double sum = 0;
+    for (const LoopCost& loop : cost.loops) sum += loop.ns;
+    return sum;
+  };
+  const auto parallel_nests = [](const Schedule& schedule) {
+    return std::ranges::count_if(schedule.roots, [](RootReduction root) { return root != RootReduction::serial; });
+  };
   const double ratio = plan.cost.ns > 0 ? loser.ns / plan.cost.ns : 1;
   if (loser.conversion_ns > plan.cost.conversion_ns) {
     return fmt::format("{:.3g} times the time: its conversions do not pay ({})", ratio, what);
   }
-  if (steps(loser) > steps(plan.cost)) {
+  constexpr double notable = 1.005;  // three digits tell it from nothing
+  if (steps(loser) > steps(plan.cost) * notable) {
     return fmt::format("{:.3g} times the time: {:.3g} against {:.3g} loop and merge steps ({})", ratio, steps(loser),
                        steps(plan.cost), what);
   }
-  return fmt::format("{:.3g} times the time: it moves data through slower caches or runs less in parallel ({})", ratio,
+  const bool works_more = work(loser) > work(plan.cost);
+  const bool starts_more = parallel_nests(*plan.runner_up) > parallel_nests(plan.schedule);
+  return fmt::format("{:.3g} times the time: {} ({})", ratio,
+                     works_more    ? "its loops move more data, or through slower caches"
+                     : starts_more ? "starting its threads takes longer than they save"
+                                   : "it leaves threads without work",
                      what);
 }
 
@@ -163,6 +177,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
                         : !improvement.proven                   ? "there were too many nests for Z3"
                         : found.spent                           ? "looking further would take longer than it could save"
                                                                 : "not every choice of layouts for this tree was tried");
+  if (must_store) plan.proof = among_unfused + plan.proof;
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
     plan.runner_up = found.candidates[number].schedule;

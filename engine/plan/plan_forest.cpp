@@ -331,7 +331,7 @@ class ForestPlanner {
       return attempt.optimal == "all" && is_merged(attempt.stored);
     });
     if (!all_proven && plan.optimal == "all") plan.optimal = "tree";
-    plan.proof = proof(*best, plan.optimal);
+    if (options_.objective == Objective::time) plan.proof = std::string(layouts_ ? "" : among_unfused) + proof(*best, plan.optimal);
     return plan;
   }
 

@@ -24,4 +24,7 @@ using AssignmentPlanner =
 Expected<Plan> plan_forest(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
                            const AssignmentPlanner& planner, bool layouts);
 
+/// What the sentence about a proof begins with where fused plans were not looked at.
+inline constexpr const char* among_unfused = "Only plans that store every intermediate between nests were compared. ";
+
 }  // namespace weft

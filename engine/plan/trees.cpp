@@ -15,7 +15,7 @@ using LeafSet = std::uint32_t;  // units of the root node: factors or parenthesi
 
 constexpr std::size_t most_enumerated = 6;
 constexpr std::size_t most_splits = 500'000;
-constexpr std::size_t most_built = 600;  // of 2752 for six factors: the planner's budget ends long before
+constexpr std::size_t most_built = 600;  // of 2752 for six factors: the planner's budget ends long before, but that for a proof
 
 // A tree under construction: children are sets of leaves, which name subtrees uniquely.
 using Shape = std::vector<std::vector<LeafSet>>;  // inner nodes, children before parents
@@ -302,8 +302,9 @@ TreeChoice choose_trees(const Network& network, const std::vector<OperandFacts>&
   for (std::size_t number = 0; number < shapes.size(); ++number) ranked.emplace_back(estimate.tree_ns(shapes[number]), number);
   std::sort(ranked.begin(), ranked.end());
   TreeChoice choice;
-  choice.complete = enumerated && ranked.size() <= most_built;
-  if (ranked.size() > most_built) ranked.resize(most_built);
+  const std::size_t most = options.prove ? ranked.size() : most_built;
+  choice.complete = enumerated && ranked.size() <= most;
+  if (ranked.size() > most) ranked.resize(most);
   for (const auto& [ns, number] : ranked) choice.trees.push_back(build(shapes[number], all, units));
   return choice;
 }

@@ -70,7 +70,7 @@ TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
       CHECK(found.error().kind == ErrorKind::resource);
       const std::string message = found.error().message;
       CAPTURE(message);
-      CHECK(message.find("no order of loops, fusion or conversion needs less") != std::string::npos);
+      CHECK(message.find("no order of loops, fusion or conversion fits") != std::string::npos);
       break;
     }
     CHECK(found->cost.peak_bytes <= limit);

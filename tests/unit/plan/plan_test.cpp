@@ -108,9 +108,21 @@ TEST_CASE("unfused plans store what fused ones do not") {
   REQUIRE(unfused.has_value());
   REQUIRE(unfused->schedule.statements.size() == 2);
   CHECK(unfused->schedule.statements[1].fused == 0);
-  CHECK(unfused->cost.ns > planned(made).cost.ns);
+  const Plan fused = planned(made);
+  CHECK(unfused->cost.ns > fused.cost.ns);
+  // What is said of it does not speak of plans that were not looked at.
+  CHECK(unfused->proof.starts_with("Only plans that store every intermediate"));
+  CHECK_FALSE(fused.proof.starts_with("Only"));
   const Problem single = problem("M:ij:ds:400 x:j -> i", {{'i', 20}, {'j', 20}});
   CHECK(plan_unfused(single.network, single.operands, single.options)->schedule.statements.size() == 1);
+}
+
+TEST_CASE("threads that do not pay are why the runner-up lost") {
+  const Plan small = planned(problem("A:ij:ss:99 B:jk -> ik", {{'i', 50}, {'j', 50}, {'k', 5}}));
+  REQUIRE(small.runner_up.has_value());
+  CHECK(small.schedule.roots.front() == RootReduction::serial);
+  CHECK(small.runner_up->roots.front() == RootReduction::owner);
+  CHECK(small.why.find("starting its threads takes longer than they save") != std::string::npos);
 }
 
 TEST_CASE("the memory limit changes the plan before it refuses it") {

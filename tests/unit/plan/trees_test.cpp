@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "unit/plan/networks.h"
@@ -23,6 +24,23 @@ TEST_CASE("all trees with nodes of two and more children are there, each once") 
     }
     CHECK(texts.size() == trees.size());
   }
+}
+
+TEST_CASE("of the trees of six factors the likeliest are looked at, and all of them for a proof") {
+  Problem made = problem("A:ij B:jk C:kl D:lm E:mn F:no -> io",
+                         {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}, {'n', 9}, {'o', 9}});
+  const TreeChoice some = choose_trees(made.network, made.operands, made.options);
+  CHECK_FALSE(some.complete);
+  CHECK(some.trees.size() < 2752);
+  made.options.prove = true;
+  const TreeChoice all = choose_trees(made.network, made.operands, made.options);
+  CHECK(all.complete);
+  CHECK(all.trees.size() == 2752);
+  CHECK(std::equal(some.trees.begin(), some.trees.end(), all.trees.begin()));
+  const Plan proven = planned(made);
+  CHECK(proven.optimal == "all");
+  CHECK(proven.trees == 2752);
+  CHECK(proven.trees_bounded > 2000);
 }
 
 TEST_CASE("pinned trees are the only ones; an open root is refined around its groups") {
