@@ -23,9 +23,18 @@ bool appends(const Schedule& schedule) {
   });
 }
 
+// What is charged as it grows is not among what was compared with the limit.
+bool is_announced(const MemoryDemand& demand, const Schedule& schedule) {
+  return std::ranges::none_of(schedule.tensors, [&](const ScheduledTensor& tensor) {
+    if (tensor.role == TensorRole::operand || (tensor.format.all_dense() && !tensor.delivered)) return false;
+    return demand.name == fmt::format("{} {}", tensor.role == TensorRole::result ? "result" : "intermediate", tensor.name);
+  });
+}
+
 Error too_large(const Schedule& schedule, const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
   std::string demands;
   std::vector<MemoryDemand> sorted = cost.memory;
+  std::erase_if(sorted, [&](const MemoryDemand& demand) { return !is_announced(demand, schedule); });
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const MemoryDemand& left, const MemoryDemand& right) { return left.bytes > right.bytes; });
   for (const MemoryDemand& demand : sorted) {
@@ -34,9 +43,8 @@ Error too_large(const Schedule& schedule, const Cost& cost, std::uint64_t limit,
     }
   }
   const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
-  const char* advice = !result              ? "raise the memory limit, or contract in another order with --tree"
-                       : appends(schedule) ? "raise the memory limit, or compress more levels of the result"
-                                            : "request a sparse format for the result, or raise the limit";
+  const char* advice = result ? "request a sparse format for the result, or raise the limit"
+                              : "raise the memory limit, or contract in another order with --tree";
   return Error{ErrorKind::resource,
                fmt::format("the smallest plan that was found needs {} bytes but {} are available ({}{}{}): {}", cost.announced_bytes,
                            limit, demands, why.empty() ? "" : "; ", why, advice)};

@@ -131,3 +131,25 @@ TEST_CASE("what cannot be stored within the limit is named") {
     break;
   }
 }
+
+TEST_CASE("so it is on the way to a sparse result, which is named itself only if its workspace is too large") {
+  Problem made = problem("M:ij:ss:600 B:jl A:lk -> ik", {{'i', 40}, {'j', 40}, {'l', 40}, {'k', 40}});
+  made.options.tree = *parse_tree("(M * (B * A))", {"M", "B", "A"});
+  made.options.result_formats["R"] = sparse_format(2);
+  std::uint64_t operands = 0;
+  for (const OperandFacts& operand : made.operands) operands += operand.exact_bytes();
+  made.options.memory_limit = operands + 32;
+  const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+  const std::string why = why_nothing_fits(found, made.network, made.operands, made.options);
+  CAPTURE(why);
+  CHECK(why.find("operands and results leave no room for x") != std::string::npos);
+  // The product as a whole stores nothing; less than the operands is not enough for that either.
+  CHECK(planned(made).cost.announced_bytes == operands);
+  made.options.memory_limit = operands - 1;
+  const auto none = plan(made.network, made.operands, made.options);
+  REQUIRE_FALSE(none.has_value());
+  const std::string message = none.error().message;
+  CAPTURE(message);
+  CHECK(message.find("no order of loops, fusion or conversion needs less)") != std::string::npos);
+  CHECK(message.find("result R") == std::string::npos);  // which grows
+}
