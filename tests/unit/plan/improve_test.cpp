@@ -150,6 +150,6 @@ TEST_CASE("so it is on the way to a sparse result, which is named itself only if
   REQUIRE_FALSE(none.has_value());
   const std::string message = none.error().message;
   CAPTURE(message);
-  CHECK(message.find("no order of loops, fusion or conversion needs less)") != std::string::npos);
+  CHECK(message.find("no order of loops, fusion or conversion fits)") != std::string::npos);
   CHECK(message.find("result R") == std::string::npos);  // which grows
 }
