@@ -11,6 +11,7 @@
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/plan_forest.h"
 #include "engine/plan/search.h"
+#include "engine/plan/smaller_intermediates.h"
 #include "engine/plan/workspace_order.h"
 
 namespace weft {
@@ -231,7 +232,9 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
     }, true);
   }
   if (options.objective == Objective::workspace_order) return plan_workspace_order(network, operands, options);
-  return choose(search_schedules(network, operands, options, true), network, operands, options, false);
+  SearchResult found = search_schedules(network, operands, options, true);
+  add_smaller_intermediates(found, network, operands, options);
+  return choose(std::move(found), network, operands, options, false);
 }
 
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
