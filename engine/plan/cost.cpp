@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/plan/binding.h"
 #include "engine/plan/cost_model.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/joins.h"
@@ -156,13 +157,32 @@ Cost cost(const Schedule& schedule, const Network& network, const std::vector<Op
   return whole_cost(CostSum(schedule, network, model).sum(), schedule, network, operands, options);
 }
 
+namespace {
+
+// What sparse results and intermediates hold is priced too, and follows from the whole of their products.
+void add_uncounted_products(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options, std::vector<JoinSet>& found) {
+  const std::vector<Occurrence> all = occurrences(network, operands);
+  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
+    if (!has_sparse_level(schedule.tensors[schedule.statements[writer].target.tensor].format)) continue;
+    for (const JoinSet join : joins_in(product_join(schedule, writer, all), all)) {
+      const bool known = options.joins.contains(join) || std::ranges::find(found, join) != found.end();
+      if (!known) found.push_back(join);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
                                            const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   std::vector<JoinSet> missing;
   const auto missing_of = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known, const PlanOptions& own) {
     const CostModel model(one, alone, known, own, std::vector<bool>(one.tensors.size(), false));
     static_cast<void>(CostSum(one, alone, model).sum());
-    return model.uncounted();
+    std::vector<JoinSet> found = model.uncounted();
+    add_uncounted_products(one, alone, known, own, found);
+    return found;
   };
   if (network.assignments.size() == 1) return missing_of(schedule, network, operands, options);
   // Of joins with what the run itself stores nothing is known before.

@@ -97,13 +97,8 @@ std::vector<TensorAccess> leaves_of(const Schedule& schedule, std::size_t writer
 
 }  // namespace
 
-ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins) {
+JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::vector<Occurrence>& all) {
   const std::vector<TensorAccess> leaves = leaves_of(schedule, writer);
-  ProductEstimate product(network, operands, leaves);
-  // Several assignments number their operands each for themselves.
-  if (joins.empty() || network.assignments.size() > 1) return product;
-  const std::vector<Occurrence> all = occurrences(network, operands);
   JoinSet joined = 0;
   for (const Occurrence& occurrence : all) {
     const bool flows = std::ranges::any_of(leaves, [&](const TensorAccess& leaf) {
@@ -111,7 +106,16 @@ ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const 
     });
     if (flows) joined |= occurrence.all();
   }
-  product.scale_contributions(counted_ratio(joined, all, joins));
+  return joined;
+}
+
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins) {
+  ProductEstimate product(network, operands, leaves_of(schedule, writer));
+  // Several assignments number their operands each for themselves.
+  if (joins.empty() || network.assignments.size() > 1) return product;
+  const std::vector<Occurrence> all = occurrences(network, operands);
+  product.scale_contributions(counted_ratio(product_join(schedule, writer, all), all, joins));
   return product;
 }
 

@@ -53,6 +53,9 @@ class SparseTarget {
   bool delivered_ = false;
 };
 
+/// The accesses, of all those of a network, whose product a statement writes.
+JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::vector<Occurrence>& all);
+
 /// What flows into a tensor that a statement of the schedule writes; with what joins were counted, of a network of one
 /// assignment.
 ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,

@@ -98,6 +98,21 @@ def case_schedule_with_several_calls(weft):
     require_equal(again["cost_ns"], first["cost_ns"], "cost")
 
 
+def cases_schedule_of_a_sparse_product_fed_back(_):
+    """What a sparse result or intermediate is expected to hold depends on joins that a schedule is judged with as well."""
+    for expression, operands in (
+            ("R(l,k) = X(k,l,m) * Y(l,i) * X(k,l,i) * Z(m,j)",
+             ["X=sparse(20x300x300,nnz=1800,seed=0)", "Y=uniform(300x300,seed=1)", "Z=sparse(300x300,nnz=900,seed=2)"]),
+            ("R(i) = X(m) * Y(i,l,m) * Z(l,j) * V(j,m,l)",
+             ["X=sparse(60,nnz=1,seed=0)", "Y=sparse(100x60x60,nnz=20000,seed=1)", "Z=sparse(60x300,nnz=18,seed=2)",
+              "V=sparse(300x60x60,nnz=1080,seed=3)"])):
+        def one(weft, expression=expression, operands=operands):
+            chosen = weft("plan", expression, *operands, "--emit", "schedule=s.txt", "--json").json["plan"]
+            given = weft("plan", expression, *operands, "--schedule", "s.txt", "--json").json["plan"]
+            require_equal((given["producer"], given["cost_ns"]), ("user", chosen["cost_ns"]), "producer and cost")
+        yield expression[:6], one
+
+
 def cases_wrong_schedule(_):
     for what, text in (("empty", ""), ("words", "not a schedule\n"), ("binary", b"\x00\xff\xfe" * 50)):
         def one(weft, text=text):
