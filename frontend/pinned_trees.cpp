@@ -46,9 +46,9 @@ Expected<std::vector<TreeText>> named(const Network& network, std::vector<TreeTe
   if (std::all_of(pieces.begin(), pieces.end(), is_named) && !pieces.empty()) return pieces;
   const std::size_t assignments = network.assignments.size();
   if (std::any_of(pieces.begin(), pieces.end(), is_named) || (pieces.size() != assignments && pieces.size() != 1)) {
-    return input_error(fmt::format("--tree has {} trees for {} assignments: give one for each, separated by ';', or name "
-                                   "those to be stored with NAME = TREE",
-                                   pieces.size(), assignments));
+    return input_error(fmt::format("--tree has {} tree{} for {} assignment{}: give one for each, separated by ';', or NAME = TREE "
+                                   "for those with a tree of their own: the others are written into what reads them",
+                                   pieces.size(), pieces.size() == 1 ? "" : "s", assignments, assignments == 1 ? "" : "s"));
   }
   for (std::size_t number = 0; number < pieces.size(); ++number) {
     pieces[number].name = name_of(network, network.assignments[assignments - pieces.size() + number]);
