@@ -180,8 +180,8 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   const bool tree_proven = exhausted || (copied && all_proven);
   plan.optimal = !improvement.proven || !tree_proven ? "false" : all_proven ? "all" : "tree";
   plan.proof = proof_of(plan.optimal, copied || opened,
-                        !improvement.report.unavailable.empty() ? "Z3 could not be asked"
-                        : improvement.report.effort_spent       ? "Z3's effort was spent"
+                        !plan.solver.unavailable.empty()        ? "Z3 could not be asked"
+                        : plan.solver.effort_spent              ? "Z3's effort was spent"
                         : improvement.overpriced                ? "layouts on the way to the result are priced before they are known"
                         : !improvement.proven                   ? "there were too many nests for Z3"
                         : found.spent                           ? "looking further would take longer than it could save"

@@ -241,6 +241,17 @@ def case_contradictory_layouts_under_an_objective(weft):
         weft.error("plan", "a = A(i,j) * B(i,j)", *operands, *layouts, "--objective", "workspace-order", says=says)
 
 
+def case_a_proof_without_z3(weft):
+    """Without the library there is a plan, and the reason why nothing is proven; only what Z3 alone can do is refused."""
+    weft.write("libz3.so.4", b"no library")
+    env = {"LD_LIBRARY_PATH": weft.path(".")}
+    told = weft("plan", EXPRESSION, *OPERANDS, "--prove", "--no-cache", env=env)
+    require_in("is open: Z3 could not be asked", told.out, "why nothing is proven")
+    require_in("install libz3-4", told.out, "what to do")
+    require_equal(weft("plan", EXPRESSION, *OPERANDS, "--prove", "--no-cache", "--json", env=env).json["plan"]["optimal"], "false", "optimal")
+    weft.error("plan", EXPRESSION, *OPERANDS, "--objective", "workspace-order", "--no-cache", status=3, says=["libz3-4"], env=env)
+
+
 def cases_deterministic(_):
     for what, expression, operands in (
             ("owner", EXPRESSION, ["T=sparse(300x200x100,nnz=40000,seed=1)", "B=uniform(200x8,seed=2)", "C=uniform(100x8,seed=3)"]),
