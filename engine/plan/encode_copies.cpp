@@ -57,6 +57,7 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
     }
     solver_.clause(any, layouts);
     const std::vector<IndexId>& modes = accesses[number].access->indices;
+    std::map<std::pair<ModeSet, ModeSet>, double> bytes_of_level;
     for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
       const NestGraph::Option& chosen = encoded.graph.options[option];
       const NestGraph::State& state = encoded.graph.states[chosen.state];
@@ -76,10 +77,14 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
           if (added) found->second = solver_.boolean();
           solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
           if (memory_limit_ == 0) continue;
-          const auto [level, first] = copies.levels[copy].try_emplace({above, prefix});
+          // With another room it may be a dense level.
+          const auto [known, unknown] = bytes_of_level.try_emplace({above, prefix});
+          if (unknown) known->second = level_bytes(accesses[number], tensor, room, above, prefix);
+          const double bytes = known->second;
+          const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
           if (first) {
             level->second = solver_.boolean();
-            sizes.emplace_back(level->second, level_bytes(accesses[number], tensor, room, above, prefix));
+            sizes.emplace_back(level->second, bytes);
           }
           solver_.clause(std::vector{!encoded.options[option], !uses[copy], level->second}, layouts);
         }

@@ -48,7 +48,7 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
   const Schedule& schedule = alternative.schedule;
   const Family memory = solver_.family(memory_family);
   const PlannedAssignment& assignment = assignments_[encoded.assignment];
-  double lasting = assignment.lasting.value_or(encoded.result);
+  double lasting = assignment.lasting.value_or(0);
   for (const OperandFacts& operand : assignment.exact) {
     if (!assignment.lasting) lasting += static_cast<double>(operand.bytes);
   }
@@ -59,10 +59,11 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
     const double entry = 4.0 * static_cast<double>(facts.format.order()) + scalar_bytes(facts.format.scalar);
     sorting = std::max(sorting, 2 * facts.statistics.nnz() * entry);
   }
-  within(copied_sizes(encoded), static_cast<double>(memory_limit_) - lasting - sorting, encoded.chosen, memory);
+  const double wanted = assignment.wanted ? encoded.result : 0;
+  within(lasting_sizes(encoded, false), static_cast<double>(memory_limit_) - lasting - wanted - sorting, encoded.chosen, memory);
   for (const NestGraph::State& state : encoded.graph.states) {
     if (state.bound != 0) continue;
-    for (const std::uint32_t option : state.options) encode_nest(alternative, encoded, option, lasting);
+    for (const std::uint32_t option : state.options) encode_nest(alternative, encoded, option, lasting + encoded.result);
   }
 }
 
@@ -92,7 +93,7 @@ void Encoding::encode_nest(const Alternative& alternative, const Encoded& encode
     if (inside || encoded.between[writer] > 0) names.push_back(tensor.name);
   }
   if (option.reduction == RootReduction::private_copies) live += 2 * leaving;
-  std::vector<std::pair<Literal, double>> sizes = copied_sizes(encoded);
+  std::vector<std::pair<Literal, double>> sizes = lasting_sizes(encoded, true);
   for (const Workspace& workspace : encoded.workspaces) {
     const std::size_t reader = reader_of(schedule, schedule.statements[workspace.writer].target.tensor);
     const bool leaves = reader == schedule.statements.size() || reader > option.end;
@@ -108,10 +109,15 @@ void Encoding::encode_nest(const Alternative& alternative, const Encoded& encode
          solver_.family(std::string(memory_family) + fmt::format("{}", fmt::join(names, " and "))));
 }
 
-// Copies last during the whole run, whichever assignment reads them.
-std::vector<std::pair<Literal, double>> Encoding::copied_sizes(const Encoded& encoded) const {
-  if (!assignments_[encoded.assignment].lasting) return encoded.copies;
+// Copies last during the whole run, whichever assignment reads them, and so do wanted results; what is stored for later
+// assignments is not there yet when operands are converted.
+std::vector<std::pair<Literal, double>> Encoding::lasting_sizes(const Encoded& encoded, bool running) const {
+  const PlannedAssignment& assignment = assignments_[encoded.assignment];
+  if (!assignment.lasting) return encoded.copies;
   std::vector<std::pair<Literal, double>> sizes = shared_sizes_;
+  for (const std::size_t other : assignment.live) {
+    if (running || assignments_[other].wanted) sizes.push_back(assignments_[other].result);
+  }
   for (const Encoded& other : alternatives_) sizes.insert(sizes.end(), other.copies.begin(), other.copies.end());
   return sizes;
 }

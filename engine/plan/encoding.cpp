@@ -55,18 +55,21 @@ double least_conversion_ns(const Alternative& alternative, const std::vector<Ope
 Encoding::Encoding(Solver& solver, const Network& network, const std::vector<OperandFacts>& operands,
                    const PlanOptions& options, std::uint64_t memory_limit)
     : solver_(solver), options_(options), memory_limit_(memory_limit) {
-  next_assignment(network, operands, {}, 0);
+  next_assignment(network, operands, {}, 0, true, {});
   assignments_.back().lasting.reset();
 }
 
 void Encoding::next_assignment(const Network& network, const std::vector<OperandFacts>& operands,
-                               const std::set<TensorId>& shared, double lasting) {
+                               const std::set<TensorId>& shared, double lasting, bool wanted,
+                               const std::vector<std::size_t>& live) {
   if (alternatives_.empty()) assignments_.clear();
   PlannedAssignment& added = assignments_.emplace_back();
   added.network = &network;
   added.operands = &operands;
   added.shared = shared;
   added.lasting = lasting;
+  added.wanted = wanted;
+  added.live = live;
   for (auto& [tensor, copies] : shared_copies_) {
     copies.before += copies.accesses;
     copies.accesses = 0;
@@ -153,6 +156,14 @@ void Encoding::close() {
   std::map<TensorId, std::vector<Literal>> layouts;
   for (const auto& [stored, literal] : layouts_) layouts[stored.first].push_back(literal);
   for (const auto& [tensor, literals] : layouts) solver_.at_most_one(literals, solver_.family("layouts of results"));
+  if (postponed_.empty()) return;
+  for (PlannedAssignment& assignment : assignments_) assignment.result.first = solver_.boolean();
+  for (const Encoded& encoded : alternatives_) {
+    std::pair<Literal, double>& result = assignments_[encoded.assignment].result;
+    if (encoded.result == 0) continue;
+    result.second = encoded.result;
+    solver_.clause(std::vector{!encoded.chosen, result.first}, solver_.family(memory_family));
+  }
   for (std::size_t number = 0; number < postponed_.size(); ++number) encode_memory(postponed_[number], alternatives_[number]);
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "engine/plan/nest_graph.h"
 #include "engine/plan/solver.h"
@@ -49,10 +50,10 @@ class Encoding {
 
   /// Of several assignments: alternatives that are added from now on are those of another one, whose operands may be
   /// results of earlier ones. A copy of one of the `shared` operands is paid once, whichever assignments read it.
-  /// `lasting`: bytes of operands, of all results and of what is stored for later assignments while this one runs.
-  /// Called before the first one too.
+  /// `lasting`: bytes of the operands of all. `live`: the other assignments, by their number, whose results are there
+  /// while this one runs; of what is not `wanted`, only then. Called before the first one too.
   void next_assignment(const Network& network, const std::vector<OperandFacts>& operands,
-                       const std::set<TensorId>& shared, double lasting);
+                       const std::set<TensorId>& shared, double lasting, bool wanted, const std::vector<std::size_t>& live);
   /// Of the alternatives of all assignments that store or read a tensor, only those of one layout are chosen together.
   void stores(std::size_t alternative, TensorId tensor, const std::string& layout);
 
@@ -100,7 +101,7 @@ class Encoding {
   struct Copies {
     std::vector<Literal> made;
     std::vector<std::map<ModeSet, Literal>> prefixes;
-    std::vector<std::map<std::pair<ModeSet, ModeSet>, Literal>> levels;
+    std::vector<std::map<std::tuple<ModeSet, ModeSet, double>, Literal>> levels;  // modes above, with the level's, bytes
     std::size_t before = 0;  // accesses of earlier assignments
     std::size_t accesses = 0;
   };
@@ -111,6 +112,9 @@ class Encoding {
     std::vector<OperandFacts> exact;  // where memory matters: sizes before they were quantised
     std::set<TensorId> shared;
     std::optional<double> lasting;
+    bool wanted = true;
+    std::vector<std::size_t> live;
+    std::pair<Literal, double> result;  // its bytes if some alternative that makes a dense one is chosen
   };
 
   void price(Literal literal, double ns);
@@ -123,7 +127,7 @@ class Encoding {
   void encode_workspaces(const Alternative& alternative, const std::vector<OperandFacts>& operands,
                          const PlanOptions& options, Encoded& encoded);
   void encode_memory(const Alternative& alternative, const Encoded& encoded);
-  std::vector<std::pair<Literal, double>> copied_sizes(const Encoded& encoded) const;
+  std::vector<std::pair<Literal, double>> lasting_sizes(const Encoded& encoded, bool running) const;
   const PlannedAssignment& planned() const { return assignments_.back(); }
   void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, double lasting);
   void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen, Family family);

@@ -79,7 +79,7 @@ class JointProver {
     const bool complete = for_each_known(part, 0, operands_, [&](const std::vector<OperandFacts>& known) {
       const ResultFormat plain = plainest_result_format(networks_[part], known, options_);
       const bool sparse = !plain.format.all_dense();
-      if (sparse && (request_.memory_limit != 0 || (read && is_wanted(part)))) return false;
+      if (sparse && read && is_wanted(part)) return false;
       std::vector<std::optional<Format>> own{std::nullopt};
       if (read && !is_wanted(part)) {
         const SharedLayouts layouts = result_layouts(networks_[part], known, options_);
@@ -163,20 +163,15 @@ class JointProver {
     return tensors;
   }
 
-  // Operands and results, and what is stored for this assignment or later ones: as memory_plan() counts.
-  double lasting(std::size_t part) const {
-    double bytes = 0;
-    for (const OperandFacts& facts : operands_) bytes += static_cast<double>(facts.exact_bytes());
+  // Other assignments whose results are there while one runs, being wanted or read then or later: as memory_plan() counts.
+  std::vector<std::size_t> live_beside(std::size_t part) const {
+    std::vector<std::size_t> found;
     for (std::size_t number = 0; number < parts(); ++number) {
       bool live = is_wanted(number);
-      for (std::size_t later = part; later < parts() && number <= part; ++later) live = live || number == later || reads(later, result(number));
-      if (!live) continue;
-      const TensorDeclaration& declared = stored_.tensors[result(number)];
-      double stored = scalar_bytes(declared.scalar);
-      for (const std::uint64_t extent : declared.extents) stored *= static_cast<double>(extent);
-      bytes += stored;
+      for (std::size_t later = part; later < parts() && number < part; ++later) live = live || reads(later, result(number));
+      if (live && number != part) found.push_back(number);
     }
-    return bytes;
+    return found;
   }
 
   // Graphs of what may still be cheaper, in the order of opened_: empty where nothing is. Nothing if there is too much.
@@ -220,15 +215,17 @@ class JointProver {
     proof_.report.asked = true;
     Encoding encoding(*solver, networks_.front(), operands_, options_, request_.memory_limit);
     std::vector<std::size_t> added;
+    double operand_bytes = 0;
+    for (const OperandFacts& facts : operands_) operand_bytes += static_cast<double>(facts.exact_bytes());
     std::size_t part = parts();
     for (std::size_t number = 0; number < opened_.size(); ++number) {
       if ((*graphs)[number].states.empty()) continue;
       const Opened& opened = opened_[number];
       if (opened.part != part) {
         part = opened.part;
-        encoding.next_assignment(networks_[part], *opened.known, shared_tensors(), lasting(part));
+        encoding.next_assignment(networks_[part], *opened.known, shared_tensors(), operand_bytes, is_wanted(part), live_beside(part));
       }
-      encoding.add(opened.alternative, (*graphs)[number]);
+      encoding.add(opened.alternative, (*graphs)[number], *opened.known, *opened.options);
       for (const auto& [tensor, layout] : opened.layouts) encoding.stores(added.size(), tensor, layout);
       added.push_back(number);
     }
@@ -238,9 +235,10 @@ class JointProver {
   }
 
   Expected<void> ask(Solver& solver, Encoding& encoding, const std::vector<std::size_t>& added) {
+    double slack = 1;  // as in prove()
     for (int refused = 0;;) {
       if (options_.progress) options_.progress("proving", static_cast<double>(solver.effort_spent()) / static_cast<double>(request_.effort));
-      encoding.below(proof_.ns * (1 - accuracy));
+      encoding.below(proof_.ns * (1 - accuracy) * std::min(slack, request_.kept));
       const std::uint64_t left = request_.effort > solver.effort_spent() ? request_.effort - solver.effort_spent() : 0;
       const Satisfiable answer = solver.check(left);
       proof_.report.effort = solver.effort_spent();
@@ -254,7 +252,11 @@ class JointProver {
       for (std::size_t part = 0; part < parts(); ++part) {
         const ChosenNests chosen = encoding.read(part);
         made.push_back(plan_of(opened_[added[chosen.alternative]], chosen));
+        const Cost& judged = made.back().cost;
+        const double loops_ns = judged.ns - judged.conversion_ns / std::max(1.0, options_.calls);
+        if (loops_ns < chosen.ns * (1 - accuracy)) slack = std::max(slack, chosen.ns / loops_ns);
       }
+      if (slack > request_.kept) proof_.proven = false;
       const auto ns = judge_(made);
       if (ns && *ns < proof_.ns) {
         proof_.ns = *ns;

@@ -16,7 +16,7 @@ struct JointProof {
 
 /// One problem for the solver: the nests of every assignment (trees, orders of statements, loops, fusions, conversions),
 /// one layout for each result that later assignments read, a copy of an operand paid once whichever assignments read it,
-/// and one memory limit over all of it (0: none; results are dense then). `below_ns` is infinite where no schedule is
+/// and one memory limit over all of it (0: none). `below_ns` is infinite where no schedule is
 /// known; `counted` numbers the joins of `options`. Nests up to `kept` times dearer than the best are left to the solver. Unsupported error where Z3 cannot be
 /// loaded. A function of its arguments.
 Expected<JointProof> prove_jointly(const Network& stored, const std::vector<OperandFacts>& operands,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
 
 #include "engine/network/inlining.h"
 #include "engine/plan/forest.h"
@@ -106,6 +107,85 @@ TEST_CASE("one memory limit holds over all assignments, and what fits is the che
   }
   CHECK(compared > 5);
   CHECK(dearer <= compared / 4);
+}
+
+// Two or three assignments, most of whose results are sparse.
+RandomForest sparse_forest(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
+  const auto operand = [&](const std::string& name, std::string modes) {
+    if (below(2) == 0) std::swap(modes.front(), modes.back());
+    return name + ":" + modes + (below(4) == 0 ? ":ds:" : ":ss:") + std::to_string(10 + below(200)) + " ";
+  };
+  RandomForest drawn;
+  for (const char letter : {'i', 'j', 'k', 'h'}) drawn.extents[letter] = std::vector<std::uint64_t>{20, 60, 200}[below(3)];
+  const char* const orders[] = {"ij", "ji"};
+  const std::string first = operand("A", "ik");
+  drawn.text = "S = " + first + operand("B", "kj") + "-> " + orders[below(2)] + "; ";
+  drawn.text += "O = S:" + std::string(drawn.text[drawn.text.size() - 4] == 'i' ? "ij " : "ji ");
+  switch (below(3)) {
+    case 0: drawn.text += operand("D", "jh") + "-> ih"; break;
+    case 1: drawn.text += first + "-> " + (below(2) == 0 ? "k" : "jk"); break;
+    default: drawn.text += operand("D", "ij") + "-> " + (below(2) == 0 ? "j" : "ij"); break;
+  }
+  drawn.made = forest_problem(drawn.text, drawn.extents);
+  drawn.made.options.calls = std::vector<double>{1, 1000}[below(2)];
+  for (OperandFacts& facts : drawn.made.operands) facts.pinned = below(4) > 0;
+  if (below(3) == 0) drawn.made.options.result_formats["O"] = sparse_format(drawn.made.network.assignments.back().result.indices.size());
+  return drawn;
+}
+
+TEST_CASE("sparse results share the limit too: what grows is no part of it, what is drained into them is") {
+  std::size_t compared = 0;
+  std::size_t impossible = 0;
+  std::size_t sparse = 0;
+  for (unsigned seed = 0; seed < 14; ++seed) {
+    RandomForest drawn = sparse_forest(seed);
+    const std::string text = "seed " + std::to_string(seed) + ": " + drawn.text;
+    CAPTURE(text);
+    PlanOptions& options = drawn.made.options;
+    std::uint64_t bytes = 0;
+    bool stores_sparse = false;
+    const auto proven = [&](std::uint64_t limit) {
+      const ProofRequest request{std::numeric_limits<double>::infinity(), limit, effort, 1.05};
+      auto proof = prove_jointly(drawn.made.network, drawn.made.operands, options, {}, request, [&](const std::vector<Plan>& parts) -> Expected<double> {
+        std::vector<Schedule> schedules;
+        for (const Plan& part : parts) schedules.push_back(part.schedule);
+        const Schedule whole = joined(schedules, drawn.made.network, options);
+        if (auto legal = check(whole, drawn.made.network, drawn.made.operands, options); !legal) return std::unexpected(legal.error());
+        const Cost judged = cost(whole, drawn.made.network, drawn.made.operands, options);
+        if (limit != 0 && judged.announced_bytes > limit) return fail(ErrorKind::resource, "too large");
+        bytes = judged.announced_bytes;
+        stores_sparse = std::ranges::any_of(whole.tensors, [](const ScheduledTensor& tensor) {
+          return tensor.role != TensorRole::operand && !tensor.format.all_dense();
+        });
+        return judged.ns;
+      });
+      REQUIRE_MESSAGE(proof, proof.error().message);
+      return std::move(*proof);
+    };
+    const JointProof free = proven(0);
+    if (!free.proven || !free.cheaper) continue;
+    // What is needed to the byte, one byte less, and what that then needs to the byte.
+    for (std::uint64_t limit = bytes, step = 0; step < 3; ++step, limit = step == 1 ? bytes - 1 : bytes) {
+      CAPTURE(limit);
+      options.memory_limit = limit;
+      const double least = least_of_all(drawn.made, true);
+      const JointProof within = proven(limit);
+      if (!within.proven) break;
+      CHECK(within.cheaper.has_value() == std::isfinite(least));
+      if (!within.cheaper) {
+        ++impossible;
+        break;
+      }
+      CHECK(within.ns == doctest::Approx(least).epsilon(1e-4));
+      ++compared;
+      sparse += stores_sparse ? 1 : 0;
+    }
+  }
+  CHECK(compared >= 20);
+  CHECK(sparse >= 10);
+  CHECK(impossible >= 1);
 }
 
 TEST_CASE("a copy for one assignment gives way to what another one has to store") {
