@@ -192,7 +192,9 @@ def case_progress_only_on_a_terminal_and_only_when_it_lasts(weft):
         done = subprocess.run([weft.command, *arguments], cwd=weft.directory, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False)
         require_equal(done.returncode, 0, "exit status")
         require(b"\033" not in done.stdout, "no control characters on standard output")
-        shown = os.read(ours, 4096) if select.select([ours], [], [], 0.1)[0] else b""
+        shown = b""
+        while select.select([ours], [], [], 0.1)[0]:
+            shown += os.read(ours, 4096)
         require(b"%" not in shown, f"no progress of what ends at once: {shown!r}")
         require(not silent or shown == b"", f"quiet is quiet: {shown!r}")
     os.close(ours)
