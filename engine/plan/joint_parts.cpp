@@ -20,7 +20,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double accuracy = 1e-9;
-constexpr std::uint64_t usual_candidates = 1'500;  // of all plans together
+constexpr std::uint64_t usual_candidates = 1'500;  // of all plans, and wholes put together of them
 constexpr std::uint64_t candidates_for_proofs = 200'000;
 
 // One assignment in given layouts.
@@ -268,7 +268,8 @@ class JointPlanner {
     }
   }
 
-  bool is_spent() const { return candidates_ > (options_.prove ? candidates_for_proofs : usual_candidates); }
+  // A whole that is put together of plans that are known already takes time too.
+  bool is_spent() const { return candidates_ + judged_ > (options_.prove ? candidates_for_proofs : usual_candidates); }
   bool spent() {
     cut_off_ = cut_off_ || is_spent();
     return is_spent();
@@ -368,6 +369,7 @@ class JointPlanner {
   }
 
   void judge(const std::vector<const Planned*>& chosen, const Copies& paid) {
+    ++judged_;
     std::vector<Plan> made;
     for (const Planned* one : chosen) {
       made.push_back(one->plan);
@@ -402,6 +404,7 @@ class JointPlanner {
   std::map<std::string, std::optional<Planned>> planned_;
   std::optional<Error> first_error_;
   std::uint64_t candidates_ = 0;
+  std::uint64_t judged_ = 0;  // choices of layouts for all parts
   bool cut_off_ = false;
   JointParts found_;
 };
