@@ -7,10 +7,10 @@
 namespace weft {
 
 AlternativeModels::AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands,
-                                     const PlanOptions& options, const std::vector<ResultFormat>& formats)
+                                     const PlanOptions& options)
     : network_(network),
       operands_(operands),
-      formats_(formats),
+      formats_(result_formats(network, operands, options)),
       models_(std::make_shared<StatementModels>(network, operands, options)) {}
 
 // By what flows into them, which of the factors that they read are converted, and with how much room.

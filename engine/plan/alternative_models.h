@@ -26,9 +26,11 @@ class AlternativeModels {
  public:
   static constexpr std::size_t most_factors = 56;  ///< of which some may be converted
 
-  /// Of one term, whose results have one of `formats`. Refers to all of its arguments.
-  AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                    const std::vector<ResultFormat>& formats);
+  /// Of one term. Refers to all of its arguments.
+  AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+  /// That the result may be computed in.
+  const std::vector<ResultFormat>& formats() const { return formats_; }
 
   StatementOrder order_of(Schedule statements);
   /// The statements' models, `free` per tensor, with dense levels of `room`: equal numbers have equal factors in equal
@@ -37,15 +39,18 @@ class AlternativeModels {
   CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
     return CostModel(order.flow, order.result, models_, numbers);
   }
+  /// What interval programs over these models, all of them fused or none, found.
+  IntervalTable& table() { return table_; }
 
  private:
   const Network& network_;
   const std::vector<OperandFacts>& operands_;
-  const std::vector<ResultFormat>& formats_;
+  std::vector<ResultFormat> formats_;
   std::shared_ptr<StatementModels> models_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
   IndexSetTable<std::uint32_t> variants_;  // models by content
   std::vector<std::pair<ResultFormat, std::shared_ptr<const SparseTarget>>> results_;  // with compressed levels
+  IntervalTable table_;
 
   std::shared_ptr<const SparseTarget> result_of(const Schedule& statements);
 };

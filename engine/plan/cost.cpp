@@ -136,25 +136,33 @@ Cost forest_loops_cost(const Schedule& schedule, const Network& network, const s
   return sum;
 }
 
-// With conversions and memory.
-Cost whole_cost(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                const PlanOptions& options) {
+Cost with_conversions(Cost cost, const Schedule& schedule, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.converted) cost.conversion_ns += layout_ns(tensor, facts_of(operands, tensor.tensor), options.machine);
   }
   cost.ns += cost.conversion_ns / std::max(1.0, options.calls);
+  return cost;
+}
+
+Cost whole_cost(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options) {
+  return with_memory(with_conversions(std::move(cost), schedule, operands, options), schedule, network, operands, options);
+}
+
+}  // namespace
+
+Cost time_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+               const PlanOptions& options, const CostModel& model) {
+  return with_conversions(CostSum(schedule, network, model).sum(), schedule, operands, options);
+}
+
+Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                 const PlanOptions& options) {
   MemoryPlan memory = memory_plan(schedule, network, operands, options);
   cost.memory = std::move(memory.demands);
   cost.peak_bytes = memory.peak_bytes;
   cost.announced_bytes = memory.announced_bytes;
   return cost;
-}
-
-}  // namespace
-
-Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-          const CostModel& model) {
-  return whole_cost(CostSum(schedule, network, model).sum(), schedule, network, operands, options);
 }
 
 namespace {

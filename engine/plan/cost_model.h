@@ -222,9 +222,12 @@ class CostModel {
 std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
                                                   const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
-/// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has.
-Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-          const CostModel& model);
+/// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has; without what it needs
+/// of memory, which with_memory() adds.
+Cost time_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+               const PlanOptions& options, const CostModel& model);
+Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                 const PlanOptions& options);
 
 /// Nanoseconds to convert an operand once, of which this network bears its share.
 double conversion_ns(const OperandFacts& operand, const Machine& machine);

@@ -14,14 +14,19 @@ inline constexpr std::uint64_t work_of_model = 50;
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
 
-/// The loops that a search may price when the best schedule so far takes `best_ns`: half of what all calls take, but some
-/// tenths of a millisecond for any network, and no more than `most`, which is spent on a proof whatever is at stake. Work is
-/// counted and not timed, so that a plan is the same on every machine.
+/// What looking for lookups takes beside the search, of the loops that it may price. More of them never changed the choice
+/// among the networks of weft-bench planning, whether planned for one call or for a hundred.
+inline constexpr double share_of_lookups = 0.3;
+
+/// The loops that a search may price when the best schedule so far takes `best_ns`: a tenth of what all calls take, for more
+/// took longer than it saved wherever that was measured (engine/plan/README.md), but some tenths of a millisecond for any
+/// network, and no more than `most`, which is spent on a proof whatever is at stake. Work is counted and not timed, so that a
+/// plan is the same on every machine.
 inline double work_at_stake(double best_ns, const PlanOptions& options, double most) {
   if (options.prove) return most;
   constexpr double ns_per_loop = 300;
   constexpr double least = 800;
-  constexpr double share = 0.5;
+  constexpr double share = 0.1;
   return std::clamp(best_ns * std::max(1.0, options.calls) * share / ns_per_loop, least, most);
 }
 

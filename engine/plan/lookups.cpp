@@ -7,14 +7,12 @@
 #include <limits>
 #include <set>
 
-#include "engine/plan/alternative_models.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/effort.h"
 #include "engine/plan/interval_program.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"
-#include "engine/plan/result_format.h"
 #include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/trees.h"
 
@@ -51,13 +49,13 @@ struct Statements {
 
 class LookupSearch {
  public:
-  LookupSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
+  LookupSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+               AlternativeModels& models)
       : network_(network),
         operands_(operands),
         options_(options),
         memory_(usable_memory(options)),
-        formats_(result_formats(network, operands, options)),
-        models_(network, operands, options, formats_),
+        models_(models),
         least_opening_ns_(least_opening_ns(operands, options)) {}
 
   std::optional<Candidate> cheapest(const SearchResult& found) {
@@ -96,7 +94,10 @@ class LookupSearch {
   }
 
  private:
-  bool is_spent() const { return static_cast<double>(work_) > work_at_stake(best_ns_, options_, usual_work); }
+  bool is_spent() const {
+    const double all = work_at_stake(best_ns_, options_, usual_work);
+    return static_cast<double>(work_) > (options_.prove ? all : share_of_lookups * all);
+  }
 
   bool sparse_operands_meet() const {
     const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
@@ -129,7 +130,7 @@ class LookupSearch {
     std::vector<Statements> all;
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
-        for (const ResultFormat& format : formats_) {
+        for (const ResultFormat& format : models_.formats()) {
           for (Schedule& one : with_keyed_intermediates(statements_of(network_, tree, order, operands_, format))) {
             if (converted) all.push_back({one, true});
             all.push_back({std::move(one), false});
@@ -165,9 +166,8 @@ class LookupSearch {
   // Takes the schedule of these statements if it is cheaper than what is known.
   bool improves(const Statements& statements) {
     // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
-    constexpr double more = 1.75;
     const bool opens = !statements.free && least_opening_ns_ < best_ns_;
-    auto candidate = scheduled(statements, opens ? best_ns_ * more : best_ns_);
+    auto candidate = scheduled(statements, opens ? best_ns_ * most_gained_by_opening : best_ns_);
     if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= best_ns_) return false;
     best_ns_ = candidate->cost.ns;
     best_ = std::move(*candidate);
@@ -204,7 +204,7 @@ class LookupSearch {
     const CostModel model = models_.model(order, numbers);
     work_ += work_of_model;
     if (model.least_ns() >= limit) return std::nullopt;
-    IntervalProgram program(model, true, table_, numbers);
+    IntervalProgram program(model, true, models_.table(), numbers);
     const auto nests = program.solve(limit);
     work_ += program.work();
     if (!nests) return std::nullopt;
@@ -244,9 +244,7 @@ class LookupSearch {
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   std::uint64_t memory_;
-  std::vector<ResultFormat> formats_;
-  AlternativeModels models_;
-  IntervalTable table_;
+  AlternativeModels& models_;
   double least_opening_ns_;
   double best_ns_ = infinity;
   std::uint64_t work_ = 0;
@@ -296,12 +294,13 @@ std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t
 
 std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Network& network,
                                           const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  return LookupSearch(network, operands, options).cheapest(found);
+  return LookupSearch(network, operands, options, *found.models).cheapest(found);
 }
 
 std::vector<Schedule> lookup_schedules(const Network& network, const std::vector<OperandFacts>& operands,
                                        const PlanOptions& options) {
-  return LookupSearch(network, operands, options).all();
+  AlternativeModels models(network, operands, options);
+  return LookupSearch(network, operands, options, models).all();
 }
 
 }  // namespace weft

@@ -110,9 +110,10 @@ Candidate with_open_layouts(Candidate candidate, const Network& network, const s
       opened.tensors[number] = std::move(made);
       const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
       opened = with_decided_loops(std::move(opened), model);
-      Cost cost = weft::cost(opened, network, operands, options, model);
-      const bool too_large = cost.announced_bytes > memory && cost.announced_bytes > candidate.cost.announced_bytes;
-      if (too_large || cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
+      Cost cost = time_cost(opened, network, operands, options, model);
+      if (cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
+      cost = with_memory(std::move(cost), opened, network, operands, options);
+      if (cost.announced_bytes > memory && cost.announced_bytes > candidate.cost.announced_bytes) continue;
       candidate = {std::move(opened), std::move(cost)};
     }
   }

@@ -11,6 +11,9 @@ namespace weft {
 /// What converting an operand to its layout takes, once. An opened one pays for its array of ends alone.
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
 
+/// Opening operands makes no schedule that was looked at so many times cheaper: others are not tried.
+inline constexpr double most_gained_by_opening = 1.75;
+
 /// No operand is opened for less, per call; infinite where none can be.
 double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOptions& options);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/plan/improve.h"
 #include "engine/plan/interruption.h"
@@ -114,12 +115,15 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   Candidate fallback{baseline(network, operands, options), {}};
   fallback.cost = cost(fallback.schedule, network, operands, options);
   if (appends(fallback.schedule)) {
+    double best_ns = std::numeric_limits<double>::infinity();
     const auto open = [&](Candidate& candidate) {
+      if (candidate.cost.ns > best_ns * most_gained_by_opening) return;
       candidate = with_open_layouts(std::move(candidate), network, operands, options);
+      if (candidate.cost.announced_bytes <= limit) best_ns = std::min(best_ns, candidate.cost.ns);
     };
-    open(fallback);
-    for (Candidate& candidate : found.candidates) open(candidate);
     if (improvement.cheaper) open(*improvement.cheaper);
+    for (Candidate& candidate : found.candidates) open(candidate);
+    open(fallback);
   }
   const Schedule plain = fallback.schedule;
   if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);

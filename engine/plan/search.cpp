@@ -6,13 +6,11 @@
 #include <limits>
 #include <set>
 
-#include "engine/plan/alternative_models.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/effort.h"
 #include "engine/plan/fitting_trees.h"
 #include "engine/plan/memory_demand.h"
-#include "engine/plan/result_format.h"
 #include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/tree_bound.h"
 #include "engine/plan/trees.h"
@@ -45,8 +43,9 @@ class Search {
         fused_(fused),
         effort_(options.prove ? for_proofs : usual),
         memory_(usable_memory(options)),
-        formats_(result_formats(network, operands, options)),
-        models_(network, operands, options, formats_) {
+        priced_(std::make_shared<AlternativeModels>(network, operands, options)),
+        models_(*priced_),
+        formats_(priced_->formats()) {
     const Term& term = network.assignments.front().terms.front();
     for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
       const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
@@ -118,6 +117,7 @@ class Search {
       if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().statements.tree);
       else result_.all_exhausted = false;
     }
+    result_.models = std::move(priced_);
     return std::move(result_);
   }
 
@@ -240,39 +240,56 @@ class Search {
     return conversions(free, true) + trees_[tree].least_ns < best_ns_;
   }
 
-  // Infinite where it takes no less than the limit.
+  // Infinite where it takes no less than the limit. The order that promises most comes first, and bounds the others: nothing
+  // is wanted of them that takes longer than it and than the second best schedule.
   double solve(std::size_t tree, std::uint64_t free, double room, double limit) {
-    double best = infinity;
+    struct Promise {
+      double least_ns = 0;
+      std::size_t order = 0;
+      std::vector<std::uint32_t> numbers;
+    };
+    std::vector<Promise> promises;
     for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
-      best = std::min(best, solve(tree, order, free, room, limit));
+      const StatementOrder& statements = trees_[tree].orders[order];
+      Promise promise{0, order, models_.numbers(statements, freed(tree, order, free), room)};
+      if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = models_.model(statements, promise.numbers).least_ns();
+      promises.push_back(std::move(promise));
+    }
+    std::ranges::stable_sort(promises, {}, &Promise::least_ns);
+    double best = infinity;
+    for (const Promise& promise : promises) {
+      const double below = std::min(limit, std::max(limit_, best));
+      ++result_.tried;
+      work_ += work_of_model;
+      if (promise.least_ns + conversions(free, true) < below) {
+        best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, below));
+      }
     }
     return best;
   }
 
   // Per tensor of the schedule: accesses come first, in the order of the factors.
-  std::vector<bool> freed(const Record& record) const {
-    std::vector<bool> free(statements(record).tensors.size(), false);
-    const std::optional<std::uint32_t> like = statements(record).tensors.back().like;
+  std::vector<bool> freed(std::size_t tree, std::size_t order, std::uint64_t free_accesses) const {
+    const Schedule& statements = trees_[tree].orders[order].statements;
+    std::vector<bool> free(statements.tensors.size(), false);
+    const std::optional<std::uint32_t> like = statements.tensors.back().like;
     for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      free[convertible_[number]] = (record.free >> number & 1) != 0 && like != convertible_[number];
+      free[convertible_[number]] = (free_accesses >> number & 1) != 0 && like != convertible_[number];
     }
     return free;
   }
+  std::vector<bool> freed(const Record& record) const { return freed(record.tree, record.order, record.free); }
 
   const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
   const Schedule& statements(const Record& record) const { return order_of(record).statements; }
 
-  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room, double limit) {
-    ++result_.tried;
+  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room,
+               const std::vector<std::uint32_t>& numbers, double limit) {
     Record record{tree, order, free_accesses, room, 0, {}};
     const std::vector<bool> free = freed(record);
-    const std::vector<std::uint32_t> numbers = models_.numbers(order_of(record), free, room);
     const CostModel model = models_.model(order_of(record), numbers);
-    work_ += work_of_model;
-    const double below = limit - conversions(free_accesses, true);
-    if (std::isfinite(below) && model.least_ns() >= below) return infinity;
-    IntervalProgram program(model, fused_, table_, numbers);
-    auto nests = program.solve(below);
+    IntervalProgram program(model, fused_, models_.table(), numbers);
+    auto nests = program.solve(limit - conversions(free_accesses, true));
     work_ += program.work();
     if (!program.exact()) trees_[tree].exhausted = false;
     if (!nests) return infinity;
@@ -315,8 +332,12 @@ class Search {
       schedule.statements[number].fused = record.nests.fused[number];
     }
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
-    candidate.cost = is_of_model(candidate.schedule, record.free) ? cost(candidate.schedule, network_, operands_, options_, model)
-                                                                  : cost(candidate.schedule, network_, operands_, options_);
+    if (is_of_model(candidate.schedule, record.free)) {
+      candidate.cost = with_memory(time_cost(candidate.schedule, network_, operands_, options_, model), candidate.schedule,
+                                   network_, operands_, options_);
+    } else {
+      candidate.cost = cost(candidate.schedule, network_, operands_, options_);
+    }
     const bool too_large = candidate.cost.announced_bytes > memory_;
     if (too_large) {
       result_.memory_binds = true;
@@ -369,14 +390,14 @@ class Search {
   bool fused_;
   Effort effort_;
   std::uint64_t memory_;
-  std::vector<ResultFormat> formats_;
+  std::shared_ptr<AlternativeModels> priced_;
+  AlternativeModels& models_;
+  const std::vector<ResultFormat>& formats_;
   std::vector<std::uint32_t> convertible_;  // factors of the term
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::pair<double, Alternative>> open_;
   std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked
-  AlternativeModels models_;
-  IntervalTable table_;
   SearchResult result_;
   double best_ns_ = infinity;  // of what fits
   double limit_ = infinity;    // the second best: nothing dearer is looked for

@@ -1,6 +1,9 @@
 // The search for schedules: trees, orders of statements and layouts around the dynamic program.
 #pragma once
 
+#include <memory>
+
+#include "engine/plan/alternative_models.h"
 #include "engine/plan/encoding.h"
 #include "engine/plan/statements.h"
 
@@ -28,6 +31,7 @@ struct SearchResult {
   bool memory_binds = false;             ///< some schedule does not fit as it is
   std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
   std::optional<Alternative> winner;     ///< of the first candidate that fits
+  std::shared_ptr<AlternativeModels> models;  ///< what was priced; refers to the arguments of the search
 };
 
 /// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest

@@ -27,6 +27,9 @@ IndexSet filtered_indices(const Schedule& schedule) {
   return filtered;
 }
 
+// Share of what is there for the indices bound before.
+double let_through(double density, double before) { return before > 0 ? density / before : 0; }
+
 // Of a factor that is a workspace with this key.
 Table table_of(IndexSet key) {
   if (key == 0) return Table::none;
@@ -181,12 +184,8 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
     made.filters |= filtering(number, factor, state);
   }
   made.factors = reached;
-  made.iterations_below = combinations(statement.indices & ~bound);
-  const std::span<const Reached> last = bound == statement.indices ? made.factors : prefix(number, statement.indices).factors;
-  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-    if (!statement.factors[factor]->sparse()) continue;
-    made.iterations_below *= reached[factor].density > 0 ? last[factor].density / reached[factor].density : 0;
-  }
+  const double last = bound == statement.indices ? made.density : prefix(number, statement.indices).density;
+  made.iterations_below = combinations(statement.indices & ~bound) * let_through(last, made.density);
   Prefix& kept = prefix_rows_.add(1).front();
   kept = made;
   prefixes_.insert(bound, number, &kept);
@@ -198,11 +197,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
 double StatementModels::touched(std::uint32_t number, IndexSet bound, const Prefix& before, IndexSet more) {
   double count = combinations(more);
   if (statements_[number].filtered != 0) {
-    const Prefix& after = prefix(number, bound | more);
-    for (std::size_t factor = 0; factor < before.factors.size(); ++factor) {
-      if (!statements_[number].factors[factor]->sparse()) continue;
-      count *= before.factors[factor].density > 0 ? after.factors[factor].density / before.factors[factor].density : 0;
-    }
+    count *= let_through(prefix(number, bound | more).density, before.density);
   }
   return std::min(count, before.iterations_below);
 }
