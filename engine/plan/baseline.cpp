@@ -158,7 +158,7 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
         !statement.loops.empty() && contains(index_set(statement.target.indices), statement.loops.front());
     schedule.roots.push_back(owned ? RootReduction::owner : RootReduction::serial);
   }
-  return merge_layouts(schedule);
+  return merge_layouts(std::move(schedule));
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ Schedule complete(Schedule schedule, const Network& network, const CostModel& mo
   decide_drains(schedule, model);
   decide_loops(schedule, model);
   decide_roots(schedule, model);
-  return merge_layouts(schedule);
+  return merge_layouts(std::move(schedule));
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "engine/plan/binding.h"
 #include "engine/plan/plan.h"
 
 namespace weft {
@@ -18,16 +19,23 @@ inline constexpr double usual_work = 100'000;
 /// among the networks of weft-bench planning, whether planned for one call or for a hundred.
 inline constexpr double share_of_lookups = 0.3;
 
+/// Whether several sparse operands meet in the first assignment's term: there are more levels, layouts and joins to look at.
+inline bool sparse_operands_meet(const Network& network, const std::vector<OperandFacts>& operands) {
+  const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
+  const auto sparse = [&](const TensorAccess& access) { return has_sparse_level(facts_of(operands, access.tensor).format); };
+  return std::ranges::count_if(factors, sparse) > 1;
+}
+
 /// The loops that a search may price when the best schedule so far takes `best_ns`: a tenth of what all calls take, for more
-/// took longer than it saved wherever that was measured (engine/plan/README.md), but some tenths of a millisecond for any
+/// took longer than it saved wherever that was measured (engine/plan/README.md), but a quarter of a millisecond for any
 /// network, and no more than `most`, which is spent on a proof whatever is at stake. Work is counted and not timed, so that a
-/// plan is the same on every machine.
-inline double work_at_stake(double best_ns, const PlanOptions& options, double most) {
+/// plan is the same on every machine. `meeting`: whether several sparse operands do.
+inline double work_at_stake(double best_ns, const PlanOptions& options, double most, bool meeting) {
   if (options.prove) return most;
-  constexpr double ns_per_loop = 300;
-  constexpr double least = 800;
-  constexpr double share = 0.1;
-  return std::clamp(best_ns * std::max(1.0, options.calls) * share / ns_per_loop, least, most);
+  constexpr double least_ns = 200'000;
+  constexpr double share = 0.16;
+  const double ns_per_loop = meeting ? 400 : 200;  // measured
+  return std::min(std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_loop, most);
 }
 
 }  // namespace weft

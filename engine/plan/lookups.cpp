@@ -62,7 +62,7 @@ class LookupSearch {
     for (const Candidate& candidate : found.candidates) {
       if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
     }
-    if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet()) return std::nullopt;
+    if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet(network_, operands_)) return std::nullopt;
     for (const Statements& statements : alternatives(trees(found), conversion_pays())) {
       if (is_spent()) break;
       if (is_second_thought(statements.schedule)) {
@@ -95,14 +95,8 @@ class LookupSearch {
 
  private:
   bool is_spent() const {
-    const double all = work_at_stake(best_ns_, options_, usual_work);
+    const double all = work_at_stake(best_ns_, options_, usual_work, true);
     return static_cast<double>(work_) > (options_.prove ? all : share_of_lookups * all);
-  }
-
-  bool sparse_operands_meet() const {
-    const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
-    const auto sparse = [&](const TensorAccess& access) { return has_sparse_level(facts_of(operands_, access.tensor).format); };
-    return std::ranges::count_if(factors, sparse) > 1;
   }
 
   std::vector<ContractionTree> trees(const SearchResult& found) const {
@@ -112,10 +106,8 @@ class LookupSearch {
       if (std::ranges::find(wanted, candidate.schedule.tree) == wanted.end()) wanted.push_back(candidate.schedule.tree);
     }
     const std::size_t factors = network_.assignments.front().terms.front().factors.size();
-    if (factors > most_factors) return wanted;
-    for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
-      if (tree.nodes.size() == factors + 1 && std::ranges::find(wanted, tree) == wanted.end()) wanted.push_back(tree);
-    }
+    const bool another = found.product && std::ranges::find(wanted, *found.product) == wanted.end();
+    if (another && factors <= most_factors) wanted.push_back(*found.product);
     return wanted;
   }
 

@@ -42,6 +42,7 @@ class Search {
         options_(options),
         fused_(fused),
         effort_(options.prove ? for_proofs : usual),
+        meeting_(sparse_operands_meet(network, operands)),
         memory_(usable_memory(options)),
         priced_(std::make_shared<AlternativeModels>(network, operands, options)),
         models_(*priced_),
@@ -56,6 +57,9 @@ class Search {
 
   SearchResult run() {
     TreeChoice choice = choose_trees(network_, operands_, options_);
+    const std::size_t nodes = network_.assignments.front().terms.front().factors.size() + 1;
+    const auto product = std::ranges::find_if(choice.trees, [&](const ContractionTree& tree) { return tree.nodes.size() == nodes; });
+    if (product != choice.trees.end()) result_.product = *product;
     if (!fused_) keep_storing(choice.trees);
     result_.trees_too_large = leave_out_too_large(choice.trees, network_, operands_, options_, formats_.front());
     result_.all_trees = choice.complete;
@@ -140,7 +144,7 @@ class Search {
 
   // Planning that takes longer than what it could save ends, but a proof was asked for.
   bool is_spent(double times) {
-    const bool spent = static_cast<double>(work_) > times * work_at_stake(best_ns_, options_, effort_.work);
+    const bool spent = static_cast<double>(work_) > times * work_at_stake(best_ns_, options_, effort_.work, meeting_);
     result_.spent = result_.spent || spent;
     return spent;
   }
@@ -389,6 +393,7 @@ class Search {
   const PlanOptions& options_;
   bool fused_;
   Effort effort_;
+  bool meeting_;  // several sparse operands
   std::uint64_t memory_;
   std::shared_ptr<AlternativeModels> priced_;
   AlternativeModels& models_;

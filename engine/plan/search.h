@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "engine/plan/alternative_models.h"
 #include "engine/plan/encoding.h"
@@ -19,6 +21,7 @@ struct SearchResult {
   std::uint64_t tried = 0;            ///< alternatives that the interval program has solved
   std::uint64_t trees = 0;
   std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
+  std::optional<ContractionTree> product;  ///< the tree without intermediates, where it may be chosen
   bool all_trees = true;              ///< every tree was searched or left out by its bound
   bool spent = false;                 ///< ended where more would have taken longer than it could save
   /// Trees for which every choice of kept and converted operands and every order of statements was tried, or cannot pay.

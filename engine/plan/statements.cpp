@@ -303,25 +303,25 @@ std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_
   return shared;
 }
 
-Schedule merge_layouts(const Schedule& schedule) {
-  Schedule merged = schedule;
-  merged.tensors.clear();
+Schedule merge_layouts(Schedule schedule) {
+  std::vector<ScheduledTensor> kept;
   std::vector<std::uint32_t> renumbered;
-  for (const ScheduledTensor& tensor : schedule.tensors) {
-    const auto same = std::find_if(merged.tensors.begin(), merged.tensors.end(), [&](const ScheduledTensor& other) {
+  for (ScheduledTensor& tensor : schedule.tensors) {
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const ScheduledTensor& other) {
       return tensor.role == TensorRole::operand && other == tensor;
     });
-    renumbered.push_back(static_cast<std::uint32_t>(same - merged.tensors.begin()));
-    if (same == merged.tensors.end()) merged.tensors.push_back(tensor);
+    renumbered.push_back(static_cast<std::uint32_t>(same - kept.begin()));
+    if (same == kept.end()) kept.push_back(std::move(tensor));
   }
-  for (ScheduledTensor& tensor : merged.tensors) {
+  schedule.tensors = std::move(kept);
+  for (ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.like) tensor.like = renumbered[*tensor.like];
   }
-  for (ScheduledStatement& statement : merged.statements) {
+  for (ScheduledStatement& statement : schedule.statements) {
     statement.target.tensor = renumbered[statement.target.tensor];
     for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered[factor.tensor];
   }
-  return merged;
+  return schedule;
 }
 
 }  // namespace weft

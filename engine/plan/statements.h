@@ -61,6 +61,6 @@ std::size_t last_sharer(const Schedule& schedule, std::size_t statement, std::si
 std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last);
 
 /// Occurrences of an operand in one layout become one tensor; names keep their order.
-Schedule merge_layouts(const Schedule& schedule);
+Schedule merge_layouts(Schedule schedule);
 
 }  // namespace weft

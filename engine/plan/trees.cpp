@@ -1,6 +1,7 @@
 #include "engine/plan/trees.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,6 +15,7 @@ namespace {
 using LeafSet = std::uint32_t;  // units of the root node: factors or parenthesised groups
 
 constexpr std::size_t most_enumerated = 6;
+constexpr std::size_t most_kept = 5;
 constexpr std::size_t most_splits = 500'000;
 constexpr std::size_t most_built = 600;  // of 2752 for six factors: the planner's budget ends long before, but that for a proof
 
@@ -65,6 +67,21 @@ const std::vector<Shape>& shapes_of(LeafSet leaves, std::map<LeafSet, std::vecto
     }
   }
   return known.emplace(leaves, std::move(shapes)).first->second;
+}
+
+std::vector<Shape> all_shapes(std::size_t units) {
+  std::map<LeafSet, std::vector<Shape>> known;
+  return shapes_of((LeafSet{1} << units) - 1, known);
+}
+
+// Of few units, which most plans have, they are made once.
+const std::vector<Shape>& shapes_of_few(std::size_t units) {
+  static const std::array<std::vector<Shape>, most_kept + 1> kept = [] {
+    std::array<std::vector<Shape>, most_kept + 1> made;
+    for (std::size_t count = 1; count <= most_kept; ++count) made[count] = all_shapes(count);
+    return made;
+  }();
+  return kept[units];
 }
 
 std::uint32_t append_subtree(const ContractionTree& from, std::uint32_t node, ContractionTree& to) {
@@ -272,10 +289,9 @@ std::vector<ContractionTree> all_trees(std::size_t leaves) {
   const ContractionTree flat = flat_tree(leaves);
   Units units{&flat, {}};
   for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) units.nodes.push_back(leaf);
-  std::map<LeafSet, std::vector<Shape>> known;
   std::vector<ContractionTree> trees;
   const LeafSet all = (LeafSet{1} << leaves) - 1;
-  for (const Shape& shape : shapes_of(all, known)) trees.push_back(build(shape, all, units));
+  for (const Shape& shape : all_shapes(leaves)) trees.push_back(build(shape, all, units));
   return trees;
 }
 
@@ -286,18 +302,18 @@ TreeChoice choose_trees(const Network& network, const std::vector<OperandFacts>&
   const Units units{&term.pinned, term.pinned.nodes.back().children};
   const WorkEstimate estimate(network, operands, options.machine, units);
   const LeafSet all = (LeafSet{1} << units.nodes.size()) - 1;
-  std::map<LeafSet, std::vector<Shape>> known;
-  std::vector<Shape> shapes;
   const bool enumerated = units.nodes.size() <= most_enumerated;
-  if (enumerated) {
-    shapes = shapes_of(all, known);
-  } else {
-    shapes = best_by_subsets(estimate);
-    shapes.push_back(greedy(estimate));
+  std::vector<Shape> made;
+  if (!enumerated) {
+    made = best_by_subsets(estimate);
+    made.push_back(greedy(estimate));
     std::vector<LeafSet> flat;
     for (std::size_t unit = 0; unit < units.nodes.size(); ++unit) flat.push_back(LeafSet{1} << unit);
-    shapes.push_back({flat});
+    made.push_back({flat});
+  } else if (units.nodes.size() > most_kept) {
+    made = all_shapes(units.nodes.size());
   }
+  const std::vector<Shape>& shapes = made.empty() ? shapes_of_few(units.nodes.size()) : made;
   std::vector<std::pair<double, std::size_t>> ranked;
   for (std::size_t number = 0; number < shapes.size(); ++number) ranked.emplace_back(estimate.tree_ns(shapes[number]), number);
   std::sort(ranked.begin(), ranked.end());
