@@ -26,15 +26,15 @@ inline bool sparse_operands_meet(const Network& network, const std::vector<Opera
   return std::ranges::count_if(factors, sparse) > 1;
 }
 
-/// The loops that a search may price when the best schedule so far takes `best_ns`: a tenth of what all calls take, for more
+/// The loops that a search may price when the best schedule so far takes `best_ns`: a fifth of what all calls take, for more
 /// took longer than it saved wherever that was measured (engine/plan/README.md), but a quarter of a millisecond for any
 /// network, and no more than `most`, which is spent on a proof whatever is at stake. Work is counted and not timed, so that a
 /// plan is the same on every machine. `meeting`: whether several sparse operands do.
 inline double work_at_stake(double best_ns, const PlanOptions& options, double most, bool meeting) {
   if (options.prove) return most;
-  constexpr double least_ns = 200'000;
-  constexpr double share = 0.16;
-  const double ns_per_loop = meeting ? 400 : 200;  // measured
+  constexpr double least_ns = 250'000;
+  constexpr double share = 0.2;
+  const double ns_per_loop = meeting ? 500 : 200;  // measured
   return std::min(std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_loop, most);
 }
 
