@@ -99,7 +99,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options) {
   app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
   app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")->check(not_empty);
   app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty);
-  app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace")
+  app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace, of the tree of least work or --tree")
       ->check(not_empty)
       ->type_name("NAME");
   add_session_options(app, options);

@@ -390,16 +390,24 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
                             JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner) {
   constexpr int most_rounds = 8;
   std::vector<Plan> seen;  // that depend on nothing uncounted
+  // What is going to be counted is found without a proof, which would be of something else.
+  bool settled = !options.prove;
   for (int round = 0;; ++round) {
-    auto planned = planner(options);
+    PlanOptions with = options;
+    with.prove = options.prove && settled;
+    auto planned = planner(with);
     if (!planned) return planned;
     const std::size_t known = options.joins.size();
     if (auto counted = count_joins_of(planned->schedule, network, operands, options, counter); !counted) {
       return std::unexpected(counted.error());
     }
-    if (options.joins.size() == known) return planned;
+    if (options.joins.size() == known) {
+      if (settled) return planned;
+      settled = true;
+      continue;
+    }
     seen.push_back(std::move(*planned));
-    if (round == most_rounds) return cheapest_of(std::move(seen), network, operands, options);
+    if (round >= most_rounds) return cheapest_of(std::move(seen), network, operands, options);
     if (!seen.back().runner_up) continue;
     if (auto counted = count_joins_of(*seen.back().runner_up, network, operands, options, counter); !counted) {
       return std::unexpected(counted.error());

@@ -6,6 +6,7 @@
 
 #include "engine/plan/binding.h"
 #include "engine/plan/plan.h"
+#include "engine/plan/statements.h"
 
 namespace weft {
 
@@ -26,16 +27,27 @@ inline bool sparse_operands_meet(const Network& network, const std::vector<Opera
   return std::ranges::count_if(factors, sparse) > 1;
 }
 
-/// The loops that a search may price when the best schedule so far takes `best_ns`: a fifth of what all calls take, for more
-/// took longer than it saved wherever that was measured (engine/plan/README.md), but a quarter of a millisecond for any
+/// The loops that a search may price when the best schedule so far takes `best_ns`: a share of what all calls take, for more
+/// took longer than it saved wherever that was measured (engine/plan/README.md), but some tenths of a millisecond for any
 /// network, and no more than `most`, which is spent on a proof whatever is at stake. Work is counted and not timed, so that a
 /// plan is the same on every machine. `meeting`: whether several sparse operands do.
 inline double work_at_stake(double best_ns, const PlanOptions& options, double most, bool meeting) {
   if (options.prove) return most;
-  constexpr double least_ns = 250'000;
-  constexpr double share = 0.2;
+  const double least_ns = meeting ? 250'000 : 160'000;
+  const double share = meeting ? 0.2 : 0.4;  // choices differ less, and less is predicted of them, where one operand is sparse
   const double ns_per_loop = meeting ? 500 : 200;  // measured
   return std::min(std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_loop, most);
+}
+
+/// The same in alternatives of whole assignments and plans put together of them, each of which takes some tenths of a
+/// millisecond: where several assignments share layouts there are many. At least what a tenth of a second suffices for.
+inline std::uint64_t plans_at_stake(double best_ns, const PlanOptions& options, std::uint64_t most) {
+  if (options.prove) return most;
+  constexpr double least_ns = 100'000'000;
+  constexpr double share = 0.2;
+  constexpr double ns_per_plan = 300'000;  // measured
+  const double plans = std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_plan;
+  return static_cast<std::uint64_t>(std::min(plans, static_cast<double>(most)));
 }
 
 }  // namespace weft

@@ -102,7 +102,7 @@ std::string explain_search(const Plan& plan) {
   const SolverReport& solver = plan.solver;
   if (!solver.asked) return text;
   if (!solver.unavailable.empty()) return text + fmt::format("not asked whether there is better: {}\n", solver.unavailable);
-  return text + fmt::format("Z3 asked about {} alternatives, {} more ruled out by a bound; effort {}{}\n", solver.alternatives,
+  return text + fmt::format("Z3 asked about {} alternative{}, {} more ruled out by a bound; effort {}{}\n", solver.alternatives, solver.alternatives == 1 ? "" : "s",
                             solver.bounded, solver.effort,
                             solver.effort_spent ? ", all that was allowed: the best schedule known is kept" : "");
 }

@@ -14,7 +14,7 @@ namespace {
 
 // In the solver's units, some thousands per millisecond.
 constexpr std::uint64_t usual_effort = 500'000;
-constexpr std::uint64_t effort_for_proofs = 50'000'000;
+constexpr std::uint64_t effort_for_proofs = 10'000'000;
 // A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
 // what the program could not decide. So does whoever asks about a sparse result: layouts on the way to it are priced
 // before they are known.

@@ -10,6 +10,7 @@
 #include "engine/plan/assignment_room.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/cost_model.h"
+#include "engine/plan/effort.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/result_format.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double accuracy = 1e-9;
 constexpr std::uint64_t usual_candidates = 1'500;  // of all plans, and wholes put together of them
-constexpr std::uint64_t candidates_for_proofs = 200'000;
+constexpr std::uint64_t candidates_for_proofs = 20'000;
 
 // One assignment in given layouts.
 struct Planned {
@@ -203,6 +204,7 @@ class JointPlanner {
       chosen.push_back(one);
     }
     judge(chosen, {});
+    one_by_one_ = candidates_ + judged_;
     return {};
   }
 
@@ -269,7 +271,10 @@ class JointPlanner {
   }
 
   // A whole that is put together of plans that are known already takes time too.
-  bool is_spent() const { return candidates_ + judged_ > (options_.prove ? candidates_for_proofs : usual_candidates); }
+  bool is_spent() const {
+    const std::uint64_t most = plans_at_stake(found_.ns, options_, options_.prove ? candidates_for_proofs : usual_candidates);
+    return candidates_ + judged_ > one_by_one_ + most;
+  }
   bool spent() {
     cut_off_ = cut_off_ || is_spent();
     return is_spent();
@@ -405,6 +410,7 @@ class JointPlanner {
   std::optional<Error> first_error_;
   std::uint64_t candidates_ = 0;
   std::uint64_t judged_ = 0;  // choices of layouts for all parts
+  std::uint64_t one_by_one_ = 0;  // of both, without a choice
   bool cut_off_ = false;
   JointParts found_;
 };

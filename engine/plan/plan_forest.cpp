@@ -11,6 +11,7 @@
 #include "engine/network/inlining.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
+#include "engine/plan/effort.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/joins.h"
 #include "engine/plan/joint_parts.h"
@@ -24,11 +25,12 @@ namespace {
 
 constexpr std::size_t most_inlined_factors = 16;  // of one product, as in the language
 constexpr std::size_t most_free_results = 4;      // of which every choice of stored ones is planned
-constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out
-constexpr std::uint64_t tried_for_proofs = 400'000;
+constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out,
+constexpr std::size_t always_tried = 3;           // but those that store everything, what is read twice, and nothing
+constexpr std::uint64_t tried_for_proofs = 20'000;
 // In the solver's units, and what is left to it: as for one assignment.
 constexpr std::uint64_t usual_effort = 500'000;
-constexpr std::uint64_t effort_for_proofs = 50'000'000;
+constexpr std::uint64_t effort_for_proofs = 10'000'000;
 constexpr double kept_for_proofs = 1.01;
 constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
 
@@ -42,10 +44,17 @@ class ForestPlanner {
         counted_(options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands)),
         // Joins are counted by the accesses of the whole network; an assignment alone numbers its own.
         planner_([this, &planner](const Network& one, const std::vector<OperandFacts>& known, const PlanOptions& with) {
-          if (counted_.empty()) return planner(one, known, with);
           PlanOptions own = with;
-          own.joins = renumbered(with.joins, counted_, occurrences(one, known));
-          return planner(one, known, own);
+          if (!counted_.empty()) own.joins = renumbered(with.joins, counted_, occurrences(one, known));
+          // One budget for the proofs of all parts.
+          own.prove = with.prove && effort_ < effort_for_proofs;
+          auto planned = planner(one, known, own);
+          if (planned) effort_ += planned->solver.effort;
+          if (planned && own.prove != with.prove) {
+            planned->optimal = "false";
+            planned->proof = proof_of("false", false, "the effort for proofs was spent on other assignments");
+          }
+          return planned;
         }),
         layouts_(layouts && options.objective == Objective::time) {
     options_.tree.reset();
@@ -53,8 +62,9 @@ class ForestPlanner {
 
   Expected<Plan> plan() {
     const std::vector<TensorId> dead = unread();
+    std::size_t number = 0;
     for (const std::vector<TensorId>& dropped : stored_sets(dead)) {
-      if (!fits(dropped) || tried_ > most_tried()) {
+      if (!fits(dropped) || (number++ >= always_tried && tried_ > most_tried())) {
         all_sets_ = false;
         continue;
       }
@@ -148,7 +158,11 @@ class ForestPlanner {
     return sets;
   }
 
-  std::uint64_t most_tried() const { return options_.prove ? tried_for_proofs : usually_tried; }
+  std::uint64_t most_tried() const {
+    double best_ns = std::numeric_limits<double>::infinity();
+    for (const Attempt& made : attempts_) best_ns = std::min(best_ns, made.plan.cost.ns);
+    return plans_at_stake(best_ns, options_, options_.prove ? tried_for_proofs : usually_tried);
+  }
 
   // An inlined product that is a group in its reader is contracted as it would be alone.
   void attempt_with_trees(const Attempt& alone, const Attempt& grouped) {
@@ -359,6 +373,7 @@ class ForestPlanner {
   std::deque<Attempt> unfitting_;  // one after the other, or as a whole
   std::optional<Error> refused_;
   std::uint64_t tried_ = 0;
+  std::uint64_t effort_ = 0;  // of the solver
   std::uint64_t too_large_ = 0;
   bool layouts_;         // of what is shared are chosen too
   bool all_sets_ = true; // of results that could be stored were planned

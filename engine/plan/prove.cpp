@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t most_options = 20'000;      // of one alternative
 constexpr std::size_t options_at_once = 4'000;    // of alternatives that share a solver
+constexpr std::uint64_t most_work = 1'000'000;    // loops priced to tell which alternatives may be cheaper
 constexpr int most_refused = 32;                  // choices that the judges refuse, per solver: the rest of its budget
 // Less than this is not cheaper: some twenty parts of the sum may be rounded by a millionth.
 constexpr double accuracy = 2e-5;
@@ -23,10 +24,17 @@ class Prover {
         best_ns_(request.below_ns) {}
 
   Expected<Proof> run() {
-    for (std::size_t number = 0; number < alternatives_.size() && !is_cancelled(options_); ++number) open(number);
+    for (std::size_t number = 0; number < alternatives_.size() && !is_cancelled(options_); ++number) {
+      if (work_ > most_work) {
+        proof_.proven = false;
+        proof_.effort_spent = true;
+        break;
+      }
+      open(number);
+    }
     std::stable_sort(opened_.begin(), opened_.end(),
                      [](const Opened& left, const Opened& right) { return left.least_ns < right.least_ns; });
-    for (std::size_t begin = 0; begin < opened_.size() && !is_cancelled(options_);) {
+    for (std::size_t begin = 0; begin < opened_.size() && !proof_.effort_spent && !is_cancelled(options_);) {
       if (options_.progress) options_.progress("proving", static_cast<double>(begin) / static_cast<double>(opened_.size()));
       std::size_t end = begin;
       std::size_t options = 0;
@@ -67,6 +75,7 @@ class Prover {
     IntervalProgram program(model);
     const double conversions = least_conversion_ns(alternative, operands_, options_);
     const double least = program.least(0, 0, static_cast<std::uint32_t>(model.statements() - 1)) + conversions;
+    work_ += program.work();
     if (!program.exact()) {
       proof_.proven = false;
     } else if (std::isinf(least) || !(least < below())) {
@@ -145,6 +154,7 @@ class Prover {
   double best_ns_;
   double slack_ = 1;  // what answers were encoded dearer than judged, at most: so much dearer ones are asked for too
   std::vector<Opened> opened_;
+  std::uint64_t work_ = 0;
   Proof proof_;
 };
 

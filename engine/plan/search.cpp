@@ -32,7 +32,7 @@ struct Effort {
   std::size_t room_sets = 8;     // up to three with every choice of dense levels
 };
 constexpr Effort usual;
-constexpr Effort for_proofs{6'000'000, 64, 100'000, 1024, 1024};
+constexpr Effort for_proofs{2'000'000, 64, 100'000, 1024, 1024};
 
 class Search {
  public:
