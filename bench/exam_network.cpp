@@ -83,6 +83,15 @@ std::vector<ExamNetwork> graphs() {
   };
 }
 
+// Two sparse operands, and a sparse result where that is cheaper.
+std::vector<ExamNetwork> sparse_products() {
+  return {
+      {"spmspv/uniform", "y(i) = M(i,j) * x(j)", {drawn("M", {20'000, 20'000}, 400'000), drawn("x", {20'000}, 1'000)}, 1, true},
+      {"spmspm/uniform", "C(i,l) = A(i,j) * B(j,l)", {drawn("A", {2000, 2000}, 20'000), drawn("B", {2000, 2000}, 20'000)}, 1, true},
+      {"spmspm/cage10", "C(i,l) = M(i,j) * M(j,l)", {corner("M", "cage10.mtx.zst", {3000, 3000})}, 1, true},
+  };
+}
+
 // Several sparse tensors: quantum chemistry, knowledge graphs, and the network that the project began with.
 std::vector<ExamNetwork> products() {
   const std::string four = "R(i,j,k) = A(i,p,q) * B(j,p,r) * C(k,q,r) * D(j,k,r)";
@@ -168,7 +177,7 @@ Expected<Tensor> sparse_operand(const ExamOperand& operand, const std::string& d
 
 std::vector<ExamNetwork> exam_networks(const std::string& directory) {
   std::vector<ExamNetwork> all;
-  for (auto group : {decompositions(), graphs(), products()}) {
+  for (auto group : {decompositions(), graphs(), sparse_products(), products()}) {
     for (ExamNetwork& network : group) {
       const bool there = std::ranges::all_of(network.sparse, [&](const ExamOperand& operand) {
         return operand.file.empty() ||

@@ -157,6 +157,24 @@ TEST_CASE("a plan with counts depends on nothing that was not counted, and its c
   CHECK(cost(found->schedule, made.made.network, made.made.operands, alone).ns == doctest::Approx(found->cost.ns));
 }
 
+TEST_CASE("joins are counted before anything is proven") {
+  Wedge made = wedge(6000);
+  JoinCounter counter = made.counter({});
+  PlanOptions options = made.made.options;
+  options.prove = true;
+  std::vector<std::pair<bool, std::size_t>> asked;  // for a proof, and with so many counts
+  const auto found = plan_counted(made.made.network, made.made.operands, options, counter, [&](const PlanOptions& with) {
+    asked.emplace_back(with.prove, with.joins.size());
+    return plan(made.made.network, made.made.operands, with);
+  });
+  REQUIRE(found);
+  REQUIRE(asked.size() > 2);
+  CHECK(asked.front() == std::pair<bool, std::size_t>{false, 0});
+  CHECK(asked.back() == std::pair<bool, std::size_t>{true, options.joins.size()});
+  CHECK(std::ranges::count(asked, true, &std::pair<bool, std::size_t>::first) == 1);
+  CHECK(found->solver.asked);
+}
+
 TEST_CASE("joins are counted across assignments, in whatever products they end up") {
   const std::map<char, std::uint64_t> extents = {{'i', 300}, {'j', 300}, {'k', 300}, {'l', 300}};
   const Pairs left = skewed(6000, 300, 1);

@@ -115,6 +115,16 @@ TEST_CASE("what is read before the next one is stored takes no room from later a
   CHECK(planned(made).cost.ns == free.cost.ns);
 }
 
+TEST_CASE("layouts of several assignments are looked at for as long as they could save something") {
+  const std::string powers = "S = A:ik:ss:3000 A:kj -> ij; P = S:ik A:kj -> ij; Q = P:ik A:kj -> ij; R = Q:ik A:kj -> ij";
+  Problem made = forest_problem(powers, {{'i', 300}, {'j', 300}, {'k', 300}});
+  const Plan once = planned(made);
+  made.options.calls = 1e5;
+  const Plan often = planned(made);
+  CHECK(often.candidates > once.candidates);
+  CHECK(often.cost.ns <= once.cost.ns);
+}
+
 TEST_CASE("plans of several assignments repeat") {
   const Problem made = forest_problem("S = M:ij:ss:3000 A:ik B:jk -> ij; P = S:ij -> j; O = S:ij D:jh P:j -> ih", extents);
   const Plan first = planned(made);
