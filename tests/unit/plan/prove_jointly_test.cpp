@@ -114,19 +114,25 @@ RandomForest sparse_forest(unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
   const auto operand = [&](const std::string& name, std::string modes) {
+    // One draw after the other: compilers evaluate operands of a sum in orders of their own.
     if (below(2) == 0) std::swap(modes.front(), modes.back());
-    return name + ":" + modes + (below(4) == 0 ? ":ds:" : ":ss:") + std::to_string(10 + below(200)) + " ";
+    const std::string entries = std::to_string(10 + below(200));
+    return name + ":" + modes + (below(4) == 0 ? ":ds:" : ":ss:") + entries + " ";
   };
   RandomForest drawn;
   for (const char letter : {'i', 'j', 'k', 'h'}) drawn.extents[letter] = std::vector<std::uint64_t>{20, 60, 200}[below(3)];
   const char* const orders[] = {"ij", "ji"};
   const std::string first = operand("A", "ik");
-  drawn.text = "S = " + first + operand("B", "kj") + "-> " + orders[below(2)] + "; ";
+  const std::string stored = orders[below(2)];
+  drawn.text = "S = " + first + operand("B", "kj") + "-> " + stored + "; ";
   drawn.text += "O = S:" + std::string(drawn.text[drawn.text.size() - 4] == 'i' ? "ij " : "ji ");
   switch (below(3)) {
     case 0: drawn.text += operand("D", "jh") + "-> ih"; break;
     case 1: drawn.text += first + "-> " + (below(2) == 0 ? "k" : "jk"); break;
-    default: drawn.text += operand("D", "ij") + "-> " + (below(2) == 0 ? "j" : "ij"); break;
+    default: {
+      const std::string result = below(2) == 0 ? "j" : "ij";
+      drawn.text += operand("D", "ij") + "-> " + result;
+    }
   }
   drawn.made = forest_problem(drawn.text, drawn.extents);
   drawn.made.options.calls = std::vector<double>{1, 1000}[below(2)];
