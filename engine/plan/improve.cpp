@@ -12,14 +12,6 @@
 namespace weft {
 namespace {
 
-// In the solver's units, some thousands per millisecond.
-constexpr std::uint64_t usual_effort = 500'000;
-constexpr std::uint64_t effort_for_proofs = 10'000'000;
-// A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
-// what the program could not decide. So does whoever asks about a sparse result: layouts on the way to it are priced
-// before they are known.
-constexpr double kept_for_proofs = 1.01;
-
 constexpr std::size_t most_explained = 400;  // alternatives
 constexpr std::size_t most_options_explained = 60'000;
 

@@ -28,10 +28,6 @@ constexpr std::size_t most_free_results = 4;      // of which every choice of st
 constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out,
 constexpr std::size_t always_tried = 3;           // but those that store everything, what is read twice, and nothing
 constexpr std::uint64_t tried_for_proofs = 20'000;
-// In the solver's units, and what is left to it: as for one assignment.
-constexpr std::uint64_t usual_effort = 500'000;
-constexpr std::uint64_t effort_for_proofs = 10'000'000;
-constexpr double kept_for_proofs = 1.01;
 constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
 
 class ForestPlanner {

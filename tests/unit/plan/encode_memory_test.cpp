@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <random>
 
@@ -17,12 +16,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t effort = 1'000'000'000;
-
-// WEFT_NETWORKS multiplies the number of random networks.
-unsigned networks(unsigned usual) {
-  const char* times = std::getenv("WEFT_NETWORKS");
-  return times == nullptr ? usual : usual * static_cast<unsigned>(std::max(1, std::atoi(times)));
-}
 
 // Two or three factors of which most are sparse, over two to four indices, and a result with compressed levels.
 Problem sparse_product(unsigned seed) {
@@ -62,13 +55,6 @@ Problem sparse_product(unsigned seed) {
   made.options.strict_fp = below(6) == 0;
   return made;
 }
-
-struct Enumerated {
-  bool complete = false;
-  double ns = infinity;           // of the cheapest that fits
-  std::uint64_t least_bytes = ~std::uint64_t{0};
-  std::uint64_t bytes_of_cheapest = 0;
-};
 
 // Whether threads may share the nest that begins with a statement, and how: however long it takes.
 RootReduction shared_by_threads(const Schedule& schedule, const CostModel& model, std::size_t first) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -25,6 +26,17 @@ Problem problem(const std::string& text, const std::map<char, std::uint64_t>& ex
 /// forest_problem("S = M:ij:ss:100 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'i', 10}, …}): several assignments, operands
 /// as problem() takes them, results of earlier assignments as name:indices. Nothing but the last is wanted.
 Problem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
+
+/// So many random networks, times WEFT_NETWORKS where that is set: a few thousand take minutes.
+unsigned networks(unsigned usual);
+
+/// What enumerating every schedule of a problem tells: whether there were not too many, and of those that fit into memory.
+struct Enumerated {
+  bool complete = false;
+  double ns = std::numeric_limits<double>::infinity();  ///< of the cheapest that fits
+  std::uint64_t least_bytes = ~std::uint64_t{0};
+  std::uint64_t bytes_of_cheapest = 0;
+};
 
 /// What plan() finds, which must be there: legal, judged as cost() judges it, and the same when read back as text.
 Plan planned(const Problem& problem);

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 
@@ -19,19 +18,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t effort = 1'000'000'000;
-
-// WEFT_NETWORKS multiplies the number of random networks: a few thousand take minutes.
-unsigned networks(unsigned usual) {
-  const char* times = std::getenv("WEFT_NETWORKS");
-  return times == nullptr ? usual : usual * static_cast<unsigned>(std::max(1, std::atoi(times)));
-}
-
-struct Enumerated {
-  bool complete = false;
-  double ns = infinity;           // of the cheapest that fits
-  std::uint64_t least_bytes = ~std::uint64_t{0};
-  std::uint64_t bytes_of_cheapest = 0;
-};
 
 Enumerated enumerated(const Problem& made) {
   constexpr std::size_t limit = 3000;
