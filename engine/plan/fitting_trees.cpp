@@ -19,12 +19,7 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Net
                                   const std::vector<OperandFacts>& operands, const PlanOptions& options,
                                   const ResultFormat& result) {
   if (options.memory_limit == PlanOptions{}.memory_limit) return 0;
-  double room = static_cast<double>(usable_memory(options));
-  for (const OperandFacts& operand : operands) room -= static_cast<double>(operand.exact_bytes());
-  const Assignment& assignment = network.assignments.front();
-  double written = result.format.all_dense() ? scalar_bytes(network.tensors[assignment.result.tensor].scalar) : 0;
-  for (const IndexId index : assignment.result.indices) written *= static_cast<double>(network.indices[index].extent);
-  room -= written;
+  const double room = room_beside(network, operands, options, result.format.all_dense() && !result.delivered);
   double largest = scalar_bytes(Scalar::f64);
   for (const Index& index : network.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
   if (largest <= room) return 0;

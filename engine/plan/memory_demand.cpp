@@ -65,6 +65,14 @@ std::uint64_t usable_memory(const PlanOptions& options) {
   return std::min(options.memory_limit, static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page));
 }
 
+double room_beside(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                   bool dense_result) {
+  double room = static_cast<double>(usable_memory(options));
+  for (const OperandFacts& operand : operands) room -= static_cast<double>(operand.exact_bytes());
+  const TensorDeclaration& result = network.tensors[network.assignments.front().result.tensor];
+  return dense_result ? room - result_bytes(result, result.scalar) : room;
+}
+
 MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                        const PlanOptions& options) {
   if (network.assignments.size() > 1) {
@@ -79,8 +87,8 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   double growing = 0;  // of what lasts: charged as it grows
   double announced = 0;  // and what is known before
   double sorting = 0;  // the largest conversion's coordinates, twice while they are sorted
-  const auto demand = [&](std::string name, double bytes) {
-    memory.demands.push_back({std::move(name), whole(bytes)});
+  const auto demand = [&](std::string name, double bytes, bool grows = false) {
+    memory.demands.push_back({std::move(name), whole(bytes), grows});
     return bytes;
   };
   for (const OperandFacts& operand : operands) {
@@ -93,7 +101,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       const bool dense = tensor.format.all_dense() && !tensor.delivered;
       const double bytes = dense ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
                                  : expected_bytes(schedule, writer_of(schedule, number), network, operands, options);
-      (dense ? announced : growing) += demand(fmt::format("result {}", tensor.name), bytes);
+      (dense ? announced : growing) += demand(fmt::format("result {}", tensor.name), bytes, !dense);
     } else if (tensor.opened) {
       announced += demand(fmt::format("conversion {}", tensor.name), opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
     } else if (tensor.converted) {
@@ -134,11 +142,11 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
         live += demand(fmt::format("workspace {}", tensor.name), options.machine.threads * bytes);
         continue;
       }
-      const double bytes = tensor.format.all_dense()
-                               ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
-                               : expected_bytes(schedule, writer, network, operands, options);
-      if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes);
-      (tensor.format.all_dense() ? live : live_growing) += bytes;
+      const bool dense = tensor.format.all_dense();
+      const double bytes = dense ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
+                                 : expected_bytes(schedule, writer, network, operands, options);
+      if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes, !dense);
+      (dense ? live : live_growing) += bytes;
     }
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
       // The number of copies gives way to the limit before the schedule does.

@@ -22,4 +22,9 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
 /// The limit that the options give, or the machine's memory where that is less.
 std::uint64_t usable_memory(const PlanOptions& options);
 
+/// What of it the operands leave, and the result of a network's one assignment if it is dense: one that grows while it
+/// is computed is charged then. Negative if they do not fit.
+double room_beside(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                   bool dense_result);
+
 }  // namespace weft

@@ -25,18 +25,10 @@ bool appends(const Schedule& schedule) {
   });
 }
 
-// What is charged as it grows is not among what was compared with the limit.
-bool is_announced(const MemoryDemand& demand, const Schedule& schedule) {
-  return std::ranges::none_of(schedule.tensors, [&](const ScheduledTensor& tensor) {
-    if (tensor.role == TensorRole::operand || (tensor.format.all_dense() && !tensor.delivered)) return false;
-    return demand.name == fmt::format("{} {}", tensor.role == TensorRole::result ? "result" : "intermediate", tensor.name);
-  });
-}
-
-Error too_large(const Schedule& schedule, const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
+Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
   std::string demands;
   std::vector<MemoryDemand> sorted = cost.memory;
-  std::erase_if(sorted, [&](const MemoryDemand& demand) { return !is_announced(demand, schedule); });
+  std::erase_if(sorted, &MemoryDemand::grows);  // which was not compared with the limit
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const MemoryDemand& left, const MemoryDemand& right) { return left.bytes > right.bytes; });
   for (const MemoryDemand& demand : sorted) {
@@ -160,7 +152,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
       found.candidates.begin(), found.candidates.end(),
       [](const Candidate& left, const Candidate& right) { return left.cost.announced_bytes < right.cost.announced_bytes; });
   if (smallest->cost.announced_bytes > limit) {
-    return std::unexpected(too_large(smallest->schedule, smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
+    return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
   }
   std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes > limit; });
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
@@ -223,7 +215,7 @@ Expected<Plan> plan_given(const Schedule& schedule, const Network& network, cons
   plan.optimal = "false";
   plan.candidates = 1;
   if (plan.cost.announced_bytes > usable_memory(options)) {
-    return std::unexpected(too_large(plan.schedule, plan.cost, usable_memory(options)));
+    return std::unexpected(too_large(plan.cost, usable_memory(options)));
   }
   return plan;
 }

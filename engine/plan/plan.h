@@ -81,6 +81,7 @@ struct LoopCost {
 struct MemoryDemand {
   std::string name;   ///< operand, conversion, intermediate, result, private copies
   std::uint64_t bytes = 0;
+  bool grows = false;  ///< charged as it grows, and not announced: estimated
   bool operator==(const MemoryDemand&) const = default;
 };
 

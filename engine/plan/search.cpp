@@ -251,12 +251,14 @@ class Search {
       double least_ns = 0;
       std::size_t order = 0;
       std::vector<std::uint32_t> numbers;
+      std::unique_ptr<const CostModel> model;
     };
     std::vector<Promise> promises;
     for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
       const StatementOrder& statements = trees_[tree].orders[order];
-      Promise promise{0, order, models_.numbers(statements, freed(tree, order, free), room)};
-      if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = models_.model(statements, promise.numbers).least_ns();
+      Promise promise{0, order, models_.numbers(statements, freed(tree, order, free), room), {}};
+      promise.model = std::make_unique<const CostModel>(models_.model(statements, promise.numbers));
+      if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
       promises.push_back(std::move(promise));
     }
     std::ranges::stable_sort(promises, {}, &Promise::least_ns);
@@ -266,7 +268,7 @@ class Search {
       ++result_.tried;
       work_ += work_of_model;
       if (promise.least_ns + conversions(free, true) < below) {
-        best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, below));
+        best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, *promise.model, below));
       }
     }
     return best;
@@ -288,10 +290,9 @@ class Search {
   const Schedule& statements(const Record& record) const { return order_of(record).statements; }
 
   double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room,
-               const std::vector<std::uint32_t>& numbers, double limit) {
+               const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
     Record record{tree, order, free_accesses, room, 0, {}};
     const std::vector<bool> free = freed(record);
-    const CostModel model = models_.model(order_of(record), numbers);
     IntervalProgram program(model, fused_, models_.table(), numbers);
     auto nests = program.solve(limit - conversions(free_accesses, true));
     work_ += program.work();

@@ -9,27 +9,15 @@ namespace {
 
 constexpr int most_halvings = 6;
 
-// What operands and a dense result leave; a result that grows while it is computed is charged then.
-double room_for_intermediates(const Network& network, const std::vector<OperandFacts>& operands, const Schedule& schedule,
-                              const PlanOptions& options) {
-  double room = static_cast<double>(usable_memory(options));
-  for (const OperandFacts& operand : operands) room -= static_cast<double>(operand.exact_bytes());
-  for (const ScheduledTensor& tensor : schedule.tensors) {
-    if (tensor.role != TensorRole::result || !tensor.format.all_dense()) continue;
-    double bytes = scalar_bytes(tensor.format.scalar);
-    for (const std::uint64_t extent : network.tensors[tensor.tensor].extents) bytes *= static_cast<double>(extent);
-    room -= bytes;
-  }
-  return room;
-}
-
 }  // namespace
 
 void add_smaller_intermediates(SearchResult& found, const Network& network, const std::vector<OperandFacts>& operands,
                                const PlanOptions& options) {
   const std::uint64_t limit = usable_memory(options);
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
-  double room = room_for_intermediates(network, operands, found.candidates.front().schedule, options);
+  const Schedule& cheapest = found.candidates.front().schedule;
+  const ScheduledTensor& result = cheapest.tensors[cheapest.statements.back().target.tensor];
+  double room = room_beside(network, operands, options, result.format.all_dense() && !result.delivered);
   std::vector<Candidate> added;
   for (int halving = 0; halving <= most_halvings && room >= 1 && !is_cancelled(options); ++halving, room /= 2) {
     PlanOptions bounded = options;

@@ -16,6 +16,14 @@ std::uint64_t bytes_of(const MemoryPlan& memory, const std::string& name) {
   return 0;
 }
 
+std::vector<std::string> growing(const MemoryPlan& memory) {
+  std::vector<std::string> names;
+  for (const MemoryDemand& demand : memory.demands) {
+    if (demand.grows) names.push_back(demand.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 TEST_CASE("operands, result, workspaces and intermediates are counted") {
@@ -42,6 +50,24 @@ TEST_CASE("what grows while it is computed is no part of what a limit refuses be
   const MemoryPlan memory = memory_plan(schedule_of(made, head), made.network, made.operands, made.options);
   CHECK(bytes_of(memory, "result R") > 100'000);
   CHECK(memory.announced_bytes == memory.peak_bytes - bytes_of(memory, "result R"));
+  CHECK(growing(memory) == std::vector<std::string>{"result R"});
+  const Problem stores = problem("K:ij:ss:200 L:jk:ss:200 M:ik:ss:6000 -> ik", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const Schedule stored = schedule_of(
+      stores,
+      "schedule\n tree ((K * L) * M)\n layout K ss f64\n layout L ss f64\n layout M ss f64\n"
+      " intermediate x[i,k] da f64\n result R dd f64\n x[i,k] += K[i,j] * L[j,k] loops i,j,k\n"
+      " R[i,k] += x[i,k] * M[i,k] loops i,k\n parallel i serial\n parallel i serial\n");
+  CHECK(growing(memory_plan(stored, stores.network, stores.operands, stores.options)) == std::vector<std::string>{"intermediate x"});
+}
+
+TEST_CASE("operands and a dense result leave the room that intermediates have") {
+  Problem made = problem("B:ik:dd C:kj:dd -> ij", {{'i', 20}, {'j', 30}, {'k', 40}});
+  made.options.memory_limit = 100'000;
+  const double beside = 100'000 - 8 * (20 * 40 + 40 * 30);
+  CHECK(room_beside(made.network, made.operands, made.options, false) == beside);
+  CHECK(room_beside(made.network, made.operands, made.options, true) == beside - 8 * 20 * 30);
+  made.options.memory_limit = 100;
+  CHECK(room_beside(made.network, made.operands, made.options, false) < 0);
 }
 
 TEST_CASE("private copies give way to the limit") {
