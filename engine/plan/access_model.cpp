@@ -34,6 +34,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : level_index_.empty()                  ? 0
                                                         : one_index(level_index_.back());
+  intermediate_ = tensor.role == TensorRole::intermediate;
   sparse_ = tensor.role == TensorRole::operand && has_sparse_level(format_);
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
   if (sparse_) statistics_ = &facts->statistics;
@@ -80,6 +81,27 @@ BoundState AccessModel::bound(IndexSet indices) const {
   }
   while (state < level_index_.size() && contains(indices, level_index_[state])) ++state;
   return state;
+}
+
+// Distances between rows, taken modulo the way, generate the multiples of the largest power of two that divides all of
+// them: the block begins a row at one of these places only, and covers a row's length from each.
+double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const {
+  if (intermediate_) return 1;
+  std::uint64_t distance = static_cast<std::uint64_t>(scalar_bytes_);  // its low bits count, so that it may overflow
+  std::uint64_t between = way_bytes;
+  double row = scalar_bytes_;
+  bool adjacent = true;
+  for (auto level = level_index_.rbegin(); level != level_index_.rend(); ++level) {
+    const double extent = extent_of_index_[*level];
+    if (extent > 1) {
+      const bool varies = contains(block, *level);
+      adjacent = adjacent && varies;
+      if (adjacent) row *= extent;
+      else if (varies && distance % way_bytes != 0) between = std::min(between, distance & (~distance + 1));
+    }
+    distance *= static_cast<std::uint64_t>(extent);
+  }
+  return std::min(1.0, std::max(row, line_bytes) / static_cast<double>(between));
 }
 
 double AccessModel::product_of_extents(BoundState modes) const {

@@ -58,6 +58,10 @@ class AccessModel {
   /// its indices will do.
   IndexSet contiguous() const { return contiguous_; }
   void set_contiguous(IndexSet indices) { contiguous_ = indices; }
+  /// Share of a cache in which a block over these indices of a dense array may lie: rows that are a multiple of a large
+  /// power of two apart meet in few of its sets. `way_bytes`, a power of two, is what the cache holds in one way. 1 for
+  /// an intermediate, whose layout follows its loops.
+  double reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const;
   /// A sparse intermediate holds a dense block over these indices below each entry.
   void add_block(IndexSet indices);
   double extent(IndexId index) const { return extent_of_index_[index]; }
@@ -86,6 +90,7 @@ class AccessModel {
   std::vector<double> density_by_level_;
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
   IndexSet indices_ = 0;
+  bool intermediate_ = false;
   bool sparse_ = false;
   bool free_ = false;
   double room_ = 1;

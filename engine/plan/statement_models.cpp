@@ -1,6 +1,7 @@
 #include "engine/plan/statement_models.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -202,6 +203,20 @@ double StatementModels::touched(std::uint32_t number, IndexSet bound, const Pref
   return std::min(count, before.iterations_below);
 }
 
+// Of the smallest cache that holds so many bytes of a block. A first cache is found by addresses within a page, so that
+// its ways are pages; ways of the second, physically addressed, begin at the same place of large arrays, which have huge
+// pages; the third spreads addresses over its sets.
+std::size_t StatementModels::cache_level(const AccessModel& access, IndexSet block, double bytes) const {
+  constexpr std::array<std::uint64_t, 2> way_bytes = {4096, 65536};
+  const Machine& machine = options_.machine;
+  std::size_t level = machine.cache_level(bytes);
+  while (level < way_bytes.size() &&
+         bytes > machine.cache_bytes[level] * access.reached_share(block, way_bytes[level], machine.line_bytes)) {
+    ++level;
+  }
+  return level;
+}
+
 // A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
 // outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
 // is read in the last loop.
@@ -215,7 +230,7 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
   const IndexSet filtered = statements_[statement].filtered;
   // Columns of a row-major array drag whole lines along.
   const double spread = (inner & access.contiguous()) != 0 ? unit : machine.line_bytes;
-  const std::size_t from = machine.cache_level(std::min(access.bytes(), combinations(inner) * spread));
+  const std::size_t from = cache_level(access, inner, std::min(access.bytes(), combinations(inner) * spread));
   if (rest == 0) {
     const bool streamed = contains(access.contiguous() & ~filtered, index);
     if (streamed) return {unit, unit / machine.stream[from], 0};
@@ -227,6 +242,7 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
     bytes = elements * machine.line_bytes;
     if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
   }
+  // Every line comes once, whether or not it stays.
   if (machine.cache_level(bytes) >= from) return {};
   return {bytes, bytes / machine.stream[from], 0};
 }
@@ -243,7 +259,7 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   const double elements = combinations(rest);
   const bool adjacent = (rest & target.contiguous()) != 0;
   const double bytes = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
-  const std::size_t from = machine.cache_level(std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
+  const std::size_t from = cache_level(target, inner, std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
   if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
   return {bytes, bytes / machine.stream[from], 0};
 }

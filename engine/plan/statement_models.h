@@ -167,6 +167,7 @@ class StatementModels {
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
   StatementLoop made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before);
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
+  std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes) const;
   // Below the loops over `bound`; `inside` is the prefix with the index.
   Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside);
   Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& inside);

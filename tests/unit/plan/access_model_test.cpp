@@ -104,3 +104,19 @@ TEST_CASE("empty tensors and extents of 0 give no positions and no division by z
     CHECK(access.steps(0, access.bound(3))[0].length == 0);
   }
 }
+
+TEST_CASE("rows of a dense array reach the share of a cache that their distance leaves") {
+  const auto share = [](std::uint64_t last, IndexSet block) {
+    const Problem made = problem("B:ijk -> ", {{'i', 40}, {'j', 32}, {'k', last}});
+    const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+    return AccessModel(schedule.statements[0].factors[0], schedule.tensors[0], false, 1, made.network, made.operands)
+        .reached_share(block, 4096, 64);
+  };
+  CHECK(share(32, index_set({0, 1, 2})) == 1);
+  CHECK(share(32, index_set({1, 2})) == 1);
+  CHECK(share(32, index_set({0, 2})) == 1.0 / 16);  // rows of 256 bytes, 8 KiB apart
+  CHECK(share(32, index_set({0})) == 1.0 / 64);     // a line of each
+  CHECK(share(32, index_set({1})) == 1.0 / 4);
+  CHECK(share(33, index_set({0, 2})) == 1);
+  CHECK(share(48, index_set({0, 2})) == 384.0 / 4096);  // 12 KiB apart
+}

@@ -132,6 +132,18 @@ TEST_CASE("larger tables cost more per gathered row") {
   CHECK(gather(100'000) < gather(1'000'000));
 }
 
+TEST_CASE("rows of a result that are a large power of two apart meet in few sets of the first cache") {
+  // R[i,r,s,t] below loops over i, s and j: a block of `rank` rows that is read and written for each j.
+  const auto per_row = [](std::uint64_t rank) {
+    const Made made(problem("T:ij:ss:4000 B:jr C:js D:jt -> irst", {{'i', 20}, {'j', 200}, {'r', rank}, {'s', rank}, {'t', rank}}),
+                    flat_tree(4));
+    const LoopEstimate rows = made.model().loop(1 | 2 | 8, 2, first_only);
+    return rows.ns / rows.iterations;
+  };
+  CHECK(per_row(31) < per_row(33));
+  CHECK(per_row(32) > 1.5 * per_row(33));
+}
+
 TEST_CASE("sharing loops shrinks an intermediate") {
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
   const Made made(problem("T:ijk:sss:9000 B:jr C:kr -> ir", {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 32}}), tree);
