@@ -133,6 +133,13 @@ std::string print_term(const Network& network, const Term& term) {
 
 }  // namespace
 
+Network::Network() = default;
+Network::Network(const Network&) = default;
+Network::Network(Network&&) noexcept = default;
+Network& Network::operator=(const Network&) = default;
+Network& Network::operator=(Network&&) noexcept = default;
+Network::~Network() = default;
+
 Expected<void> check(const Network& network) {
   if (network.assignments.empty()) return input_error("network: there is no assignment");
   if (auto good = check_names(network); !good) return good;

@@ -54,6 +54,14 @@ struct Assignment {
 };
 
 struct Network {
+  // Compiled once, in network.cpp, and not in every file that copies one.
+  Network();
+  Network(const Network&);
+  Network(Network&&) noexcept;
+  Network& operator=(const Network&);
+  Network& operator=(Network&&) noexcept;
+  ~Network();
+
   std::vector<Index> indices;
   std::vector<TensorDeclaration> tensors;
   std::vector<Assignment> assignments;

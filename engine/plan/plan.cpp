@@ -197,10 +197,10 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
 
 std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not) {
   if (optimal == "false") return "Whether there is anything cheaper is open: " + why_not;
-  const std::string proven = optimal == "all" ? "no tree, order of loops, fusion or conversion takes less"
-                                              : "no order of loops, fusion or conversion of this tree takes less";
-  return beyond ? "Without copies for lookups and levels opened in place, which were tried one after the other, " + proven
-                : "N" + proven.substr(1) + ", as long as no fiber is copied for lookups";
+  const char* dearer = optimal == "all" ? "tree, order of loops, fusion or conversion takes less"
+                                        : "order of loops, fusion or conversion of this tree takes less";
+  return beyond ? fmt::format("Without copies for lookups and levels opened in place, which were tried one after the other, no {}", dearer)
+                : fmt::format("No {}, as long as no fiber is copied for lookups", dearer);
 }
 
 bool is_cancelled(const PlanOptions& options) { return any_cancelled(options.cancelled_by); }

@@ -46,6 +46,14 @@ struct OperandFacts {
 enum class Objective : std::uint8_t { time, workspace_order };
 
 struct PlanOptions {
+  // As in Schedule: in schedule.cpp.
+  PlanOptions();
+  PlanOptions(const PlanOptions&);
+  PlanOptions(PlanOptions&&) noexcept;
+  PlanOptions& operator=(const PlanOptions&);
+  PlanOptions& operator=(PlanOptions&&) noexcept;
+  ~PlanOptions();
+
   double calls = 1;                             ///< amortises conversions
   std::uint64_t memory_limit = ~std::uint64_t{0};  ///< bytes over operands, conversions, intermediates, results
   bool strict_fp = false;
@@ -87,6 +95,13 @@ struct MemoryDemand {
 
 /// The judgement of one schedule.
 struct Cost {
+  Cost();
+  Cost(const Cost&);
+  Cost(Cost&&) noexcept;
+  Cost& operator=(const Cost&);
+  Cost& operator=(Cost&&) noexcept;
+  ~Cost();
+
   double ns = 0;
   double flops = 0;
   double conversion_ns = 0;  ///< before division by calls
@@ -111,6 +126,13 @@ struct SolverReport {
 };
 
 struct Plan {
+  Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
+
   Schedule schedule;
   Cost cost;
   std::string producer;     ///< dp, z3, baseline, user
