@@ -18,10 +18,11 @@ Expected<Made> made(const AppendedShape& shape, const Entries& entries, std::vec
   std::vector<Entries> parts(cuts.size());
   for (const auto& [tuple, value] : entries) {
     Tuple by_level;
+    by_level.reserve(tuple.size());
     for (const std::uint32_t mode : shape.format.mode_order) by_level.push_back(tuple[mode]);
     std::size_t part = cuts.size() - 1;
     while (cuts[part] > by_level[0]) --part;
-    parts[part].emplace(by_level, value);
+    parts[part].emplace_hint(parts[part].end(), std::move(by_level), value);
   }
   std::vector<AppendedChunk> chunks;
   chunks.reserve(cuts.size());
@@ -187,7 +188,7 @@ TEST_CASE("large chunks: several pieces each, pages given back while they are co
   Random random(7);
   for (std::uint64_t row = 0; row < 40; row += 3)
     for (std::uint64_t column = random.below(5); column < 400'000; column += 1 + random.below(15))
-      entries.emplace(Tuple{row, column}, static_cast<double>(column % 97));
+      append(entries, {row, column}, static_cast<double>(column % 97));
   for (const std::vector<std::uint64_t>& cuts :
        {std::vector<std::uint64_t>{0, 20}, {0, 1, 2, 3, 20}}) {
     CAPTURE(cuts.size());
@@ -207,7 +208,7 @@ TEST_CASE("a result that the limit leaves no room for is named") {
   const AppendedShape shape{*parse_format("ds"), {4, 100'000}, "result R"};
   Entries entries;
   for (std::uint64_t row = 0; row < 4; ++row)
-    for (std::uint64_t column = 0; column < 50'000; ++column) entries.emplace(Tuple{row, column}, 1.0);
+    for (std::uint64_t column = 0; column < 50'000; ++column) append(entries, {row, column}, 1.0);
   const std::uint64_t needed = 200'000 * 12 + 5 * 4;
   Resources with = resources(2);
   with.memory = Memory(needed - 1);

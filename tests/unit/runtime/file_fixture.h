@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/output_file.h"
+#include "unit/runtime/earlier.h"
 #include "weft/file.h"
 
 namespace weft::test {
@@ -74,7 +75,7 @@ inline ReadOptions with_format(std::string_view text) {
   return options;
 }
 
-using Entries = std::map<std::vector<std::uint64_t>, double>;
+using Entries = std::map<std::vector<std::uint64_t>, double, reference::Earlier>;
 
 /// The stored entries; two at the same coordinates fail the test.
 inline Entries stored(const Tensor& tensor) {
@@ -87,7 +88,7 @@ inline Entries stored(const Tensor& tensor) {
       point.push_back(wide ? all.crd[mode].as<std::uint64_t>()[n] : all.crd[mode].as<std::uint32_t>()[n]);
     }
     const double value = all.scalar == Scalar::f64 ? all.values.as<double>()[n] : double{all.values.as<float>()[n]};
-    map.emplace(std::move(point), value);
+    map.emplace_hint(map.end(), std::move(point), value);
   }
   CHECK(map.size() == all.count);
   return map;

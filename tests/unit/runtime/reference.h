@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "unit/runtime/earlier.h"
 #include "weft/tensor.h"
 
 namespace weft::reference {
 
 using Tuple = std::vector<std::uint64_t>;
-using Entries = std::map<Tuple, double>;
+using Entries = std::map<Tuple, double, Earlier>;
 
 struct List {
   std::vector<std::uint64_t> extents;
@@ -80,10 +81,17 @@ inline double value(const Buffer& buffer, Scalar scalar, std::uint64_t n) {
   return scalar == Scalar::f64 ? buffer.as<double>()[n] : static_cast<double>(buffer.as<float>()[n]);
 }
 
+/// For entries that mostly come in the order of the map; a check of its own for each would be slow.
+inline void append(Entries& entries, const Tuple& tuple, double value) {
+  const std::size_t before = entries.size();
+  entries.emplace_hint(entries.end(), tuple, value);
+  if (entries.size() == before) FAIL_CHECK("stored twice");
+}
+
 /// Every stored entry, read level by level by recursion; dense levels give every coordinate.
 inline void collect(const Tensor& tensor, std::size_t level, std::uint64_t position, Tuple& tuple, Entries& into) {
   if (level == tensor.order()) {
-    CHECK_MESSAGE(into.emplace(tuple, value(tensor.values, tensor.format.scalar, position)).second, "stored twice");
+    append(into, tuple, value(tensor.values, tensor.format.scalar, position));
     return;
   }
   const Level& kind = tensor.format.levels[level];
@@ -125,7 +133,7 @@ inline Entries stored(const Coordinates& list) {
     Tuple tuple;
     for (std::size_t m = 0; m < list.extents.size(); ++m)
       tuple.push_back(element(list.crd[m], list.extents[m] <= (std::uint64_t{1} << 32) ? 32 : 64, n));
-    CHECK_MESSAGE(entries.emplace(tuple, value(list.values, list.scalar, n)).second, "listed twice");
+    append(entries, tuple, value(list.values, list.scalar, n));
   }
   return entries;
 }
