@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "oracle/random_network.h"
+#include "unit/sanitized.h"
 
 namespace weft::test {
 
@@ -15,21 +16,6 @@ struct Runs {
   std::uint64_t count = 0;
 };
 Runs runs(std::uint64_t count);
-
-/// Sanitized builds are several times slower and draw fewer by default.
-constexpr bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__)
-  return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  return true;
-#else
-  return false;
-#endif
-#else
-  return false;
-#endif
-}
 
 /// Ends the process, naming the network, if the process computes for `seconds` (all threads) before it is destroyed, or nothing
 /// comes for nine times as long: a kernel that hangs fails the test.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "unit/cache/cache_fixture.h"
-#include "unit/differential/runs.h"
+#include "unit/sanitized.h"
 #include "weft/file.h"
 
 namespace weft {

@@ -144,12 +144,12 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       made.options.prove = false;
     }
   }
-  CHECK(bound >= 10);
+  CHECK(bound >= scaled(10));
   CHECK(open <= bound / 6);
   CHECK(decided >= bound / 3);
   CHECK(refused <= 2 * bound);  // what is encoded is not far below what is judged
   CHECK(wrong <= decided / 100);  // where cost() prices lower than the program
-  CHECK(impossible >= 4);
-  CHECK(drained >= 2);
-  CHECK(stored >= 1);
+  CHECK(impossible >= scaled(4));
+  CHECK(drained >= scaled(2));
+  CHECK(stored >= scaled(1));
 }

@@ -284,7 +284,7 @@ TEST_CASE("the dimensions no fusion can avoid") {
 
 TEST_CASE("no schedule stores only intermediates smaller than the bound, and some attain it") {
   std::size_t schedules = 0, attained = 0, networks = 0;
-  for (unsigned seed = 1; seed <= 80; ++seed) {
+  for (unsigned seed = 1; seed <= scaled(80); ++seed) {
     CAPTURE(seed);
     const Problem made = random_factors(seed, false);
     CAPTURE(print(made.network));
@@ -324,7 +324,7 @@ TEST_CASE("no schedule stores only intermediates smaller than the bound, and som
 
 TEST_CASE("beside sparse factors, whatever is legal and whatever is chosen has one of the structures") {
   std::size_t networks = 0, legal = 0, all = 0;
-  for (unsigned seed = 1; seed <= 120; ++seed) {
+  for (unsigned seed = 1; seed <= scaled(120); ++seed) {
     CAPTURE(seed);
     Problem made = random_factors(seed, true);
     CAPTURE(print(made.network));
@@ -355,7 +355,7 @@ TEST_CASE("beside sparse factors, whatever is legal and whatever is chosen has o
 // Third judge: it shares neither the enumerator of schedules nor the dynamic program, only the price of a nest.
 TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
   std::size_t compared = 0, structures_seen = 0, covered = 0, apart = 0;
-  for (unsigned seed = 1; seed <= 120; ++seed) {
+  for (unsigned seed = 1; seed <= scaled(120); ++seed) {
     CAPTURE(seed);
     const Problem made = random_factors(seed, false);
     CAPTURE(print(made.network));
@@ -411,6 +411,6 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
   }
   MESSAGE(compared << " networks, " << structures_seen << " fusion structures; " << covered
                    << " choices below a maximally fused structure, " << apart << " that share loops without meeting");
-  CHECK(compared >= 100);
-  CHECK(covered >= 10);
+  CHECK(compared >= scaled(100));
+  CHECK(covered >= scaled(10));
 }

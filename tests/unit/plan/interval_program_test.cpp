@@ -24,7 +24,7 @@ static PlanOptions everything(PlanOptions options) {
 // (each converted to the order of its loops), intermediates random access, no memory limit, finite operands.
 TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") {
   std::size_t compared = 0;
-  for (unsigned seed = 1; seed <= 250; ++seed) {
+  for (unsigned seed = 1; seed <= scaled(250); ++seed) {
     CAPTURE(seed);
     const Problem made = random_network(seed);
     CAPTURE(print(made.network));
@@ -53,14 +53,14 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
     CHECK(planned->cost.ns <= cost(plain, made.network, made.operands, made.options).ns);
     ++compared;
   }
-  CHECK(compared >= 130);
+  CHECK(compared >= scaled(130));
 }
 
 // Then prices depend on the statements that share the outer loops.
 TEST_CASE("with counted joins too") {
   std::size_t compared = 0;
   std::size_t joined = 0;
-  for (unsigned seed = 1; seed <= 160; ++seed) {
+  for (unsigned seed = 1; seed <= scaled(160); ++seed) {
     CAPTURE(seed);
     Problem made = random_network(seed, false, true);
     CAPTURE(print(made.network));
@@ -86,8 +86,8 @@ TEST_CASE("with counted joins too") {
     CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
     ++compared;
   }
-  CHECK(compared >= 80);
-  CHECK(joined >= 26);
+  CHECK(compared >= scaled(80));
+  CHECK(joined >= scaled(26));
 }
 
 TEST_CASE("what the program predicts is what cost() says of the schedule") {

@@ -13,7 +13,7 @@ using namespace weft::plan_test;
 namespace {
 
 constexpr double accuracy = 1e-9;
-constexpr unsigned seeds = 40;
+constexpr unsigned seeds = scaled(40);
 
 bool has_lookups(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -50,9 +50,9 @@ TEST_CASE("several assignments are planned as cheaply as the cheapest of all the
                        : 0;
     }
   }
-  CHECK(proven > 18);
-  CHECK(copied > 2);
-  CHECK(reordered > 0);
+  CHECK(proven > scaled(18));
+  CHECK(copied > scaled(2));
+  CHECK(reordered >= scaled(1));
 }
 
 TEST_CASE("a copy pays for two assignments that would pay for neither alone") {

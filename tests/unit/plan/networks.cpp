@@ -101,7 +101,7 @@ Schedule schedule_of(const Problem& problem, const std::string& text) {
 
 unsigned networks(unsigned usual) {
   const char* times = std::getenv("WEFT_NETWORKS");
-  return times == nullptr ? usual : usual * static_cast<unsigned>(std::max(1, std::atoi(times)));
+  return times == nullptr ? scaled(usual) : scaled(usual) * static_cast<unsigned>(std::max(1, std::atoi(times)));
 }
 
 Plan planned(const Problem& problem) {

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "engine/plan/plan.h"
+#include "unit/sanitized.h"
 
 namespace weft::plan_test {
+
+using test::scaled;
 
 struct Problem {
   Network network;
@@ -27,7 +30,8 @@ Problem problem(const std::string& text, const std::map<char, std::uint64_t>& ex
 /// as problem() takes them, results of earlier assignments as name:indices. Nothing but the last is wanted.
 Problem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
 
-/// So many random networks, times WEFT_NETWORKS where that is set: a few thousand take minutes.
+/// So many random networks, fewer in a sanitized build (see scaled()), times WEFT_NETWORKS where that is set: a few thousand
+/// take minutes.
 unsigned networks(unsigned usual);
 
 /// What enumerating every schedule of a problem tells: whether there were not too many, and of those that fit into memory.

@@ -40,7 +40,7 @@ std::vector<RandomForest> small_forests(unsigned seeds) {
 TEST_CASE("without any schedule to beat the solver finds the cheapest joint schedule") {
   std::size_t compared = 0;
   std::size_t copied = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  for (unsigned seed = 0; seed < scaled(40); ++seed) {
     const RandomForest drawn = random_forest(seed);
     const std::string text = "seed " + std::to_string(seed) + ": " + drawn.text;
     CAPTURE(text);
@@ -64,13 +64,13 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
       for (const ScheduledTensor& tensor : part.schedule.tensors) copied += tensor.converted ? 1 : 0;
     }
   }
-  CHECK(compared > 8);
+  CHECK(compared > scaled(8));
   CHECK(copied > 0);
 }
 
 TEST_CASE("a proof of several assignments is the solver's too") {
   std::size_t asked = 0;
-  for (RandomForest& drawn : small_forests(40)) {
+  for (RandomForest& drawn : small_forests(scaled(40))) {
     CAPTURE(drawn.text);
     const Plan usual = planned(drawn.made);
     drawn.made.options.prove = true;
@@ -79,13 +79,13 @@ TEST_CASE("a proof of several assignments is the solver's too") {
     CHECK(proven.cost.ns >= usual.cost.ns * (1 - 3e-5));
     asked += proven.solver.asked && !proven.schedule.earlier_trees.empty() ? 1 : 0;
   }
-  CHECK(asked > 3);
+  CHECK(asked > scaled(3));
 }
 
 TEST_CASE("one memory limit holds over all assignments, and what fits is the cheapest that does") {
   std::size_t compared = 0;
   std::size_t dearer = 0;
-  for (RandomForest& drawn : small_forests(40)) {
+  for (RandomForest& drawn : small_forests(scaled(40))) {
     CAPTURE(drawn.text);
     const Plan free = planned(drawn.made);
     std::uint64_t operands = 0;
@@ -105,7 +105,7 @@ TEST_CASE("one memory limit holds over all assignments, and what fits is the che
     ++compared;
     dearer += found->cost.ns > least * (1 + 3e-5) ? 1 : 0;
   }
-  CHECK(compared > 5);
+  CHECK(compared > scaled(5));
   CHECK(dearer <= compared / 4);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
   std::size_t compared = 0;
   std::size_t impossible = 0;
   std::size_t sparse = 0;
-  for (unsigned seed = 0; seed < 14; ++seed) {
+  for (unsigned seed = 0; seed < scaled(14); ++seed) {
     RandomForest drawn = sparse_forest(seed);
     const std::string text = "seed " + std::to_string(seed) + ": " + drawn.text;
     CAPTURE(text);
@@ -189,9 +189,9 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
       sparse += stores_sparse ? 1 : 0;
     }
   }
-  CHECK(compared >= 20);
-  CHECK(sparse >= 10);
-  CHECK(impossible >= 1);
+  CHECK(compared >= scaled(20));
+  CHECK(sparse >= scaled(10));
+  CHECK(impossible >= scaled(1));
 }
 
 TEST_CASE("a copy for one assignment gives way to what another one has to store") {

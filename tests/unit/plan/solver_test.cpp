@@ -8,6 +8,8 @@
 #include <random>
 #include <thread>
 
+#include "unit/sanitized.h"
+
 using namespace weft;
 
 namespace {
@@ -204,7 +206,7 @@ Answer pigeons(int count, int holes) {
 
 TEST_CASE("answers are those of trying every assignment, and models satisfy") {
   std::size_t satisfied = 0;
-  for (unsigned seed = 1; seed <= 400; ++seed) {
+  for (unsigned seed = 1; seed <= test::scaled(400); ++seed) {
     CAPTURE(seed);
     const Random problem = random_problem(seed);
     Solver solver = made(seed % 2 == 0 ? Tracking::families : Tracking::none);
@@ -222,8 +224,8 @@ TEST_CASE("answers are those of trying every assignment, and models satisfy") {
     for (const Integer integer : stated.integers) values.integers.push_back(static_cast<int>(solver.value(integer)));
     CHECK(holds(problem, values));
   }
-  CHECK(satisfied > 60);
-  CHECK(satisfied < 360);
+  CHECK(satisfied > test::scaled(60));
+  CHECK(satisfied < test::scaled(360));
 }
 
 TEST_CASE("a core names the families that contradict each other and no others") {

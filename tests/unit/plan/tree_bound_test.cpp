@@ -35,7 +35,7 @@ TEST_CASE("no schedule takes less than the bounds of its tree and of its stateme
   std::size_t joined = 0;
   double closest_tree = 0;
   double closest_statements = 0;
-  for (unsigned seed = 1; seed <= 300; ++seed) {
+  for (unsigned seed = 1; seed <= scaled(300); ++seed) {
     CAPTURE(seed);
     Problem made = random_network(seed, seed % 4 == 0, true);
     CAPTURE(print(made.network));
@@ -55,8 +55,8 @@ TEST_CASE("no schedule takes less than the bounds of its tree and of its stateme
       ++compared;
     }
   }
-  CHECK(compared > 10000);
-  CHECK(joined > 30);
+  CHECK(compared > scaled(10000));
+  CHECK(joined > scaled(30));
   CHECK(closest_tree > 0.1);
   CHECK(closest_statements > 0.9);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/runtime/reference.h"
+#include "unit/sanitized.h"
 
 using namespace weft;
 using namespace weft::reference;
@@ -32,7 +33,7 @@ std::vector<std::uint64_t> expected_permutation(const List& list, const std::vec
 }  // namespace
 
 TEST_CASE("sorting is stable and right for any widths, with and without known order") {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::scaled(60); ++seed) {
     Random random(seed);
     List list;
     const std::size_t order = 1 + random.below(5);
