@@ -27,7 +27,10 @@ std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& orde
     if (variant != 0) variant |= static_cast<std::uint64_t>(room_number) << most_factors;
     const std::uint32_t* known = variants_.find(variant, content);
     const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, room);
-    if (known == nullptr) variants_.insert(variant, content, model);
+    if (known == nullptr) {
+      variants_.insert(variant, content, model);
+      ++described_;
+    }
     found.push_back(model);
   }
   return found;
@@ -44,6 +47,19 @@ std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Schedule&
   return results_.back().second;
 }
 
+namespace {
+
+// How an intermediate is stored that is not dense.
+void append_layout(const Format& format, std::vector<std::uint64_t>& content) {
+  constexpr std::uint64_t layout = std::uint64_t{1} << 33;
+  if (format.all_dense()) return;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    content.push_back(layout | static_cast<std::uint64_t>(format.levels[level].kind) << 8 | format.mode_order[level]);
+  }
+}
+
+}  // namespace
+
 // By the factors of the term that flow into each of their factors.
 StatementOrder AlternativeModels::order_of(Schedule statements) {
   StatementOrder order;
@@ -57,12 +73,12 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
       const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
       content.push_back(from);
       content.push_back(read);
-      if (!read && !statements.tensors[factor.tensor].format.all_dense()) content.push_back(std::uint64_t{1} << 33);
+      if (!read) append_layout(statements.tensors[factor.tensor].format, content);
       all |= from;
       if (read) reads |= from;
     }
     const ScheduledTensor& target = statements.tensors[statement.target.tensor];
-    if (target.role == TensorRole::intermediate && !target.format.all_dense()) content.push_back(std::uint64_t{1} << 34);
+    if (target.role == TensorRole::intermediate) append_layout(target.format, content);
     if (formats_.size() > 1 && target.role == TensorRole::result) {
       const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
         return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();

@@ -36,6 +36,8 @@ class AlternativeModels {
   /// The statements' models, `free` per tensor, with dense levels of `room`: equal numbers have equal factors in equal
   /// layouts, as interval tables want them.
   std::vector<std::uint32_t> numbers(const StatementOrder& order, const std::vector<bool>& free, double room);
+  /// Statements described so far.
+  std::uint64_t described() const { return described_; }
   CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
     return CostModel(order.flow, order.result, models_, numbers);
   }
@@ -49,6 +51,7 @@ class AlternativeModels {
   std::shared_ptr<StatementModels> models_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
   IndexSetTable<std::uint32_t> variants_;  // models by content
+  std::uint64_t described_ = 0;
   std::vector<std::pair<ResultFormat, std::shared_ptr<const SparseTarget>>> results_;  // with compressed levels
   IntervalTable table_;
 

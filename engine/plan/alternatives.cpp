@@ -18,7 +18,7 @@ std::vector<Schedule> all_statements(const Network& network, const ContractionTr
   std::vector<Schedule> found;
   for (const std::vector<std::uint32_t>& order : statement_orders(tree, most)) {
     for (const ResultFormat& format : result_formats(network, operands, options)) {
-      std::ranges::move(with_sparse_intermediates(statements_of(network, tree, order, operands, format)), std::back_inserter(found));
+      std::ranges::move(with_sparse_intermediates(statements_of(network, tree, order, operands, format), true), std::back_inserter(found));
     }
   }
   return found;

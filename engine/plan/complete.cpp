@@ -67,7 +67,7 @@ double work_below(const Schedule& schedule, const CostModel& model, StatementRan
       const IndexSet bound = model.bound_by(loops, depth, inner);
       const LoopEstimate estimate = model.loop(bound, loops[depth], inner, model.others(schedule, inner));
       ns += estimate.ns + model.drain(bound, loops[depth], inner).ns +
-            estimate.iterations * work_below(schedule, model, inner, depth + 1);
+            times(estimate.iterations, work_below(schedule, model, inner, depth + 1));
     }
     if (last < range.last) ns += model.crossing(model.bound_by(loops, depth, {first, last}), {first, last}, range.last);
     first = last + 1;
@@ -86,7 +86,7 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
       const StatementRange range{first, last};
       const LoopEstimate estimate = model.loop(0, loops.front(), range);
       const double work = estimate.ns + model.drain(0, loops.front(), range).ns +
-                          estimate.iterations * work_below(schedule, model, range, 1);
+                          times(estimate.iterations, work_below(schedule, model, range, 1));
       schedule.roots.push_back(model.root(loops.front(), range, estimate.iterations, work).reduction);
     }
     first = last + 1;
@@ -106,7 +106,8 @@ void append_modes(const std::vector<IndexId>& loops, const std::vector<IndexId>&
 
 // A sparse intermediate: inside a nest its modes that sparse factors restrict are a key, in the order in which the
 // reader meets them; between nests they are compressed levels, in the order in which the writer meets them. Other modes
-// are a dense block below, where it is provably written as a whole.
+// are a dense block below, where it is provably written as a whole. Where the levels say between nests, or inside only, and the
+// loops say otherwise, the schedule is left as illegal as it is.
 void decide_keys(Schedule& schedule, const Network& network, const CostModel& model) {
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
     const ScheduledStatement& statement = schedule.statements[writer];
@@ -115,7 +116,9 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
     const std::size_t reader = reader_of(schedule, statement.target.tensor);
     const std::size_t depth = shared_loops(schedule, writer, reader);
     const IndexSet shared = index_set({statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+    if (!model.may_be_stored(writer, shared)) continue;
     const IndexSet modes = index_set(tensor.modes);
+    const IndexSet compressed = model.compressed(writer);
     tensor.format = dense_format(tensor.modes.size(), tensor.format.scalar);
     const auto arrange = [&](IndexSet key, const std::vector<IndexId>& loops, LevelKind kind) {
       std::vector<std::uint32_t>& order = tensor.format.mode_order;
@@ -132,6 +135,10 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
     const IndexSet key = model.is_keyed(writer, shared) ? model.key(writer) : 0;
     const LevelKind kind = key == 0 ? LevelKind::dense : depth == 0 ? LevelKind::compressed : model.workspace(writer, shared).kind;
     const std::vector<IndexId>& loops = depth == 0 ? statement.loops : schedule.statements[reader].loops;
+    if (compressed != 0) {
+      arrange(compressed, loops, kind);
+      continue;
+    }
     arrange(key, loops, kind);
     if (key == 0 || knows_its_entries(schedule, network, statement.target.tensor)) continue;
     const bool bitmap = kind == LevelKind::bitmap;  // which has one mode

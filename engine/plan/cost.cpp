@@ -74,7 +74,7 @@ class CostSum {
                            entered * estimate.steps, entered * estimate.flops, entered * estimate.bytes,
                            entered * (estimate.ns + drained)});
     const double below = inside(range, depth + 1, entered * estimate.iterations);
-    return {estimate.iterations, estimate.ns + drained + estimate.iterations * below};
+    return {estimate.iterations, estimate.ns + drained + times(estimate.iterations, below)};
   }
 
   // Everything below the first `depth` loops, which the range shares, per entry.

@@ -28,11 +28,13 @@ double CostModel::least_ns() const {
     return count;
   };
   double work = 0;
+  double between = 0;  // storing intermediates there, and starting the nests that read them
   bool any_loops = false;
   for (std::size_t number = 0; number < statements_.size(); ++number) {
     const StatementRange alone{number, number};
     const IndexSet own = indices(number);
     const auto within = [&](std::size_t other) { return other < statements_.size() && (own & ~indices(other)) == 0; };
+    if (!statements_[number].model->compressed.empty()) between += workspace(number, 0).ns + options_.machine.start_serial;
     if (own == 0) continue;
     any_loops = true;
     if (joined() || within(number - 1) || within(number + 1)) {
@@ -54,7 +56,7 @@ double CostModel::least_ns() const {
   }
   if (!any_loops) return 0;
   const Machine& machine = options_.machine;
-  return rounding * std::min(work + machine.start_serial, work / machine.threads + machine.start_parallel);
+  return between + rounding * std::min(work + machine.start_serial, work / machine.threads + machine.start_parallel);
 }
 
 }  // namespace weft

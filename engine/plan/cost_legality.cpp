@@ -31,6 +31,32 @@ bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate
          driver->steps(state, driver->bound(shared | remaining)).size() == 1;
 }
 
+bool CostModel::may_be_stored(std::size_t writer, IndexSet shared) const {
+  const StatementModels::Statement& model = *statements_[writer].model;
+  if (!model.compressed.empty()) return shared == 0;
+  return !model.inside_only || (shared != 0 && is_keyed(writer, shared));
+}
+
+bool CostModel::keeps_order(IndexSet bound, IndexId index, StatementRange range) const {
+  if (!ordered_) return true;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const std::vector<IndexId>& levels = statements_[number].model->compressed;
+    if (levels.empty() || !contains(statements_[number].model->target->indices(), index)) continue;
+    const auto level = std::ranges::find(levels, index);
+    if (std::any_of(levels.begin(), level, [&](IndexId above) { return !contains(bound, above); })) return false;
+    const bool last = level != levels.end() && level + 1 == levels.end();
+    if (last && !writes_block(number, bound | one_index(index), range)) return false;
+  }
+  return true;
+}
+
+// As a whole, once the levels above it are bound, each time.
+bool CostModel::writes_block(std::size_t writer, IndexSet bound, StatementRange range) const {
+  const auto intermediate = std::ranges::find(flow_->intermediates, writer, &StatementFlow::Intermediate::writer);
+  return (intermediate->modes & ~index_set(statements_[writer].model->compressed)) == 0 ||
+         provably_present(*intermediate, bound & ~drained_loops, range);
+}
+
 bool CostModel::may_share_nest(StatementRange range) const {
   std::size_t leaving = 0;
   IndexSet filtered = 0;

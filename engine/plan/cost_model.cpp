@@ -78,7 +78,7 @@ CostModel::CostModel(const Schedule& schedule, const Network& network, const std
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);
     const std::uint32_t added = models_->add(schedule, number, earlier, free, room);
-    statements_.push_back({&models_->statement(added), &flow_->statements[number], added});
+    place(added);
   }
 }
 
@@ -87,8 +87,13 @@ CostModel::CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<
     : options_(models->options()), models_(std::move(models)), flow_(std::move(flow)), result_(std::move(result)) {
   statements_.reserve(numbers.size());
   for (const std::uint32_t number : numbers) {
-    statements_.push_back({&models_->statement(number), &flow_->statements[statements_.size()], number});
+    place(number);
   }
+}
+
+void CostModel::place(std::uint32_t number) {
+  statements_.push_back({&models_->statement(number), &flow_->statements[statements_.size()], number});
+  ordered_ = ordered_ || !statements_.back().model->compressed.empty();
 }
 
 // Independence (facts.md, "What predicts the time of a loop order"): extents times the density of every access; times
@@ -310,10 +315,12 @@ double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t l
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
     // A result is written where the position of the operand is known.
     if (intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
+    if (!may_be_stored(intermediate.writer, shared)) return std::numeric_limits<double>::infinity();
     if (is_keyed(intermediate.writer, shared)) {
       const KeyedPrice price = workspace(intermediate.writer, shared);
-      const double copies = shared == 0 ? 1 : options_.machine.threads;
-      if (price.bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+      // What is between nests grows, and is charged as it does.
+      const double bytes = shared == 0 ? 0 : price.bytes * options_.machine.threads;
+      if (bytes > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
       ns += price.ns;
       continue;
     }

@@ -5,6 +5,7 @@
 // set, which the dynamic program minimises exactly; cost() sums the same terms along a finished schedule.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,9 @@ namespace weft {
 /// the first of them always: MTTKRP of 2000^3 with 2e6 entries takes 18.9 ms with compressed levels, 28.9 ms with a
 /// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
 inline constexpr double dense_rooms[] = {4, 1.5, 16};
+
+/// `ns` so many times; 0 times something impossible, which takes infinitely long, is still impossible.
+inline double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
 
 /// Statements `first` to `last` (both included) share a loop.
 struct StatementRange {
@@ -114,6 +118,14 @@ class CostModel {
   }
   /// Whether it needs a key there: some of its modes that sparse factors restrict are not bound outside.
   bool is_keyed(std::size_t writer, IndexSet shared) const { return (key(writer) & ~shared) != 0; }
+  /// Whether what the statement writes may live inside loops over `shared`, or between nests where these are none: as its
+  /// levels say (sparse_intermediates.h).
+  bool may_be_stored(std::size_t writer, IndexSet shared) const;
+  /// The modes of its compressed levels, where it is between nests.
+  IndexSet compressed(std::size_t writer) const { return index_set(statements_[writer].model->compressed); }
+  /// Whether the loop over `index` below the loops over `bound` writes what is stored between nests in the order of its levels, a dense
+  /// block of it provably as a whole.
+  bool keeps_order(IndexSet bound, IndexId index, StatementRange range) const;
   /// Its modes that sparse factors restrict.
   IndexSet key(std::size_t writer) const { return statements_[writer].model->keyed; }
 
@@ -193,6 +205,7 @@ class CostModel {
     std::uint32_t number = 0;  // among the shared models
   };
 
+  void place(std::uint32_t number);
   LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   JoinSet stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
@@ -206,12 +219,14 @@ class CostModel {
   bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
   bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
+  bool writes_block(std::size_t writer, IndexSet bound, StatementRange range) const;
 
   const PlanOptions& options_;
   std::shared_ptr<StatementModels> models_;
   std::shared_ptr<const StatementFlow> flow_;
   std::vector<Placed> statements_;
   std::shared_ptr<const SparseTarget> result_;  // of the last statement; none if it is dense
+  bool ordered_ = false;  // some intermediate between nests has compressed levels
   // What pricing works with, kept for its memory.
   mutable std::vector<const StatementLoop*> loops_;
   mutable std::vector<Meeter> meeters_;

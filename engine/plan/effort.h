@@ -10,11 +10,19 @@
 
 namespace weft {
 
-/// What making a cost model takes, in loops priced.
-inline constexpr std::uint64_t work_of_model = 50;
+/// What making a cost model of known statements takes, in loops priced, and describing a statement that is new.
+inline constexpr std::uint64_t work_of_model = 10;
+inline constexpr std::uint64_t work_of_statement = 5;
+
+/// Making a model with copies for lookups, most of whose statements are new.
+inline constexpr std::uint64_t work_of_lookups = 50;
 
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
+
+/// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has
+/// four times as many alternatives then.
+inline constexpr double work_of_every_order = 2'000;
 
 /// What looking for lookups takes beside the search, of the loops that it may price. More of them changed the choice of one
 /// of the networks of weft-bench planning, for one call (3-centre-masked/uniform, by less than it took).

@@ -31,7 +31,7 @@ class Enumeration {
           for (const ResultFormat& format : formats) {
             Schedule statements = statements_of(network_, tree, order, operands_, options_);
             set_result_format(statements, network_, format);
-            std::ranges::move(with_sparse_intermediates(statements), std::back_inserter(variants));
+            std::ranges::move(with_sparse_intermediates(statements, true), std::back_inserter(variants));
           }
           for (Schedule& schedule : variants) {
             std::vector<bool> free(schedule.tensors.size(), false);

@@ -26,7 +26,7 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Net
   std::vector<ContractionTree> fitting;
   for (const ContractionTree& tree : trees) {
     const std::vector<Schedule> ways =
-        with_sparse_intermediates(statements_of(network, tree, statement_orders(tree, 1).front(), operands, result));
+        with_sparse_intermediates(statements_of(network, tree, statement_orders(tree, 1).front(), operands, result), false);
     if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= room; })) fitting.push_back(tree);
   }
   if (fitting.empty() || fitting.size() == trees.size()) return 0;

@@ -13,9 +13,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double rounding = 1e-9;  // relative: more than sums in another order differ
 constexpr double asked_again = 8;  // times the limit before, so that no state is looked at many times
 
-// 0 iterations of something impossible are still impossible.
-double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
-
 }  // namespace
 
 IntervalProgram::IntervalProgram(const CostModel& model, bool fused)
@@ -120,6 +117,7 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
     for (std::uint32_t end = first; end <= furthest && contains(model_.indices(end) & ~bound, index); ++end) {
       const StatementRange range{first, end};
       if (root && (!model_.may_share_nest(range) || model_.stores_copy(range))) continue;
+      if (!model_.keeps_order(bound, index, range)) continue;
       double ns = crossing(range);
       if (ns >= cheapest.ns) continue;
       const JoinSet others_inside = inside(others, bound, range, last);

@@ -194,7 +194,7 @@ class LookupSearch {
     const StatementOrder order = models_.order_of(statements.schedule);
     const std::vector<std::uint32_t> numbers = models_.numbers(order, free, dense_rooms[0]);
     const CostModel model = models_.model(order, numbers);
-    work_ += work_of_model;
+    work_ += work_of_lookups;
     if (model.least_ns() >= limit) return std::nullopt;
     IntervalProgram program(model, true, models_.table(), numbers);
     const auto nests = program.solve(limit);

@@ -10,8 +10,6 @@
 namespace weft {
 namespace {
 
-double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
-
 // Products of the same figures in another order are the same number of entries.
 double rounded(double entries) {
   int exponent = 0;
@@ -70,6 +68,7 @@ class Builder {
         if (!contains(model_.indices(end) & ~state.bound, index) || (end > state.first && !program_.fused())) break;
         const StatementRange range{state.first, end};
         if (state.bound == 0 && !model_.may_share_nest(range)) continue;
+        if (!model_.keeps_order(state.bound, index, range)) continue;
         const LoopEstimate loop = model_.loop(state.bound, index, range, program_.inside(state.others, state.bound, range, state.last));
         const double drained = model_.drain(state.bound, index, range).ns;
         const auto add_root = [&](RootReduction reduction) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/plan/complete.h"
+#include "engine/plan/sparse_intermediates.h"
 
 namespace weft {
 namespace {
@@ -76,6 +77,8 @@ class Prover {
     const double conversions = least_conversion_ns(alternative, operands_, options_);
     const double least = program.least(0, 0, static_cast<std::uint32_t>(model.statements() - 1)) + conversions;
     work_ += program.work();
+    // What it is priced at bounds nothing.
+    if (!stores_as_priced(alternative.schedule) && model.least_ns() + conversions < below()) proof_.overpriced = true;
     if (!program.exact()) {
       proof_.proven = false;
     } else if (std::isinf(least) || !(least < below())) {

@@ -27,8 +27,8 @@ struct ProofRequest {
 struct Proof {
   std::optional<Candidate> cheaper;  ///< legal, the cheapest that was found
   bool proven = true;                ///< no alternative has anything cheaper still
-  /// Some answer takes less than encoded, by more than `kept` allows for: layouts on the way to a sparse result are priced
-  /// before they are known. What else does might be cheaper still.
+  /// Some answer takes less than encoded, by more than `kept` allows for, or there are alternatives whose layouts on the way to a
+  /// sparse result are priced before they are known. What else does might be cheaper still.
   bool overpriced = false;
   bool effort_spent = false;         ///< why not: the effort was not enough
   std::uint64_t effort = 0;

@@ -79,6 +79,7 @@ class Search {
       }
       if (options_.progress) options_.progress("planning", static_cast<double>(trees_.size()) / static_cast<double>(2 * choice.trees.size()));
       trees_.push_back({least, {}, true});
+      const bool every_order = options_.prove || (std::isfinite(best_ns_) && work_at_stake() > work_of_every_order);
       std::size_t statement_orders_tried = 0;
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
         if (statement_orders_tried == effort_.orders) {
@@ -87,7 +88,7 @@ class Search {
         }
         ++statement_orders_tried;
         for (const ResultFormat& format : formats_) {
-          for (Schedule& variant : with_sparse_intermediates(statements_of(network_, tree, order, operands_, format))) {
+          for (Schedule& variant : with_sparse_intermediates(statements_of(network_, tree, order, operands_, format), every_order)) {
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
         }
@@ -144,10 +145,12 @@ class Search {
 
   // Planning that takes longer than what it could save ends, but a proof was asked for.
   bool is_spent(double times) {
-    const bool spent = static_cast<double>(work_) > times * work_at_stake(best_ns_, options_, effort_.work, meeting_);
+    const bool spent = static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_at_stake();
     result_.spent = result_.spent || spent;
     return spent;
   }
+
+  double work_at_stake() const { return weft::work_at_stake(best_ns_, options_, effort_.work, meeting_); }
 
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
 
@@ -268,6 +271,7 @@ class Search {
       ++result_.tried;
       work_ += work_of_model;
       if (promise.least_ns + conversions(free, true) < below) {
+        if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) trees_[tree].exhausted = false;
         best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, *promise.model, below));
       }
     }
@@ -359,7 +363,7 @@ class Search {
         undecided_.push_back(static_cast<std::size_t>(&record - records_.data()));
       }
     }
-    // Intermediates on the way to a sparse result are priced before their layout is known.
+    // Some intermediates on the way to a sparse result are priced before their layout is known.
     const bool overpriced = record.free == 0 && candidate.cost.ns < record.least_ns * (1 - accuracy);
     if (sparse_result() && overpriced) trees_[record.tree].exhausted = false;
     const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),

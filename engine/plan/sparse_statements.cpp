@@ -4,6 +4,7 @@
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/statement_models.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -12,7 +13,18 @@ constexpr double stored_entry = 2.5;  // appending and assembling an entry of an
 
 }  // namespace
 
-// A workspace is read in the order of the reader's loops, a stored intermediate in that of its format.
+// A schedule without loops says where an intermediate may be (sparse_intermediates.h); with loops, its levels do.
+void StatementModels::describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer) {
+  if (writer.keyed == 0) return;
+  writer.inside_only = std::ranges::all_of(format.levels, [](const Level& level) { return level.kind == LevelKind::hashed; });
+  if (!may_be_computed(format)) return;
+  for (std::size_t level = 0; level < appended_levels(format.levels); ++level) {
+    writer.compressed.push_back(target.indices[format.mode_order[level]]);
+  }
+}
+
+// A workspace is read in the order of the reader's loops, a stored intermediate in that of its format. The block of the
+// latter has one order here, whatever the loops of its writer make of it.
 std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& schedule, const ScheduledAccess& factor,
                                                             const Statement& writer) {
   const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
@@ -20,9 +32,11 @@ std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& sche
     return std::make_shared<const Statistics>(estimated_statistics(*writer.product, network_, indices, format, true));
   };
   std::shared_ptr<AccessModel> access;
-  if (may_be_computed(tensor.format)) {
-    access = std::make_shared<AccessModel>(factor, tensor, false, 0, network_, operands_,
-                                           statistics(factor.indices, tensor.format));
+  if (!writer.compressed.empty()) {
+    ScheduledTensor stored = tensor;
+    std::sort(stored.format.mode_order.begin() + static_cast<std::ptrdiff_t>(writer.compressed.size()),
+              stored.format.mode_order.end());
+    access = std::make_shared<AccessModel>(factor, stored, false, 0, network_, operands_, statistics(factor.indices, stored.format));
   } else {
     const bool whole = writer.keyed == index_set(factor.indices);
     const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
@@ -55,6 +69,10 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   figures.ordered = !figures.one_mode;
   figures.inserts = iterations_below(writer, shared) / std::max(1.0, figures.block);
   const double entries = product.distinct(shared | key);
+  // Without a sum the entries come in the order in which they are appended.
+  if (!statement.compressed.empty() && (statement.indices & ~statement.target->indices()) == 0) {
+    return {LevelKind::accumulator, entries * stored_entry, 0};
+  }
   if (shared != 0) {
     figures.entries = entries / std::max(1.0, product.distinct(shared));
     return cheapest_keyed(options_.machine, figures);

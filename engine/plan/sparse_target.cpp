@@ -24,16 +24,19 @@ SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& acce
   modes_ = index_set(access.indices);
   any_order_ = is_in_any_order(tensor.format);
   const std::size_t appended = appended_levels(tensor.format.levels);
-  IndexSet above = 0;
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const IndexId index = access.indices[tensor.format.mode_order[level]];
     const bool in_key = any_order_ ? is_sparse(tensor.format.levels[level].kind) : level < appended;
-    above |= one_index(index);
     if (in_key) order_.push_back(index);
     else block_ *= product_.extent(index);
-    if (in_key) bytes_ += coordinate_bytes * product_.distinct(above);
   }
   key_ = index_set(order_);
+  // The order of the levels may be that of loops that nobody knows yet: their bytes are counted in one order for all.
+  IndexSet above = 0;
+  for (const IndexId index : members(key_)) {
+    above |= one_index(index);
+    bytes_ += coordinate_bytes * product_.distinct(above);
+  }
   entries_ = product_.distinct(key_);
   bytes_ = shares_pattern_ ? 0 : bytes_;
   bytes_ += entries_ * block_ * scalar_bytes_;

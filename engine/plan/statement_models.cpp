@@ -86,8 +86,8 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
     const std::size_t writer = writer_of(schedule, factor.tensor);
     const Statement* writes = writer < earlier.size() ? &statements_[earlier[writer]] : nullptr;
-    statement.keys.push_back(writes != nullptr ? writes->keyed : 0);
-    const bool keyed = statement.keys.back() != 0;
+    const bool keyed = writes != nullptr && writes->keyed != 0;
+    statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
     statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
                                       : access(schedule, factor, free[factor.tensor], room));
     if (statement.factors.back()->sparse()) statement.filtered |= index_set(factor.indices);
@@ -111,6 +111,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
       has_sparse_level(schedule.tensors[scheduled.target.tensor].format)) {
     statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));
     statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
+    describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
   }
   statement.fills_copy = is_lookup_copy(schedule, number);
   statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);

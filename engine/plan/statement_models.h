@@ -102,6 +102,8 @@ class StatementModels {
     IndexSet filtered = 0;        // indices of sparse factors
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
+    bool inside_only = false;         // it is a workspace of a nest, with a key there
+    std::vector<IndexId> compressed;  // it is between nests, with these levels above a dense block
     double flops = 0;
     double scalar_body_ns = 0;
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
@@ -163,6 +165,7 @@ class StatementModels {
 
   std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, bool free, double room);
   std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
+  static void describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer);
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
   StatementLoop made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before);

@@ -72,12 +72,14 @@ std::optional<double> WorkspaceBytes::drained(std::size_t writer, IndexSet bound
     if (!model_->departs(bound, index, range)) return std::nullopt;
     return model_->drain(bound, index, range).bytes;
   }
-  const IndexSet key = model_->key(writer);
+  const IndexSet stored = model_->compressed(writer);
+  const IndexSet key = stored != 0 ? stored : model_->key(writer);
   const IndexSet all = modes(writer);
   const IndexSet outside = bound & ~drained_loops;
   const bool departs = !contains(all, index) && (outside & ~all) == 0 && (key & ~outside) != 0;
   if (!departs) return std::nullopt;
   const LevelKind kind = model_->workspace(writer, 0).kind;
+  if (stored != 0) return keyed(writer, outside, stored, kind);
   const double with_all = keyed(writer, outside, all, kind);
   // A loop over the block before the key is complete: not provably written, so that all modes are the key.
   return (outside & ~key) != 0 ? with_all : std::min(with_all, keyed(writer, outside, key, kind));

@@ -99,7 +99,7 @@ TEST_CASE("so it does for sparse results, with what is appended, drained and sto
     decided += found.optimal == "all" ? 1 : 0;
   }
   CHECK(compared >= scaled(10));
-  CHECK(decided >= compared - 3);  // some intermediates are priced before their layout is known
+  CHECK(decided == compared);
   CHECK(drained >= scaled(1));
 }
 

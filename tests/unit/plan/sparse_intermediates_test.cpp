@@ -1,0 +1,141 @@
+#include "engine/plan/sparse_intermediates.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/plan/alternatives.h"
+#include "engine/plan/binding.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/interval_program.h"
+#include "engine/plan/result_format.h"
+#include "unit/plan/random_networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+// The ways in which the only intermediate of ((A * B) * C) may be stored.
+std::vector<std::string> ways(const Problem& made, bool every_order) {
+  const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
+  const ResultFormat result = plainest_result_format(made.network, made.operands, made.options);
+  std::vector<std::string> found;
+  for (const Schedule& way : with_sparse_intermediates(
+           statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, result), every_order)) {
+    for (const ScheduledTensor& tensor : way.tensors) {
+      if (tensor.role == TensorRole::intermediate) found.push_back(tensor.format.text());
+    }
+  }
+  return found;
+}
+
+// Every order of loops and every fusion of an alternative's statements.
+template <class Visit>
+void for_each_nest(Schedule& schedule, std::size_t number, const Visit& visit) {
+  if (number == schedule.statements.size()) {
+    visit(schedule);
+    return;
+  }
+  std::vector<IndexId> loops = members(indices_of(schedule.statements[number]));
+  do {
+    std::size_t deepest = 0;
+    if (number > 0) {
+      const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
+      const auto differ = std::mismatch(loops.begin(), loops.end(), before.begin(), before.end());
+      deepest = static_cast<std::size_t>(differ.first - loops.begin());
+    }
+    for (std::size_t fused = 0; fused <= deepest; ++fused) {
+      schedule.statements[number].loops = loops;
+      schedule.statements[number].fused = static_cast<std::uint32_t>(fused);
+      for_each_nest(schedule, number + 1, visit);
+    }
+  } while (std::next_permutation(loops.begin(), loops.end()));
+}
+
+// Loops in another order than that of a stored intermediate's levels give it theirs: that is another alternative.
+bool keeps_levels(const Schedule& alternative, const Schedule& completed) {
+  for (std::size_t number = 0; number < alternative.tensors.size(); ++number) {
+    const Format& wanted = alternative.tensors[number].format;
+    if (alternative.tensors[number].role != TensorRole::intermediate) continue;
+    for (std::size_t level = 0; level < wanted.order(); ++level) {
+      const bool stored = wanted.levels[level].kind == LevelKind::compressed;
+      if (stored && wanted.mode_order[level] != completed.tensors[number].format.mode_order[level]) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a restricted intermediate is dense, a workspace with a key, or between nests in every order") {
+  const std::map<char, std::uint64_t> extents = {{'i', 100}, {'j', 100}, {'k', 100}, {'l', 100}};
+  const std::vector<std::string> both{"dd:0,1", "hh:0,1", "ss:0,1", "ss:1,0"};
+  CHECK(ways(problem("A:ij:ss:200 B:jk:ss:200 C:kl:ss:200 -> il", extents), false) == both);
+  // Of one mode that is not restricted entries are known above it, or with it.
+  const std::vector<std::string> rows{"dd:0,1", "hh:0,1", "sd:0,1", "ss:0,1", "ss:1,0"};
+  CHECK(ways(problem("A:ij:ss:200 B:jk C:il:ss:200 -> ilk", extents), false) == rows);
+  const Problem three = problem("A:ij:ss:200 B:ik:ss:200 C:kl:ss:200 -> ijl", extents);
+  CHECK(ways(three, false) == std::vector<std::string>{"ddd:0,1,2", "aaa:0,1,2"});
+  CHECK(ways(three, true).size() == 8);
+  CHECK(ways(problem("A:ij:ss:200 B:jk C:kl -> il", extents), true).size() == 1);  // a dense result
+}
+
+TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
+  std::size_t compared = 0;
+  for (unsigned seed = 1; seed <= networks(200); ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed);
+    if (result_formats(made.network, made.operands, made.options).front().format.all_dense()) continue;
+    CAPTURE(print(made.network));
+    for (const Alternative& alternative : all_alternatives(made.network, made.operands, made.options, 3000).alternatives) {
+      REQUIRE(stores_as_priced(alternative.schedule));
+      const CostModel model(alternative.schedule, made.network, made.operands, made.options, alternative.free, alternative.room);
+      Schedule statements = alternative.schedule;
+      for_each_nest(statements, 0, [&](const Schedule& nest) {
+        const Schedule done = complete(nest, made.network, model, alternative.free, made.operands);
+        if (!check(done, made.network, made.operands, made.options) || !keeps_levels(alternative.schedule, done)) return;
+        const double priced = time_cost(done, made.network, made.operands, made.options, model).ns;
+        const double judged = cost(done, made.network, made.operands, made.options).ns;
+        ++compared;
+        if (priced == judged || std::abs(priced - judged) <= 1e-9 * judged) return;
+        CAPTURE(print(done, made.network));
+        CHECK(priced == doctest::Approx(judged).epsilon(1e-9));
+      });
+    }
+  }
+  CHECK(compared > scaled(1000));
+}
+
+TEST_CASE("nests that are chosen write what is between them in the order of its levels") {
+  std::size_t stored = 0;
+  for (unsigned seed = 1; seed <= networks(200); ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed);
+    if (result_formats(made.network, made.operands, made.options).front().format.all_dense()) continue;
+    for (const Alternative& alternative : all_alternatives(made.network, made.operands, made.options, 3000).alternatives) {
+      const CostModel model(alternative.schedule, made.network, made.operands, made.options, alternative.free, alternative.room);
+      const auto nests = IntervalProgram(model).solve();
+      if (!nests) continue;
+      Schedule schedule = alternative.schedule;
+      for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+        schedule.statements[number].loops = nests->loops[number];
+        schedule.statements[number].fused = nests->fused[number];
+      }
+      const Schedule done = complete(schedule, made.network, model, alternative.free, made.operands);
+      CAPTURE(print(done, made.network));
+      CHECK(keeps_levels(alternative.schedule, done));
+      for (std::size_t number = 0; number + 1 < done.statements.size(); ++number) stored += model.compressed(number) != 0 ? 1 : 0;
+    }
+  }
+  CHECK(stored > scaled(20));
+}
+
+TEST_CASE("what nobody reaches is impossible rather than no number where it is impossible") {
+  const Problem made = problem("A:kj B:ki:ss:5 C:ij:ss:100 -> i", {{'i', 60}, {'j', 20}, {'k', 0}});
+  for (const Schedule& schedule : enumerate_schedules(made.network, made.operands, made.options, 3000)) {
+    CAPTURE(print(schedule, made.network));
+    CHECK_FALSE(std::isnan(cost(schedule, made.network, made.operands, made.options).ns));
+  }
+}
