@@ -7,6 +7,7 @@
 #include "engine/loop/program.h"
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/sanitized.h"
 
 using namespace weft;
 
@@ -141,7 +142,7 @@ void check(const Jit& jit, const loop::Program& program, const loop::Interpretat
 TEST_CASE("random tensors through every kind of workspace") {
   const Expected<Jit> jit = Jit::create();
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (test::is_sanitized() ? 3u : 6u); ++seed) {
     std::mt19937_64 random(seed);
     for (const std::string& text : programs)
       for (const std::string kind : {"accumulator", "hashed", "bitmap"}) {
