@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/plan/alternatives.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/result_format.h"
@@ -10,7 +11,6 @@
 namespace weft {
 namespace {
 
-// Walks loop orders and fusion depths statement by statement.
 class Enumeration {
  public:
   Enumeration(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
@@ -33,14 +33,14 @@ class Enumeration {
             set_result_format(statements, network_, format);
             std::ranges::move(with_sparse_intermediates(statements, true), std::back_inserter(variants));
           }
-          for (Schedule& schedule : variants) {
+          for (const Schedule& schedule : variants) {
             std::vector<bool> free(schedule.tensors.size(), false);
             for (std::size_t number = 0; number < convertible.size(); ++number) {
               free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
             }
             for (const double room : dense_rooms) {
               const CostModel model(schedule, network_, operands_, options_, free, room);
-              append(schedule, 0, model, free);
+              append(schedule, model, free);
               if (schedules_.size() == limit_) return std::move(schedules_);
               if (converted == 0) break;
             }
@@ -52,27 +52,13 @@ class Enumeration {
   }
 
  private:
-  void append(Schedule& schedule, std::size_t number, const CostModel& model, const std::vector<bool>& free) {
-    if (schedules_.size() == limit_) return;
-    if (number == schedule.statements.size()) {
-      Schedule completed = complete(schedule, network_, model, free, operands_);
+  // As long as there are fewer than the limit.
+  void append(const Schedule& statements, const CostModel& model, const std::vector<bool>& free) {
+    for_each_nest(statements, [&](const Schedule& nest) {
+      Schedule completed = complete(nest, network_, model, free, operands_);
       if (check(completed, network_, operands_, options_)) schedules_.push_back(std::move(completed));
-      return;
-    }
-    std::vector<IndexId> loops = members(indices_of(schedule.statements[number]));
-    do {
-      std::size_t deepest = 0;
-      if (number > 0) {
-        const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
-        const auto differ = std::mismatch(loops.begin(), loops.end(), before.begin(), before.end());
-        deepest = static_cast<std::size_t>(differ.first - loops.begin());
-      }
-      for (std::size_t fused = 0; fused <= deepest; ++fused) {
-        schedule.statements[number].loops = loops;
-        schedule.statements[number].fused = static_cast<std::uint32_t>(fused);
-        append(schedule, number + 1, model, free);
-      }
-    } while (std::next_permutation(loops.begin(), loops.end()));
+      return schedules_.size() < limit_;
+    });
   }
 
   const Network& network_;

@@ -61,6 +61,11 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   const Statement& statement = statements_[writer];
   const ProductEstimate& product = *statement.product;
   const IndexSet key = statement.keyed & ~shared;
+  const double entries = product.distinct(shared | key);
+  // Without a sum the entries come in the order in which they are appended.
+  if (!statement.compressed.empty() && (statement.indices & ~statement.target->indices()) == 0) {
+    return {LevelKind::accumulator, entries * stored_entry, 0};
+  }
   KeyedWorkspace figures;
   figures.block = combinations(statement.target->indices() & ~statement.keyed & ~shared);
   figures.scalar_bytes = statement.target->scalar_bytes();
@@ -68,11 +73,6 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   figures.one_mode = (key & (key - 1)) == 0;
   figures.ordered = !figures.one_mode;
   figures.inserts = iterations_below(writer, shared) / std::max(1.0, figures.block);
-  const double entries = product.distinct(shared | key);
-  // Without a sum the entries come in the order in which they are appended.
-  if (!statement.compressed.empty() && (statement.indices & ~statement.target->indices()) == 0) {
-    return {LevelKind::accumulator, entries * stored_entry, 0};
-  }
   if (shared != 0) {
     figures.entries = entries / std::max(1.0, product.distinct(shared));
     return cheapest_keyed(options_.machine, figures);

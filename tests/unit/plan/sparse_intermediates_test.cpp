@@ -31,29 +31,6 @@ std::vector<std::string> ways(const Problem& made, bool every_order) {
   return found;
 }
 
-// Every order of loops and every fusion of an alternative's statements.
-template <class Visit>
-void for_each_nest(Schedule& schedule, std::size_t number, const Visit& visit) {
-  if (number == schedule.statements.size()) {
-    visit(schedule);
-    return;
-  }
-  std::vector<IndexId> loops = members(indices_of(schedule.statements[number]));
-  do {
-    std::size_t deepest = 0;
-    if (number > 0) {
-      const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
-      const auto differ = std::mismatch(loops.begin(), loops.end(), before.begin(), before.end());
-      deepest = static_cast<std::size_t>(differ.first - loops.begin());
-    }
-    for (std::size_t fused = 0; fused <= deepest; ++fused) {
-      schedule.statements[number].loops = loops;
-      schedule.statements[number].fused = static_cast<std::uint32_t>(fused);
-      for_each_nest(schedule, number + 1, visit);
-    }
-  } while (std::next_permutation(loops.begin(), loops.end()));
-}
-
 // Loops in another order than that of a stored intermediate's levels give it theirs: that is another alternative.
 bool keeps_levels(const Schedule& alternative, const Schedule& completed) {
   for (std::size_t number = 0; number < alternative.tensors.size(); ++number) {
@@ -92,16 +69,16 @@ TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
     for (const Alternative& alternative : all_alternatives(made.network, made.operands, made.options, 3000).alternatives) {
       REQUIRE(stores_as_priced(alternative.schedule));
       const CostModel model(alternative.schedule, made.network, made.operands, made.options, alternative.free, alternative.room);
-      Schedule statements = alternative.schedule;
-      for_each_nest(statements, 0, [&](const Schedule& nest) {
+      for_each_nest(alternative.schedule, [&](const Schedule& nest) {
         const Schedule done = complete(nest, made.network, model, alternative.free, made.operands);
-        if (!check(done, made.network, made.operands, made.options) || !keeps_levels(alternative.schedule, done)) return;
+        if (!check(done, made.network, made.operands, made.options) || !keeps_levels(alternative.schedule, done)) return true;
         const double priced = time_cost(done, made.network, made.operands, made.options, model).ns;
         const double judged = cost(done, made.network, made.operands, made.options).ns;
         ++compared;
-        if (priced == judged || std::abs(priced - judged) <= 1e-9 * judged) return;
+        if (priced == judged || std::abs(priced - judged) <= 1e-9 * judged) return true;
         CAPTURE(print(done, made.network));
         CHECK(priced == doctest::Approx(judged).epsilon(1e-9));
+        return true;
       });
     }
   }
