@@ -29,8 +29,8 @@ struct CachedCode {
 
 /// Everything that shapes object bytes.
 std::string kernel_key(const loop::Program& program, const Target& target, const CodeOptions& options) {
-  return fmt::format("weft {} abi {} {}\n{}\n{}\n{}", WEFT_VERSION, kernel_abi_version, code_generator_version(),
-                     target.text(), options.text(), loop::print(program));
+  return fmt::format("weft {} abi {} code {} {}\n{}\n{}\n{}", WEFT_VERSION, kernel_abi_version, generated_code_version,
+                     code_generator_version(), target.text(), options.text(), loop::print(program));
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ struct CodeOptions {
   std::string text() const;
 };
 
+/// Counted up when other code is written for the same Program: part of the kernel cache's key.
+constexpr std::uint32_t generated_code_version = 1;
 /// "LLVM 19.1.7": part of the kernel cache's key.
 std::string code_generator_version();
 

@@ -13,6 +13,7 @@
 
 #include "engine/codegen/codegen.h"
 #include "engine/codegen/emit.h"
+#include "engine/codegen/joined.h"
 #include "engine/codegen/level.h"
 #include "engine/codegen/structure.h"
 
@@ -194,13 +195,13 @@ class Generator {
     llvm::Value* begin;
     llvm::Value* stride;
   };
-  void vector_loop(const loop::For& each, const Scope& scope, bool cut);
-  std::vector<Piece> pieces(std::uint64_t extent);
+  void vector_loop(const JoinedLoops& loops, const Scope& scope, bool cut);
+  std::vector<Piece> pieces(std::uint64_t extent, std::uint64_t first = 0);
   std::vector<Slot> row_of_zeros(const StorageCode& storage, loop::IndexId index);
   std::vector<Slot> row_from_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position);
   void row_to_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position,
                      const std::vector<Slot>& row);
-  Lanes lanes_of(const loop::For& each, loop::AccessId access, const Scope& scope);
+  Lanes lanes_of(const JoinedLoops& loops, loop::AccessId access, const Scope& scope);
   void check_lanes(const StorageCode& storage, const Lanes& lanes, llvm::Value* last);
   llvm::Value* load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes);
   void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);

@@ -16,6 +16,10 @@ constexpr std::uint64_t prefetched_lines = 16;
 }  // namespace
 
 void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
+  if (const JoinedLoops loops = joined_loops(program_, each); !loops.empty()) {
+    vector_loop(loops, scope, cut);
+    return;
+  }
   // Steps that bind levels of indices known outside come before the loop, unless they lie below a level bound by it.
   std::vector<loop::Step> before;
   std::vector<loop::Step> inside;
@@ -26,10 +30,6 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     const bool first = std::ranges::find(inside, step.access, &loop::Step::access) == inside.end();
     (known && first ? before : inside).push_back(step);
     ++depths[step.access];
-  }
-  if (is_vector_loop(program_, each)) {
-    vector_loop(each, scope, cut);
-    return;
   }
   if (!before.empty()) forgetting_.erase(&each);  // the loop may not be reached
   bind(makers_last(program_, before, scope.depths()), scope, {}, nullptr,
@@ -126,7 +126,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
     if (const auto* live = std::get_if<loop::With>(&statement.node)) return always_strips(live->body);
     const auto* each = std::get_if<loop::For>(&statement.node);
     if (!each) return false;
-    if (is_vector_loop(program_, *each)) return !is_unrolled(program_, each->index);
+    if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty()) return !is_unrolled(program_, loops);
     if (loop::is_short_loop(program_, *each)) return false;
     // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
     std::size_t drivers = 0;
@@ -154,7 +154,8 @@ bool Generator::has_running_loop(const loop::Block& statements) const {
   return std::ranges::any_of(statements, [&](const loop::Statement& statement) {
     return std::visit(loop::Overloaded{[&](const loop::For& each) {
                                          if (loop::is_short_loop(program_, each)) return has_running_loop(each.body);
-                                         return !is_vector_loop(program_, each) || !is_unrolled(program_, each.index);
+                                         const JoinedLoops loops = joined_loops(program_, each);
+                                         return loops.empty() || !is_unrolled(program_, loops);
                                        },
                                        [&](const loop::Bind& late) { return has_running_loop(late.body); },
                                        [&](const loop::With& live) { return has_running_loop(live.body); },

@@ -1,5 +1,6 @@
-// Vector loops. An extent that is a small fact is cut into pieces of full vectors and a rest, fully unrolled; any other
-// one runs as blocks of four vectors and a masked rest. Products are written lane by lane, so every lane is the scalar
+// Vector loops, and loops that are joined to one. An extent that is a small fact is cut into pieces of full vectors and a
+// rest, fully unrolled; any other one runs as blocks of four vectors and a rest, which is written out where the extent is
+// known and masked elsewhere. Products are written lane by lane, so every lane is the scalar
 // loop's iteration; only a sum over the loop's own index adds lanes in another order (and with strict_fp not even
 // that).
 #include <algorithm>
@@ -33,9 +34,10 @@ struct Generator::VectorSum {
   std::vector<Slot> partial;  ///< of a reduction: sums of vectors; with strict_fp the one running sum
 };
 
-std::vector<Piece> Generator::pieces(std::uint64_t extent) {
+/// The lanes from `first` on.
+std::vector<Piece> Generator::pieces(std::uint64_t extent, std::uint64_t first) {
   std::vector<Piece> result;
-  std::uint64_t offset = 0;
+  std::uint64_t offset = first;
   for (; extent - offset >= lanes_; offset += lanes_) result.push_back({emit_->constant(offset), lanes_, nullptr});
   while (offset < extent) {
     const std::uint64_t left = extent - offset;
@@ -75,24 +77,27 @@ void Generator::row_to_memory(const StorageCode& storage, loop::IndexId index, l
   for (std::size_t n = 0; n < parts.size(); ++n) store_piece(storage, parts[n], position, emit_->get(row[n]));
 }
 
-/// The positions of an access under all lanes of the loop; its steps are on dense levels only.
-Generator::Lanes Generator::lanes_of(const loop::For& each, loop::AccessId access, const Scope& scope) {
+/// The positions of an access under all lanes of the loops; its steps are on dense levels only.
+Generator::Lanes Generator::lanes_of(const JoinedLoops& loops, loop::AccessId access, const Scope& scope) {
   const StorageCode& storage = storage_of(access);
   Cursor cursor = scope.cursors[access];
   llvm::Value* stride = emit_->constant(0);
-  for (const loop::Step& step : each.steps) {
-    if (step.access != access) continue;
-    const loop::IndexId index = program_.accesses[access].indices[cursor.bound];
-    const LevelCode& level = storage.levels[cursor.bound];
-    if (!level.stride) stride = emit_->mul(stride, level.extent);
-    if (index == each.index) {
-      stride = emit_->add(stride, level.stride ? level.stride : emit_->constant(1));
+  for (const loop::For* each : loops)
+    for (const loop::Step& step : each->steps) {
+      if (step.access != access) continue;
+      const loop::IndexId index = program_.accesses[access].indices[cursor.bound];
+      const LevelCode& level = storage.levels[cursor.bound];
+      if (!level.stride) stride = emit_->mul(stride, level.extent);
+      if (std::ranges::find(loops, index, &loop::For::index) == loops.end()) {
+        cursor = dense_at(*emit_, storage, cursor, scope.coordinates[index]);
+        continue;
+      }
+      // Elements of loops that are joined are as far from each other as those of the innermost.
+      if (index == loops.back()->index)
+        stride = emit_->add(stride, level.stride ? level.stride : emit_->constant(1));
       cursor = level.stride ? Cursor{cursor.bound + 1, cursor.begin, nullptr}
                             : Cursor{cursor.bound + 1, emit_->mul(cursor.begin, level.extent), nullptr};
-    } else {
-      cursor = dense_at(*emit_, storage, cursor, scope.coordinates[index]);
     }
-  }
   return {cursor.begin, stride};
 }
 
@@ -204,24 +209,33 @@ void Generator::add_to_target(loop::AccessId target, llvm::Value* value, const S
                  scalar_bytes(storage.storage->scalar));
 }
 
-void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut) {
+void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool cut) {
   llvm::IRBuilder<>& ir = emit_->ir();
+  const loop::For& each = *loops.back();
   if (options_.symbolic) {  // all that is known of it is that it runs
+    llvm::Value* runs = ir.getTrue();
+    for (const loop::For* joined : loops)
+      runs = ir.CreateAnd(runs, ir.CreateICmpNE(extents_[joined->index], emit_->constant(0)));
     for (const loop::Statement& statement : each.body)
-      emit_->if_then(ir.CreateICmpNE(extents_[each.index], emit_->constant(0)),
-                     [&] { accumulate(std::get<loop::Accumulate>(statement.node), outer); });
+      emit_->if_then(runs, [&] { accumulate(std::get<loop::Accumulate>(statement.node), outer); });
     return;
   }
   Scope scope = outer;
-  llvm::Value* extent = extents_[each.index];
-  const bool unrolled = is_unrolled(program_, each.index) && !cut;
+  llvm::Value* extent = emit_->constant(1);
+  for (const loop::For* joined : loops) {
+    extent = emit_->mul(extent, extents_[joined->index]);
+    if (!cut) count(*joined, extent);
+  }
+  const std::optional<std::uint64_t> known = cut ? std::nullopt : known_elements(program_, loops);
+  const bool unrolled = !cut && is_unrolled(program_, loops);
+  const std::uint64_t block = vectors_per_block * lanes_;
   std::vector<Lanes> lanes(program_.accesses.size());
   const BlockUses found = uses(each.body);
   // Nothing is read or checked for a loop over nothing.
   const auto write = [&] {
     for (const std::vector<loop::AccessId>& accesses : {found.factors, found.targets})
       for (const loop::AccessId access : accesses) {
-        lanes[access] = lanes_of(each, access, outer);
+        lanes[access] = lanes_of(loops, access, outer);
         scope.cursors[access] = {static_cast<std::uint32_t>(storage_of(access).levels.size()), lanes[access].begin,
                                  nullptr};
         if (!outer.held[storage_of(access).id].empty()) continue;
@@ -250,30 +264,27 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
       sum.reduces = independent(sum.sum->target);
       sums.push_back(std::move(sum));
     }
-    const std::vector<Piece> parts = unrolled ? pieces(*known_extent(program_, each.index)) : std::vector<Piece>{};
+    // What is written out: everything, or what is left behind the blocks.
+    const unsigned in_blocks = unrolled ? 0 : vectors_per_block;
+    const std::uint64_t written_from = known && !unrolled ? *known - *known % block : 0;
+    const std::vector<Piece> parts = known ? pieces(*known, written_from) : std::vector<Piece>{};
     for (VectorSum& sum : sums) {
       if (!sum.reduces) continue;
       if (emit_->strict()) {
         sum.partial = {emit_->slot(convert(scalar_value(sum.sum->target, scope), sum.type))};
-      } else if (unrolled) {
-        for (const Piece& piece : parts)
-          sum.partial.push_back(
-              emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum.type, piece.lanes))));
       } else {
-        for (unsigned n = 0; n < vectors_per_block; ++n)
+        std::vector<unsigned> widths(in_blocks, lanes_);
+        for (const Piece& piece : parts) widths.push_back(piece.lanes);
+        for (const unsigned width : widths)
           sum.partial.push_back(
-              emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum.type, lanes_))));
+              emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(sum.type, width))));
       }
     }
-    if (unrolled) {
-      for (const VectorSum& sum : sums)
-        for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], n, scope);
-    } else {
-      llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
+    if (!unrolled) {
+      llvm::Value* end = known ? emit_->constant(written_from) : cut ? emit_->minimum(end_, extent) : extent;
       llvm::Value* first = cut ? emit_->minimum(begin_, end) : emit_->constant(0);
       const Slot offset = emit_->slot(first);
       emit_->strips(std::span(&offset, 1), std::span(&end, 1), [&](std::span<llvm::Value* const> limits) {
-        const std::uint64_t block = vectors_per_block * lanes_;
         emit_->while_loop(
             [&] { return ir.CreateICmpUGE(ir.CreateSub(limits[0], emit_->get(offset)), emit_->constant(block)); },
             [&] {
@@ -283,6 +294,7 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
                   add_piece(sum, {emit_->add(now, emit_->constant(n * lanes_)), lanes_, nullptr}, n, scope);
               emit_->set(offset, emit_->add(now, emit_->constant(block)));
             });
+        if (known) return;
         emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(offset), limits[0]); },
                           [&] {
                             llvm::Value* now = emit_->get(offset);
@@ -297,6 +309,8 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
       });
     }
     for (const VectorSum& sum : sums)
+      for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], in_blocks + n, scope);
+    for (const VectorSum& sum : sums)
       if (sum.reduces) finish_reduction(sum, scope);
     for (const loop::AccessId target : found.targets)
       if (const Slot flag = scope.flags[storage_of(target).id]; flag.place())
@@ -305,8 +319,6 @@ void Generator::vector_loop(const loop::For& each, const Scope& outer, bool cut)
   if (cut) {
     llvm::Value* end = emit_->minimum(end_, extent);
     count(each, emit_->sub(end, emit_->minimum(begin_, end)));
-  } else {
-    count(each, extent);
   }
   const auto& first = std::get<loop::Accumulate>(each.body.front().node);
   where_present(flagged_factors(program_, first), outer, [&] {
