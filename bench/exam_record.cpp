@@ -83,10 +83,13 @@ std::string exam_head() {
 }
 
 std::string exam_row(const ExamRecord& record) {
-  return fmt::format("{:<28} {:>5} {:>9.3f} {:>9.3f} {:>6.2f} {:>7.2f} {:>5.2f} {:>6.2f} {:>7.2f} {:>7.1f}{}\n", record.name,
+  const std::string earlier =
+      !record.earlier_ms ? ""
+                         : fmt::format("  {:.2f} times the {:.3f} ms of the earlier choice", record.chosen_ms / *record.earlier_ms, *record.earlier_ms);
+  return fmt::format("{:<28} {:>5} {:>9.3f} {:>9.3f} {:>6.2f} {:>7.2f} {:>5.2f} {:>6.2f} {:>7.2f} {:>7.1f}{}{}\n", record.name,
                      record.timed.size(), record.chosen_ms, record.best_ms, record.regret(), record.counted_regret(),
                      record.correlation(), record.cost_ns * 1e-6 / record.chosen_ms, record.plan_ms, record.sampling_ms,
-                     record.held_out ? "  held out" : "");
+                     record.held_out ? "  held out" : "", earlier);
 }
 
 std::string exam_summary(const std::vector<ExamRecord>& records) {
@@ -122,22 +125,41 @@ Expected<void> write_exam(const std::string& path, const std::vector<ExamRecord>
   return {};
 }
 
-Expected<std::map<std::string, std::map<std::string, double>>> read_exam(const std::string& path) {
+namespace {
+
+// The networks of a file that write_exam wrote, each given to `take`.
+template <class Take>
+Expected<void> read_networks(const std::string& path, const Take& take) {
   std::ifstream file(path);
   if (!file) return input_error("cannot read " + path);
   try {
-    std::map<std::string, std::map<std::string, double>> known;
-    for (const json& network : json::parse(file).at("networks")) {
-      auto& schedules = known[network.at("name").get<std::string>()];
-      for (const json& one : network.at("timed")) {
-        const double ms = one.at("ms").get<double>();
-        schedules[one.at("schedule").get<std::string>()] = one.at("abandoned").get<bool>() ? -ms : ms;
-      }
-    }
-    return known;
+    const json whole = json::parse(file);
+    for (const json& network : whole.at("networks")) take(network.at("name").get<std::string>(), network);
   } catch (const json::exception& error) {
     return input_error(path + " is no result of weft-bench plans: " + error.what());
   }
+  return {};
+}
+
+}  // namespace
+
+Expected<std::map<std::string, std::map<std::string, double>>> read_exam(const std::string& path) {
+  std::map<std::string, std::map<std::string, double>> known;
+  auto read = read_networks(path, [&](const std::string& name, const json& network) {
+    for (const json& one : network.at("timed")) {
+      const double ms = one.at("ms").get<double>();
+      known[name][one.at("schedule").get<std::string>()] = one.at("abandoned").get<bool>() ? -ms : ms;
+    }
+  });
+  if (!read) return std::unexpected(read.error());
+  return known;
+}
+
+Expected<std::map<std::string, std::string>> read_choices(const std::string& path) {
+  std::map<std::string, std::string> chosen;
+  auto read = read_networks(path, [&](const std::string& name, const json& network) { chosen[name] = network.at("chosen").get<std::string>(); });
+  if (!read) return std::unexpected(read.error());
+  return chosen;
 }
 
 }  // namespace weft::bench

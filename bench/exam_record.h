@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ExamRecord {
   double chosen_ms = 0;              ///< in turn with the best
   double best_ms = 0;
   double counted_ms = 0;             ///< of the choice made with exact counts
+  std::optional<double> earlier_ms;  ///< of what an earlier exam chose, if that is another schedule; in turn too
   std::string chosen;
   std::string explanation;           ///< of the chosen schedule
   std::string best;
@@ -47,5 +49,7 @@ std::string exam_summary(const std::vector<ExamRecord>& records);
 Expected<void> write_exam(const std::string& path, const std::vector<ExamRecord>& records);
 /// Milliseconds by network and text of the schedule; abandoned ones are negative.
 Expected<std::map<std::string, std::map<std::string, double>>> read_exam(const std::string& path);
+/// Texts of the schedules chosen there, by network.
+Expected<std::map<std::string, std::string>> read_choices(const std::string& path);
 
 }  // namespace weft::bench

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   plans->add_option("--threads", exam.threads, "that kernels run on and plans are made for")->check(CLI::PositiveNumber);
   plans->add_option("--json", exam.json, "write everything measured to this file");
   plans->add_option("--known", exam.known, "such a file: times in it are not measured again")->check(CLI::ExistingFile);
+  plans->add_option("--against", exam.against, "such a file: its choices are timed in turn with the new ones")->check(CLI::ExistingFile);
   plans->add_option("--calibration", exam.calibration, "constants of the cost model, as weft calibrate writes them")
       ->check(CLI::ExistingFile);
   plans->add_option("--fit", exam.fit, "write constants fitted to the networks that are not held out to this file");

@@ -24,6 +24,7 @@ namespace weft::bench {
 namespace {
 
 using KnownTimes = std::map<std::string, std::map<std::string, double>>;
+using Choices = std::map<std::string, std::string>;
 
 constexpr double hopeless = 10;          // times the best so far: not worth waiting for
 constexpr double least_limit_ms = 0.5;
@@ -95,7 +96,7 @@ class Stopwatch {
 
 // Known times decide where nothing had to be measured; else the finalists run in turn.
 Expected<void> decide(ExamRecord& record, Trials& trials, const Stopwatch& stopwatch, const std::vector<Schedule>& finals,
-                      const Schedule& counted, double seconds) {
+                      const Schedule& counted, const std::optional<Schedule>& earlier, double seconds) {
   std::vector<double> ms;
   if (stopwatch.measured() == 0) {
     for (const Schedule& schedule : finals) ms.push_back(stopwatch.ms_of(print(schedule, trials.network())));
@@ -108,7 +109,9 @@ Expected<void> decide(ExamRecord& record, Trials& trials, const Stopwatch& stopw
   record.chosen_ms = ms.front();
   record.best_ms = ms[best];
   record.best = print(finals[best], trials.network());
-  record.counted_ms = ms[static_cast<std::size_t>(std::ranges::find(finals, counted) - finals.begin())];
+  const auto ms_of = [&](const Schedule& one) { return ms[static_cast<std::size_t>(std::ranges::find(finals, one) - finals.begin())]; };
+  record.counted_ms = ms_of(counted);
+  if (earlier) record.earlier_ms = ms_of(*earlier);
   return {};
 }
 
@@ -149,7 +152,17 @@ Expected<Schedule> choice_by_exact_counts(const Trials& trials, const std::map<T
   return std::move(planned->schedule);
 }
 
-Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& options, const KnownTimes& known,
+// What an earlier exam chose, if it is another schedule.
+Expected<std::optional<Schedule>> earlier_choice(const std::string& name, const Choices& choices, const Schedule& chosen,
+                                                 const Network& network) {
+  const auto text = choices.find(name);
+  if (text == choices.end() || text->second == print(chosen, network)) return std::nullopt;
+  auto parsed = parse_schedule(text->second, network);
+  if (!parsed) return std::unexpected(parsed.error());
+  return std::move(*parsed);
+}
+
+Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& options, const KnownTimes& known, const Choices& choices,
                              const Machine& machine, const Resources& resources, std::vector<FitCase>* cases) {
   const auto start = std::chrono::steady_clock::now();
   PlanOptions plan_options;
@@ -205,8 +218,15 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
   const auto exact = choice_by_exact_counts(*trials, tensors, resources);
   if (!exact) return std::unexpected(exact.error());
   if (auto timed = stopwatch.time(*exact, true); !timed) return std::unexpected(timed.error());
+  const auto earlier = earlier_choice(exam.name, choices, planned->schedule, trials->network());
+  if (!earlier) return std::unexpected(earlier.error());
+  std::vector<Schedule> others = {*exact};
+  if (*earlier) {
+    if (auto timed = stopwatch.time(**earlier, true); !timed) return std::unexpected(timed.error());
+    others.push_back(**earlier);
+  }
   record.timed = stopwatch.timed();
-  if (auto decided = decide(record, *trials, stopwatch, stopwatch.finals({*exact}), *exact, options.seconds); !decided)
+  if (auto decided = decide(record, *trials, stopwatch, stopwatch.finals(others), *exact, *earlier, options.seconds); !decided)
     return std::unexpected(decided.error());
   if (cases != nullptr && !exam.held_out) {
     for (const Schedule& schedule : stopwatch.schedules()) {
@@ -237,6 +257,12 @@ int run_plans(const PlansOptions& options) {
     if (!read) return failed(read.error());
     known = std::move(*read);
   }
+  Choices choices;
+  if (!options.against.empty()) {
+    auto read = read_choices(options.against);
+    if (!read) return failed(read.error());
+    choices = std::move(*read);
+  }
   Machine machine;
   if (!options.calibration.empty()) {
     const auto text = file_text(options.calibration);
@@ -258,7 +284,7 @@ int run_plans(const PlansOptions& options) {
       fmt::print("{:<28} {}{}\n", exam.name, exam.expression, exam.held_out ? "  (held out)" : "");
       continue;
     }
-    const auto record = examine(exam, options, known, machine, resources, options.fit.empty() ? nullptr : &cases);
+    const auto record = examine(exam, options, known, choices, machine, resources, options.fit.empty() ? nullptr : &cases);
     if (!record) {
       fmt::print("{:<28} FAILED: {}\n", exam.name, record.error().message);
       ++failures;

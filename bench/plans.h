@@ -12,6 +12,7 @@ struct PlansOptions {
   std::string data;                  ///< directory of real tensors; empty: drawn ones only
   std::string json;                  ///< file for everything that was measured
   std::string known;                 ///< such a file: schedules timed there are not timed again
+  std::string against;               ///< such a file: what was chosen there is timed in turn with what is chosen now
   std::string calibration;           ///< constants of the cost model, as weft calibrate writes them; empty: the defaults
   std::string fit;                   ///< write constants fitted to the networks that are not held out to this file
   std::size_t sample = 300;          ///< schedules drawn per network, at most

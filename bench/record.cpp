@@ -97,7 +97,8 @@ Expected<std::vector<Record>> read_json(const std::string& path) {
   if (!file) return input_error("cannot read " + path);
   try {
     std::vector<Record> records;
-    for (const json& object : json::parse(file).at("records")) records.push_back(from_json(object));
+    const json whole = json::parse(file);
+    for (const json& object : whole.at("records")) records.push_back(from_json(object));
     return records;
   } catch (const json::exception& error) {
     return input_error(path + " is no result of weft-bench: " + error.what());
