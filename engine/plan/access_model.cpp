@@ -104,6 +104,17 @@ double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, doubl
   return std::min(1.0, std::max(row, line_bytes) / static_cast<double>(between));
 }
 
+bool AccessModel::adjacent(IndexId index, IndexSet block) const {
+  // Of an intermediate, what sparse operands filter is outside.
+  if (intermediate_) return contains(contiguous_, index) || (contiguous_ & ~block) == 0;
+  IndexSet below = 0;
+  for (auto level = level_index_.rbegin(); level != level_index_.rend() && *level != index; ++level) {
+    if (extent_of_index_[*level] > 1 && !contains(block, *level)) return false;
+    below |= one_index(*level);
+  }
+  return (block & ~below) == 0;
+}
+
 double AccessModel::product_of_extents(BoundState modes) const {
   double product = 1;
   for (; modes != 0; modes &= modes - 1) product *= mode_extent_[static_cast<std::size_t>(std::countr_zero(modes))];

@@ -51,6 +51,7 @@ class AccessModel {
   IndexSet indices() const { return indices_; }
   bool sparse() const { return sparse_; }
   bool is_free() const { return free_; }
+  bool intermediate() const { return intermediate_; }
   double bytes() const { return bytes_; }
   double entries() const { return positions_by_level_.back(); }
   double scalar_bytes() const { return scalar_bytes_; }
@@ -62,6 +63,8 @@ class AccessModel {
   /// power of two apart meet in few of its sets. `way_bytes`, a power of two, is what the cache holds in one way. 1 for
   /// an intermediate, whose layout follows its loops.
   double reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const;
+  /// Whether the blocks over these indices of a dense array that neighbours of `index` choose lie one behind the other.
+  bool adjacent(IndexId index, IndexSet block) const;
   /// A sparse intermediate holds a dense block over these indices below each entry.
   void add_block(IndexSet indices);
   double extent(IndexId index) const { return extent_of_index_[index]; }

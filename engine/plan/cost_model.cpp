@@ -17,6 +17,12 @@ JoinSet whole(const StatementModels::Statement::FilteringModes& modes) {
   return set;
 }
 
+// What rows and lines take beyond the loops inside, while which they come.
+double exceeding(const StatementLoop& loop, const Movement& moved) {
+  const double least = std::max(loop.inside_stream_ns, loop.inside_vector_ns);
+  return std::max({loop.inside_stream_ns + moved.beside_ns, loop.inside_vector_ns, moved.ahead_ns}) - least;
+}
+
 }  // namespace
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
@@ -269,12 +275,16 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     const StatementLoop& loop = *loops_[number - range.first];
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     Movement moved;
+    // Blocks that a fiber chooses do not lie one behind the other.
+    const double jumping = meeters_.empty() ? 0 : machine.stream_ahead / machine.stream[1];
     for (std::size_t factor = 0; factor < writers.size(); ++factor) {
       // An intermediate is not stored over the loops that its writer and its reader share.
       if (writers[factor] >= range.first && writers[factor] < number) continue;
       moved.bytes += loop.factors[factor].bytes;
-      moved.stream_ns += loop.factors[factor].stream_ns;
+      moved.stream_ns += loop.factors[factor].stream_ns + jumping * loop.factors[factor].ahead_ns;
       moved.gather_ns += loop.factors[factor].gather_ns;
+      moved.beside_ns += loop.factors[factor].beside_ns;
+      moved.ahead_ns += jumping > 0 ? 0 : loop.factors[factor].ahead_ns;
     }
     // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
     if (leaves(number, range)) {
@@ -284,16 +294,20 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
                                : vector && loop.row_stays ? Movement{}
                                         : loop.written;
       moved.bytes += 2 * written.bytes;
-      moved.stream_ns += 2 * written.stream_ns;
+      // A first cache stores beside what it loads.
+      const bool stored_beside = written.stream_ns * machine.stream[0] <= written.bytes;
+      moved.stream_ns += (stored_beside ? 1 : 3) * written.stream_ns + 3 * jumping * written.ahead_ns;
       moved.gather_ns += 2 * written.gather_ns;
-      if (written.stream_ns * machine.stream[0] > written.bytes) moved.stream_ns += written.stream_ns;
+      moved.beside_ns += written.beside_ns;
+      moved.ahead_ns += jumping > 0 ? 0 : 2 * written.ahead_ns;
     }
     // What streams does so beside the arithmetic; what is gathered keeps it waiting.
     double arithmetic = 0;
     if (loop.innermost) {
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
-    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns;
+    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
+    if (!loop.joins || range.first != range.last || !meeters_.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;
     if (loop.innermost) details->flops += statement.model->flops * iterations;

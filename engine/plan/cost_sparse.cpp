@@ -62,7 +62,7 @@ Movement CostModel::write_sparse(std::size_t statement, IndexSet bound, IndexId 
   const std::size_t from = options_.machine.cache_bytes[2] < result_->bytes() ? 3 : 2;
   if (!result_->completes(bound, index)) {
     const bool in_block = contains(result_->modes(), index) && !contains(index_set(result_->order()), index);
-    return in_block ? Movement{unit, unit / options_.machine.stream[1], 0} : Movement{};
+    return in_block ? Movement{unit, unit / options_.machine.stream[1]} : Movement{};
   }
   if (drained) return {};
   const double append = result_->shares_pattern() ? 0 : result_->append_ns() / 2;  // counted twice: read and written

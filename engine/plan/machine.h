@@ -12,11 +12,12 @@
 namespace weft {
 
 struct Machine {
-  // Caches by capacity, and what lies behind them.
-  std::array<double, 3> cache_bytes = {32.0 * 1024, 1024.0 * 1024, 32.0 * 1024 * 1024};
+  // Caches by capacity, and what lies behind them. Pages of a block collide in the second, of 1 MiB, before it is full.
+  std::array<double, 3> cache_bytes = {32.0 * 1024, 832.0 * 1024, 32.0 * 1024 * 1024};
   // Reading whole lines one after the other, bytes per nanosecond, from L1, L2, L3 and memory. Gathered rows of 256
   // bytes reached 118, 92, 80, 52 and 20 as the table grew from 0.5 to 128 MiB.
   std::array<double, 4> stream = {260, 194, 70, 18};
+  double stream_ahead = 320;      // from L2, of blocks one behind the other while other things are done
   // Reading one element of a line that nobody else wants: latency, partly overlapped.
   std::array<double, 4> gather = {0.23, 0.6, 3.0, 10.0};
   double line_bytes = 64;
@@ -37,6 +38,7 @@ struct Machine {
   double scalar_factor = 0.15;
   double vector_flop = 0.018;     // per element
   double vector_sum = 2.1;        // adding up the elements of the last vector
+  double part_stored = 0.4;       // a vector of which a part was stored is read again
   double reset_entry = 1.0;       // clearing a workspace, besides its bytes
 
   double convert_entry = 25;      // sorting and rebuilding, per stored entry, all threads together

@@ -14,8 +14,17 @@ namespace weft {
 namespace {
 
 // The layout of an intermediate follows the loops of its writer, which are not known before they are chosen. The innermost
-// should be an index that no sparse operand filters, for its reader runs over it in a vector loop too.
-IndexSet contiguous_in(IndexSet modes, IndexSet filtered) { return (modes & ~filtered) != 0 ? modes & ~filtered : modes; }
+// should be an index that no sparse operand filters, for its reader runs over it in a vector loop too: of those that the
+// result has, the one that comes last there.
+IndexSet contiguous_in(IndexSet modes, IndexSet filtered, const Schedule& schedule) {
+  if ((modes & ~filtered) == 0) return modes;
+  const ScheduledAccess& result = schedule.statements.back().target;
+  const std::vector<std::uint32_t>& levels = schedule.tensors[result.tensor].format.mode_order;
+  for (auto mode = levels.rbegin(); mode != levels.rend(); ++mode) {
+    if (contains(modes & ~filtered, result.indices[*mode])) return one_index(result.indices[*mode]);
+  }
+  return modes & ~filtered;
+}
 
 IndexSet filtered_indices(const Schedule& schedule) {
   IndexSet filtered = 0;
@@ -66,7 +75,7 @@ std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& sched
   }
   const auto model = std::make_shared<AccessModel>(access, tensor, free, room, network_, operands_);
   if (tensor.role == TensorRole::intermediate) {
-    model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule)));
+    model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule), schedule));
     if (block) accesses_.push_back({access, block_room, model});
   } else if (tensor.role == TensorRole::operand) {
     accesses_.push_back({access, given_room, model});
@@ -79,6 +88,8 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   const ScheduledStatement& scheduled = schedule.statements[number];
   Statement statement;
   statement.indices = indices_of(scheduled);
+  statement.chosen = filtered_indices(schedule);
+  statement.dense_target = schedule.tensors[scheduled.target.tensor].format.all_dense();
   statement.factors.reserve(scheduled.factors.size());
   statement.first_bits.reserve(scheduled.factors.size());
   statement.keys.reserve(scheduled.factors.size());
@@ -188,6 +199,17 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
   made.factors = reached;
   const double last = bound == statement.indices ? made.density : prefix(number, statement.indices).density;
   made.iterations_below = combinations(statement.indices & ~bound) * let_through(last, made.density);
+  const auto gone_over = [&](const AccessModel& access) {
+    // Loops that sparse operands drive are mostly shared by the writer of an intermediate and its reader.
+    const IndexSet block = access.indices() & ~bound & (access.intermediate() ? ~statement.chosen : ~IndexSet{0});
+    const bool rows = (block & access.contiguous() & ~statement.filtered) != 0;
+    const double most = made.iterations_below * (rows ? access.scalar_bytes() : options_.machine.line_bytes);
+    made.dense_bytes += std::min(most, spread(access, block));
+  };
+  for (const auto& factor : statement.factors) {
+    if (!factor->sparse()) gone_over(*factor);
+  }
+  if (statement.dense_target) gone_over(*statement.target);
   Prefix& kept = prefix_rows_.add(1).front();
   kept = made;
   prefixes_.insert(bound, number, &kept);
@@ -202,90 +224,6 @@ double StatementModels::touched(std::uint32_t number, IndexSet bound, const Pref
     count *= let_through(prefix(number, bound | more).density, before.density);
   }
   return std::min(count, before.iterations_below);
-}
-
-// Of the smallest cache that holds so many bytes of a block. A first cache is found by addresses within a page, so that
-// its ways are pages; ways of the second, physically addressed, begin at the same place of large arrays, which have huge
-// pages; the third spreads addresses over its sets.
-std::size_t StatementModels::cache_level(const AccessModel& access, IndexSet block, double bytes) const {
-  constexpr std::array<std::uint64_t, 2> way_bytes = {4096, 65536};
-  const Machine& machine = options_.machine;
-  std::size_t level = machine.cache_level(bytes);
-  while (level < way_bytes.size() &&
-         bytes > machine.cache_bytes[level] * access.reached_share(block, way_bytes[level], machine.line_bytes)) {
-    ++level;
-  }
-  return level;
-}
-
-// A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
-// outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
-// is read in the last loop.
-Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
-                                     const Prefix& inside) {
-  if (!contains(access.indices(), index)) return {};
-  const Machine& machine = options_.machine;
-  const IndexSet inner = access.indices() & ~bound;
-  const IndexSet rest = inner & ~one_index(index);
-  const double unit = access.scalar_bytes();
-  const IndexSet filtered = statements_[statement].filtered;
-  // Columns of a row-major array drag whole lines along.
-  const double spread = (inner & access.contiguous()) != 0 ? unit : machine.line_bytes;
-  const std::size_t from = cache_level(access, inner, std::min(access.bytes(), combinations(inner) * spread));
-  if (rest == 0) {
-    const bool streamed = contains(access.contiguous() & ~filtered, index);
-    if (streamed) return {unit, unit / machine.stream[from], 0};
-    return {machine.line_bytes, 0, machine.gather[from]};
-  }
-  const double elements = touched(statement, bound | one_index(index), inside, rest);
-  double bytes = elements * unit;
-  if ((rest & access.contiguous() & ~filtered) == 0) {
-    bytes = elements * machine.line_bytes;
-    if ((rest & access.contiguous()) != 0) bytes = std::min(bytes, combinations(rest) * unit);
-  }
-  // Every line comes once, whether or not it stays.
-  if (machine.cache_level(bytes) >= from) return {};
-  return {bytes, bytes / machine.stream[from], 0};
-}
-
-// A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
-// written back where the last of its other modes is bound, element by element where they are not adjacent.
-Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& inside) {
-  const Machine& machine = options_.machine;
-  const AccessModel& target = *statements_[statement].target;
-  const IndexSet inner = target.indices() & ~bound;
-  const IndexSet rest = inner & ~one_index(index);
-  const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(combinations(rest) * target.scalar_bytes());
-  if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index, inside);
-  const double elements = combinations(rest);
-  const bool adjacent = (rest & target.contiguous()) != 0;
-  const double bytes = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
-  const std::size_t from = cache_level(target, inner, std::min(target.bytes(), combinations(inner) * target.scalar_bytes()));
-  if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
-  return {bytes, bytes / machine.stream[from], 0};
-}
-
-Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
-                                      const Prefix& outside, const Prefix& inside) {
-  const AccessModel& access = *statements_[statement].factors[factor];
-  const BoundState before = outside.factors[factor].state;
-  const BoundState after = inside.factors[factor].state;
-  if (before == after) return {};
-  const auto bytes_below = [&](BoundState state) {
-    const double positions = access.positions(state);
-    return positions > 0 ? access.bytes() / std::max(1.0, positions) : 0;
-  };
-  const std::size_t from = options_.machine.cache_level(bytes_below(before));
-  const IndexSet rest = access.indices() & ~(bound | one_index(index));
-  if (rest == 0) {
-    const double bytes = access.scalar_bytes() + 4;
-    return {bytes, bytes / options_.machine.stream[from], 0};
-  }
-  const double below = access.entries() / std::max(1.0, access.positions(after));
-  const double share = below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), inside, rest) / below) : 0;
-  const double bytes = bytes_below(after) * share;
-  if (options_.machine.cache_level(bytes) >= from) return {};
-  return {bytes, bytes / options_.machine.stream[from], 0};
 }
 
 StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index) {
@@ -322,7 +260,7 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
     const AccessModel& access = *statement.factors[factor];
     moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, before, after)
-                                    : move_dense(number, access, bound, index, after);
+                                    : move_dense(number, access, bound, index, before, after);
     const auto [outer, outer_density] = before.factors[factor];
     const auto [inner, inner_density] = after.factors[factor];
     if (outer == inner) continue;
@@ -349,18 +287,27 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
     one.first = filtering(number, factor, first);
     one.all = filtering(number, factor, inner);
   }
+  if (!whole) {
+    made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];
+    made.inside_vector_ns = after.iterations_below * statement.flops * options_.machine.vector_flop;
+  }
   made.advanced = accesses;
   made.factors = moved.data();
-  made.written = write_dense(number, bound, index, after);
+  made.written = write_dense(number, bound, index, before, after);
   // One vector after the other: the row stays in registers.
   const IndexSet row = statement.target->indices() & ~bound;
   made.row_stays = (row & ~one_index(index)) == 0 && fits_registers(combinations(row) * statement.target->scalar_bytes());
 
-  // One pass over the whole extent; the last vector is computed whole.
-  const double lanes = options_.machine.line_bytes / statement.target->scalar_bytes();
-  const double computed = std::ceil(extent(index) / lanes) * lanes;
-  const double sum = statement.sums(index) ? options_.machine.vector_sum : 0;
-  made.vector_ns = statement.flops * computed * options_.machine.vector_flop + sum;
+  if (whole) {
+    const double sum = statement.sums(index) ? options_.machine.vector_sum : 0;
+    made.vector_ns = statement.flops * extent(index) * options_.machine.vector_flop + sum;
+  } else if (const IndexSet left = statement.indices & ~inside; (left & (left - 1)) == 0) {
+    const auto last = static_cast<IndexId>(std::countr_zero(left));
+    const StatementLoop& rows = loop(number, inside, last);
+    const bool stays = rows.row_stays && statement.sums(index);
+    made.row_end_ns = rows.vector ? row_end(statement, last, stays) : 0;
+    made.joins = made.row_end_ns > 0 && joins(statement, index, last);
+  }
   return made;
 }
 

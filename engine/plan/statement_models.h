@@ -26,6 +26,8 @@ struct Movement {
   double bytes = 0;
   double stream_ns = 0;  ///< beside arithmetic
   double gather_ns = 0;  ///< on top of it
+  double beside_ns = 0;  ///< from the first cache, beside what the loops inside do there and compute
+  double ahead_ns = 0;   ///< of lines that come while the loops inside run
 };
 
 /// A sparse access that a loop binds levels of.
@@ -50,6 +52,10 @@ struct StatementLoop {
   const Movement* factors = nullptr;  ///< read, in the order of the factors
   Movement written;                   ///< of the target, once in each direction
   double vector_ns = 0;               ///< the body over the whole extent as vector code
+  double row_end_ns = 0;              ///< if only a vector loop is inside: more than its elements take
+  bool joins = false;                 ///< and it goes on where the row before ended, so that both may be one loop
+  double inside_stream_ns = 0;        ///< reading rows from the first cache in the loops inside, at least, per iteration
+  double inside_vector_ns = 0;        ///< and the arithmetic there
   LoopPrice alone{0, -1};             ///< if no other statement shares the loop; negative before it was asked for
   bool innermost = false;             ///< its body runs there
   bool vector = false;                ///< may be vector code, if no other statement shares the loop
@@ -98,8 +104,10 @@ class StatementModels {
     FilteringModes filtering_modes;
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
     bool fills_copy = false;      // is such a copy's own
+    bool dense_target = false;
     std::vector<IndexSet> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
+    IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there
@@ -154,6 +162,7 @@ class StatementModels {
     double iterations_below = 1;  // of the innermost loop, per combination of the bound indices
     double density = 1;           // of all sparse factors
     JoinSet filters = 0;
+    double dense_bytes = 0;       // of the dense blocks that the loops inside go over
     std::span<const Reached> factors;
     std::span<StatementLoop*> loops;  // by place among the statement's indices; empty before one was asked for
   };
@@ -169,13 +178,18 @@ class StatementModels {
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
   StatementLoop made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before);
+  double spread(const AccessModel& access, IndexSet block) const;
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
-  std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes) const;
+  std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
   // Below the loops over `bound`; `inside` is the prefix with the index.
-  Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside);
-  Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& inside);
+  Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
+                      const Prefix& inside);
+  Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
   Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
+  double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;
+  double row_end(const Statement& statement, IndexId row, bool stays) const;
+  static bool joins(const Statement& statement, IndexId outer, IndexId row);
   bool fits_registers(double bytes) const { return bytes <= options_.machine.register_bytes; }
 
   const Network& network_;

@@ -140,8 +140,8 @@ TEST_CASE("rows of a result that are a large power of two apart meet in few sets
     const LoopEstimate rows = made.model().loop(1 | 2 | 8, 2, first_only);
     return rows.ns / rows.iterations;
   };
-  CHECK(per_row(31) < per_row(33));
-  CHECK(per_row(32) > 1.5 * per_row(33));
+  CHECK(per_row(24) == doctest::Approx(per_row(40)).epsilon(0.05));
+  CHECK(per_row(32) > 1.5 * per_row(40));
 }
 
 TEST_CASE("sharing loops shrinks an intermediate") {

@@ -1,0 +1,88 @@
+// What loops move: blocks that come ahead of the loops inside, what pushes rows out of a cache, ends of rows.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "engine/plan/cost_model.h"
+#include "engine/plan/trees.h"
+#include "unit/plan/networks.h"
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+struct Made {
+  Problem problem;
+  Schedule schedule;
+  Made(Problem given, const ContractionTree& tree) : problem(std::move(given)) {
+    schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
+  }
+  /// Per iteration, of the loop over `index` below the loops over `bound`; nothing else shares it.
+  double ns(std::size_t statement, const std::string& bound, char index) const {
+    const CostModel model(schedule, problem.network, problem.operands, problem.options,
+                          std::vector<bool>(schedule.tensors.size(), false));
+    IndexSet outside = 0;
+    for (const char name : bound) outside |= one_index(id(name));
+    const LoopEstimate loop = model.loop(outside, id(index), {statement, statement});
+    return loop.ns / loop.iterations;
+  }
+  IndexId id(char name) const {
+    IndexId found = 0;
+    while (problem.network.indices[found].name != std::string(1, name)) ++found;
+    return found;
+  }
+};
+
+/// Its last statement is A[i,r,s,t] += y[i,j,s,t] * B[j,r].
+Made ttmc(std::uint64_t rank, const std::string& result = "irst") {
+  const std::map<char, std::uint64_t> extents{{'i', 200}, {'j', 200}, {'k', 200}, {'l', 200}, {'r', rank}, {'s', rank}, {'t', rank}};
+  return {problem("T:ijkl:ssss:100000 B:jr C:ks D:lt -> " + result, extents), *parse_tree("(((T * D) * C) * B)", {"T", "B", "C", "D"})};
+}
+
+}  // namespace
+
+TEST_CASE("blocks of a result one behind the other come from the second cache while the loops inside run") {
+  // For an i and a j, A[i] of 256 KiB is gone over in blocks of 8 KiB: what they take is hidden but for the loop itself.
+  CHECK(ttmc(32).ns(2, "ij", 'r') < 1);
+  // With s outside they are rows of 256 bytes, 8 KiB apart.
+  CHECK(ttmc(32).ns(2, "ijs", 'r') > 2 * ttmc(32).ns(2, "ijr", 's'));
+  // What i has at one place of A[r,i,s,t] is not where the one before was: the block is waited for.
+  CHECK(ttmc(32, "rist").ns(2, "jr", 'i') > 10 * ttmc(32).ns(2, "ij", 'r'));
+}
+
+TEST_CASE("a row that two vector loops read and write in the first cache costs what exceeds their arithmetic") {
+  const Machine machine;
+  const double step = machine.range_step + machine.loop_entry / 8;
+  const double both = 2 * 64 / machine.stream[0];  // of A and y, per row of eight; what is stored goes beside it
+  const double arithmetic = 2 * 8 * machine.vector_flop;
+  REQUIRE(both > arithmetic);
+  CHECK(ttmc(8).ns(2, "ijr", 's') == doctest::Approx(step + both - arithmetic));
+}
+
+TEST_CASE("rows come from the cache that holds all that is gone over before they are needed again") {
+  const auto row = [](std::uint64_t others) {
+    const Made made(problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 100}, {'j', others}, {'k', 100}, {'r', 32}}), flat_tree(3));
+    return made.ns(0, "i", 'j');
+  };
+  // B of 15 KiB fits into the first cache with C of 25 KiB no more than B of 25 KiB does, but B of 5 KiB does.
+  CHECK(row(60) > row(20));
+  CHECK(row(60) == doctest::Approx(row(100)).epsilon(0.05));
+}
+
+TEST_CASE("columns of an intermediate cost a line an element, as far as the loops inside do not take longer") {
+  // y[l,r,s] of 1.6 MB is read by A[j,r,s,t] += y[l,r,s] * D[l,t]; s is adjacent, so r after s has other lines each time.
+  const std::map<char, std::uint64_t> extents{{'j', 200}, {'k', 200}, {'l', 200}, {'r', 32}, {'s', 32}, {'t', 32}};
+  const Made made(problem("T:jkl:sss:100000 C:kr E:ks D:lt -> jrst", extents), *parse_tree("((T * C * E) * D)", {"T", "C", "E", "D"}));
+  CHECK(made.ns(1, "j", 's') > 5 * made.ns(1, "j", 'r'));
+}
+
+TEST_CASE("the end of a row is paid where rows do not go on") {
+  const auto a_row = [](std::uint64_t rank) { return ttmc(rank).ns(2, "ijr", 's'); };
+  const auto y_row = [](std::uint64_t rank) { return ttmc(rank).ns(1, "ijk", 's'); };
+  // A and y have s and t side by side, so that loops over both are one; x has only t.
+  CHECK(a_row(15) < a_row(16));
+  CHECK(y_row(15) > y_row(16));
+}
