@@ -5,26 +5,14 @@
 #include <cmath>
 
 #include "engine/plan/joins.h"
-#include "engine/plan/trees.h"
-#include "unit/plan/networks.h"
+#include "unit/plan/modelled.h"
 
 using namespace weft;
 using namespace weft::plan_test;
 
 namespace {
 
-// A problem, the statements of a tree, and their model with layouts kept.
-struct Made {
-  Problem problem;
-  Schedule schedule;
-  Made(Problem given, const ContractionTree& tree) : problem(std::move(given)) {
-    schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
-  }
-  CostModel model() const {
-    return CostModel(schedule, problem.network, problem.operands, problem.options,
-                     std::vector<bool>(schedule.tensors.size(), false));
-  }
-};
+using Made = Modelled;
 
 const StatementRange first_only{0, 0};
 

@@ -3,30 +3,21 @@
 
 #include <map>
 #include <string>
-#include <utility>
 
-#include "engine/plan/cost_model.h"
-#include "engine/plan/trees.h"
-#include "unit/plan/networks.h"
+#include "unit/plan/modelled.h"
 
 using namespace weft;
 using namespace weft::plan_test;
 
 namespace {
 
-struct Made {
-  Problem problem;
-  Schedule schedule;
-  Made(Problem given, const ContractionTree& tree) : problem(std::move(given)) {
-    schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
-  }
+struct Made : Modelled {
+  using Modelled::Modelled;
   /// Per iteration, of the loop over `index` below the loops over `bound`; nothing else shares it.
   double ns(std::size_t statement, const std::string& bound, char index) const {
-    const CostModel model(schedule, problem.network, problem.operands, problem.options,
-                          std::vector<bool>(schedule.tensors.size(), false));
     IndexSet outside = 0;
     for (const char name : bound) outside |= one_index(id(name));
-    const LoopEstimate loop = model.loop(outside, id(index), {statement, statement});
+    const LoopEstimate loop = model().loop(outside, id(index), {statement, statement});
     return loop.ns / loop.iterations;
   }
   IndexId id(char name) const {

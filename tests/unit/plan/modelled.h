@@ -1,0 +1,25 @@
+// A problem, the statements of a tree, and their cost model with layouts kept.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "engine/plan/cost_model.h"
+#include "engine/plan/trees.h"
+#include "unit/plan/networks.h"
+
+namespace weft::plan_test {
+
+struct Modelled {
+  Problem problem;
+  Schedule schedule;
+  Modelled(Problem given, const ContractionTree& tree) : problem(std::move(given)) {
+    schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
+  }
+  /// Refers to this object.
+  CostModel model() const {
+    return CostModel(schedule, problem.network, problem.operands, problem.options, std::vector<bool>(schedule.tensors.size(), false));
+  }
+};
+
+}  // namespace weft::plan_test
