@@ -269,14 +269,14 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   }
   ns += met * (late_ns + tables * machine.table_lookup);
 
+  // Blocks that a fiber chooses do not lie one behind the other.
+  const double jumping = meeters_.empty() ? 0 : machine.stream_ahead / machine.stream[1];
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops_[number - range.first];
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     Movement moved;
-    // Blocks that a fiber chooses do not lie one behind the other.
-    const double jumping = meeters_.empty() ? 0 : machine.stream_ahead / machine.stream[1];
     for (std::size_t factor = 0; factor < writers.size(); ++factor) {
       // An intermediate is not stored over the loops that its writer and its reader share.
       if (writers[factor] >= range.first && writers[factor] < number) continue;

@@ -152,7 +152,8 @@ bool StatementModels::joins(const Statement& statement, IndexId outer, IndexId r
     return !access.sparse() && contains(access.indices(), outer) && access.adjacent(outer, one_index(row));
   };
   // In which order an intermediate has what sparse operands filter is not known.
-  return !contains(statement.chosen, outer) && goes_on(*statement.target) && std::ranges::all_of(statement.factors, [&](const auto& factor) { return goes_on(*factor); });
+  return !contains(statement.chosen, outer) && goes_on(*statement.target) &&
+         std::ranges::all_of(statement.factors, [&](const auto& factor) { return goes_on(*factor); });
 }
 
 }  // namespace weft
