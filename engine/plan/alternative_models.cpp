@@ -4,6 +4,8 @@
 #include <bit>
 #include <iterator>
 
+#include "engine/plan/lookups.h"
+
 namespace weft {
 
 AlternativeModels::AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands,
@@ -64,7 +66,9 @@ void append_layout(const Format& format, std::vector<std::uint64_t>& content) {
 StatementOrder AlternativeModels::order_of(Schedule statements) {
   StatementOrder order;
   std::vector<std::uint64_t> leaves(statements.tensors.size());
-  for (const ScheduledStatement& statement : statements.statements) {
+  std::vector<bool> copies(statements.tensors.size());
+  for (std::size_t number = 0; number < statements.statements.size(); ++number) {
+    const ScheduledStatement& statement = statements.statements[number];
     std::vector<std::uint64_t> content;
     std::uint64_t all = 0;
     std::uint64_t reads = 0;
@@ -75,7 +79,8 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
       content.push_back(read);
       if (!read) append_layout(statements.tensors[factor.tensor].format, content);
       all |= from;
-      if (read) reads |= from;
+      // A copy filters as the levels of the operand do.
+      if (read || copies[factor.tensor]) reads |= from;
     }
     const ScheduledTensor& target = statements.tensors[statement.target.tensor];
     if (target.role == TensorRole::intermediate) append_layout(target.format, content);
@@ -86,6 +91,7 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
       content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
     }
     leaves[statement.target.tensor] = all;
+    copies[statement.target.tensor] = is_lookup_copy(statements, number);
     const auto next = static_cast<std::uint32_t>(contents_.size());
     order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
   }

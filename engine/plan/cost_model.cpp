@@ -115,7 +115,7 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
       if (writers[factor] >= range.first && writers[factor] < number) continue;
       const BoundState state = factors[factor]->bound(bound);
       count *= factors[factor]->density(state);
-      filters |= models_->filtering(statements_[number].number, factor, state);
+      filters |= models_->filtering(statements_[number].number, factor, state, bound);
     }
   }
   return count * models_->join_ratio(filters);

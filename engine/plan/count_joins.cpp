@@ -388,7 +388,7 @@ Plan cheapest_of(std::vector<Plan> plans, const Network& network, const std::vec
 
 Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
                             JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner) {
-  constexpr int most_rounds = 8;
+  constexpr int most_rounds = 16;
   std::vector<Plan> seen;  // that depend on nothing uncounted
   // What is going to be counted is found without a proof, which would be of something else.
   bool settled = !options.prove;

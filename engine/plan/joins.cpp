@@ -1,6 +1,7 @@
 #include "engine/plan/joins.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/network/inlining.h"
 #include "engine/plan/binding.h"
@@ -100,10 +101,29 @@ std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurr
   return found;
 }
 
+namespace {
+
+// Where hubs meet, more operands meet the more: the largest join within one that nobody counted is nearer to it than
+// independence is.
+double nearest_ratio(JoinSet join, const std::map<JoinSet, double>& counted) {
+  if (const auto found = counted.find(join); found != counted.end()) return found->second;
+  int most = 0;
+  double ratio = 1;
+  for (const auto& [part, counted_ratio] : counted) {
+    const int modes = std::popcount(part);
+    if ((part & ~join) != 0 || modes < most) continue;
+    ratio = modes > most ? counted_ratio : std::max(ratio, counted_ratio);
+    most = modes;
+  }
+  return ratio;
+}
+
+}  // namespace
+
 double counted_ratio(JoinSet set, const std::vector<Occurrence>& occurrences, const std::map<JoinSet, double>& counted) {
   double ratio = 1;
   for (const JoinSet join : joins_in(set, occurrences)) {
-    if (const auto found = counted.find(join); found != counted.end()) ratio *= found->second;
+    ratio *= nearest_ratio(join, counted);
   }
   return ratio;
 }

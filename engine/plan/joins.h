@@ -1,8 +1,8 @@
 // Joins: combinations of indices that several sparse operands let through together.
 //
 // Independence multiplies densities. Real operands are correlated: the hubs of a graph are hubs on both sides of a
-// product. What the cost model multiplies by is the ratio of a join's counted size to its size by independence; joins
-// that nobody counted have the ratio 1.
+// product. What the cost model multiplies by is the ratio of a join's counted size to its size by independence; a join
+// that nobody counted has that of the largest counted one within it, of several the largest, and 1 without one.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ std::map<JoinSet, double> renumbered(const std::map<JoinSet, double>& joins, con
                                      const std::vector<Occurrence>& to);
 std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& from, const std::vector<Occurrence>& to);
 
-/// What counted joins say of all modes of these occurrences over independence; 1 where nobody counted.
+/// What counted joins say of all modes of these occurrences over independence.
 double counted_ratio(JoinSet set, const std::vector<Occurrence>& occurrences, const std::map<JoinSet, double>& counted);
 
 /// How far below independence counted joins may put the iterations of any loops: each may hold for all of them, or have

@@ -25,6 +25,7 @@ constexpr std::size_t most_copies = 3;  // of one schedule
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
+constexpr double near = 1.5;            // of the best: what other layouts may still make the cheapest
 
 bool is_sparse_operand(const Schedule& schedule, const ScheduledAccess& access) {
   const ScheduledTensor& tensor = schedule.tensors[access.tensor];
@@ -41,10 +42,12 @@ std::string unused_name(const Schedule& schedule, const std::string& operand) {
   }
 }
 
-// The statements of one alternative, without loops, and which operands may be converted.
+// The statements of one alternative, without loops; a bit per occurrence of an operand that is converted to what its loops
+// want, with dense levels of `room`. Occurrences have the same numbers with and without copies.
 struct Statements {
   Schedule schedule;
-  bool free = false;
+  std::uint64_t free = 0;
+  double room = dense_rooms[0];
 };
 
 class LookupSearch {
@@ -71,6 +74,7 @@ class LookupSearch {
         extend(statements, 0);
       }
     }
+    refine();
     return std::move(best_);
   }
 
@@ -124,8 +128,9 @@ class LookupSearch {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
         for (const ResultFormat& format : models_.formats()) {
           for (Schedule& one : with_keyed_intermediates(statements_of(network_, tree, order, operands_, format))) {
-            if (converted) all.push_back({one, true});
-            all.push_back({std::move(one), false});
+            const std::uint64_t free = converted ? convertible(one) : 0;
+            if (free != 0) all.push_back({one, free});
+            all.push_back({std::move(one)});
           }
         }
       }
@@ -138,7 +143,7 @@ class LookupSearch {
     for (std::size_t statement = 0; statement < from.schedule.statements.size(); ++statement) {
       for (std::size_t factor = 0; factor < from.schedule.statements[statement].factors.size(); ++factor) {
         auto copied = with_lookup_copy(from.schedule, statement, factor);
-        if (copied) found.push_back({std::move(*copied), from.free});
+        if (copied) found.push_back({std::move(*copied), from.free, from.room});
       }
     }
     return found;
@@ -158,12 +163,47 @@ class LookupSearch {
   // Takes the schedule of these statements if it is cheaper than what is known.
   bool improves(const Statements& statements) {
     // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
-    const bool opens = !statements.free && least_opening_ns_ < best_ns_;
-    auto candidate = scheduled(statements, opens ? best_ns_ * most_gained_by_opening : best_ns_);
-    if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= best_ns_) return false;
-    best_ns_ = candidate->cost.ns;
-    best_ = std::move(*candidate);
+    const bool opens = statements.free == 0 && least_opening_ns_ < best_ns_;
+    auto candidate = scheduled(statements, best_ns_ * (opens ? std::max(near, most_gained_by_opening) : near));
+    if (!candidate || candidate->cost.announced_bytes > memory_) return false;
+    if (statements.free != 0) near_.emplace_back(candidate->cost.ns, statements);
+    return takes(*candidate);
+  }
+
+  bool takes(Candidate& candidate) {
+    if (candidate.cost.ns >= best_ns_) return false;
+    best_ns_ = candidate.cost.ns;
+    best_ = std::move(candidate);
     return true;
+  }
+
+  // So far all operands that may be converted were, to the same room, or none. Of what is near the best one layout at a time
+  // is changed, as long as that helps.
+  void refine() {
+    std::ranges::stable_sort(near_, {}, &std::pair<double, Statements>::first);
+    for (auto& [known_ns, statements] : near_) {
+      double ns = known_ns;
+      const auto attempt = [&](Statements changed) {
+        if (changed.free == 0 || is_spent()) return false;
+        auto candidate = scheduled(changed, std::min(ns, best_ns_ * near));
+        if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= ns) return false;
+        ns = candidate->cost.ns;
+        statements = std::move(changed);
+        takes(*candidate);
+        return true;
+      };
+      const std::uint64_t all = convertible(statements.schedule);
+      for (bool better = ns < best_ns_ * near; better;) {
+        better = false;
+        const Statements from = statements;
+        for (std::uint64_t rest = all; rest != 0; rest &= rest - 1) {
+          better = attempt({from.schedule, from.free ^ (rest & -rest), from.room}) || better;
+        }
+        for (const double room : dense_rooms) {
+          if (room != from.room) better = attempt({from.schedule, from.free, room}) || better;
+        }
+      }
+    }
   }
 
   // Intermediates with keys on the way to a dense result: the search did not price them.
@@ -177,22 +217,23 @@ class LookupSearch {
     return false;
   }
 
-  std::vector<bool> freed(const Statements& statements) const {
-    std::vector<bool> free(statements.schedule.tensors.size(), false);
-    for (std::size_t number = 0; number < free.size() && statements.free; ++number) {
-      const ScheduledTensor& tensor = statements.schedule.tensors[number];
-      free[number] = tensor.role == TensorRole::operand && may_be_converted(facts_of(operands_, tensor.tensor)) &&
-                     statements.schedule.tensors.back().like != number;
+  std::uint64_t convertible(const Schedule& schedule) const {
+    std::uint64_t free = 0;
+    for (std::size_t number = 0; number < std::min<std::size_t>(schedule.tensors.size(), 64); ++number) {
+      const ScheduledTensor& tensor = schedule.tensors[number];
+      const bool may = tensor.role == TensorRole::operand && may_be_converted(facts_of(operands_, tensor.tensor)) &&
+                       schedule.tensors.back().like != number;
+      if (may) free |= std::uint64_t{1} << number;
     }
     return free;
   }
 
   // The legal schedule with the cheapest loops, if they take less than the limit.
   std::optional<Candidate> scheduled(const Statements& statements, double limit) {
-    const std::vector<bool> free = freed(statements);
-    if (statements.free && std::ranges::find(free, true) == free.end()) return std::nullopt;
+    std::vector<bool> free(statements.schedule.tensors.size(), false);
+    for (std::size_t number = 0; number < std::min<std::size_t>(free.size(), 64); ++number) free[number] = (statements.free >> number & 1) != 0;
     const StatementOrder order = models_.order_of(statements.schedule);
-    const std::vector<std::uint32_t> numbers = models_.numbers(order, free, dense_rooms[0]);
+    const std::vector<std::uint32_t> numbers = models_.numbers(order, free, statements.room);
     const CostModel model = models_.model(order, numbers);
     work_ += work_of_lookups;
     if (model.least_ns() >= limit) return std::nullopt;
@@ -209,7 +250,7 @@ class LookupSearch {
     if (!copies_are_looked_up(schedule) || !check(schedule, network_, operands_, options_)) return std::nullopt;
     Candidate candidate{std::move(schedule), {}};
     candidate.cost = cost(candidate.schedule, network_, operands_, options_);
-    return statements.free ? candidate : with_open_layouts(std::move(candidate), network_, operands_, options_);
+    return statements.free != 0 ? candidate : with_open_layouts(std::move(candidate), network_, operands_, options_);
   }
 
   // A copy in a nest of its own would be a conversion, and one that drives where the operand could saves nothing.
@@ -241,6 +282,7 @@ class LookupSearch {
   double best_ns_ = infinity;
   std::uint64_t work_ = 0;
   std::optional<Candidate> best_;
+  std::vector<std::pair<double, Statements>> near_;  // with layouts that may be changed
 };
 
 }  // namespace

@@ -11,6 +11,15 @@ namespace {
 
 constexpr double stored_entry = 2.5;  // appending and assembling an entry of an intermediate, all threads together
 
+// What filters when these indices are bound.
+JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, IndexSet bound) {
+  JoinSet found = 0;
+  for (const auto& [bit, index] : modes) {
+    if (contains(bound, index)) found |= bit;
+  }
+  return found;
+}
+
 }  // namespace
 
 // A schedule without loops says where an intermediate may be (sparse_intermediates.h); with loops, its levels do.
@@ -56,10 +65,14 @@ const KeyedPrice& StatementModels::workspace(std::uint32_t writer, IndexSet shar
 }
 
 // Stored, it has its modes in the order of its writer's loops: at best all but the last are bound in this order, and
-// that one is gathered in a workspace for each combination of the others.
+// that one is gathered in a workspace for each combination of the others. What is inserted, and into how many entries it is
+// summed, follows the counted joins as the loops of the writer do.
 KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared) {
   const Statement& statement = statements_[writer];
-  const ProductEstimate& product = *statement.product;
+  const double joined = join_ratio(bound_modes(statement.filtering_modes, statement.indices));
+  const double entered = join_ratio(bound_modes(statement.filtering_modes, shared));
+  ProductEstimate product = *statement.product;
+  product.scale_contributions(joined);
   const IndexSet key = statement.keyed & ~shared;
   const double entries = product.distinct(shared | key);
   // Without a sum the entries come in the order in which they are appended.
@@ -72,7 +85,8 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   figures.keys = combinations(key);
   figures.one_mode = (key & (key - 1)) == 0;
   figures.ordered = !figures.one_mode;
-  figures.inserts = iterations_below(writer, shared) / std::max(1.0, figures.block);
+  const double more = entered > 0 ? joined / entered : 1;
+  figures.inserts = iterations_below(writer, shared) * more / std::max(1.0, figures.block);
   if (shared != 0) {
     figures.entries = entries / std::max(1.0, product.distinct(shared));
     return cheapest_keyed(options_.machine, figures);

@@ -105,6 +105,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     // A copy for lookups filters as the operand does.
     const bool copied = writes != nullptr && writes->fills_copy;
     if (copied) statement.copies |= std::uint64_t{1} << (statement.keys.size() - 1);
+    statement.fillers.push_back(copied ? earlier[writer] : 0);
     const ScheduledTensor& filter = copied ? schedule.tensors[schedule.statements[writer].factors.front().tensor] : tensor;
     const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
       return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
@@ -138,9 +139,18 @@ double StatementModels::combinations(IndexSet indices) const {
   return product;
 }
 
-JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state) const {
+JoinSet StatementModels::filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const {
   const int first = statements_[statement].first_bits[factor];
   return first < 0 ? 0 : JoinSet{statements_[statement].factors[factor]->filtering_modes(state)} << first;
+}
+
+// The loops around a copy for lookups are those that fill it: they are filtered as the levels of the operand say, of which
+// some may be dense. What is bound behind them is looked up.
+JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound) {
+  const Statement& reader = statements_[statement];
+  const bool copied = (reader.copies >> factor & 1) != 0;
+  if (copied && (reader.factors[factor]->indices() & ~bound) != 0) return prefix(reader.fillers[factor], bound).filters;
+  return filtering_modes(statement, factor, state);
 }
 
 JoinSet StatementModels::meeting(JoinSet set, IndexSet indices) const {
@@ -194,7 +204,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
     const BoundState state = access.bound(bound);
     reached[factor] = {state, access.density(state)};
     made.density *= reached[factor].density;
-    made.filters |= filtering(number, factor, state);
+    made.filters |= filtering(number, factor, state, bound);
   }
   made.factors = reached;
   const double last = bound == statement.indices ? made.density : prefix(number, statement.indices).density;
@@ -284,8 +294,8 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
     });
     const double all = outer_density > 0 ? inner_density / outer_density : 0;
     one.late_density = one.direct > 0 ? all / one.direct : 0;
-    one.first = filtering(number, factor, first);
-    one.all = filtering(number, factor, inner);
+    one.first = filtering_modes(number, factor, first);
+    one.all = filtering_modes(number, factor, inner);
   }
   if (!whole) {
     made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];

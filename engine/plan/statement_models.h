@@ -103,6 +103,7 @@ class StatementModels {
     std::vector<FilteringModes> made_of;
     FilteringModes filtering_modes;
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
+    std::vector<std::uint32_t> fillers;  // of those, by factor: the statements that fill them
     bool fills_copy = false;      // is such a copy's own
     bool dense_target = false;
     std::vector<IndexSet> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
@@ -140,12 +141,13 @@ class StatementModels {
 
   double extent(IndexId index) const { return extents_[index]; }
   double combinations(IndexSet indices) const;
-  JoinSet filtering(std::uint32_t statement, std::size_t factor, BoundState state) const;
+  /// What a factor in that state filters of the loops over `bound`.
+  JoinSet filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound);
 
   bool any_joins() const { return !occurrences_.empty(); }
   /// Of a set, the accesses that have one of these indices, or one of those that have one, and so on.
   JoinSet meeting(JoinSet set, IndexSet indices) const;
-  /// What counted joins are off independence; 1 where nobody counted.
+  /// What counted joins are off independence.
   double join_ratio(JoinSet set);
   /// Joins whose ratio was asked for and that nobody counted, ascending.
   std::vector<JoinSet> uncounted() const;
@@ -176,6 +178,7 @@ class StatementModels {
   std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
   static void describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer);
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
+  JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
   StatementLoop made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before);
   double spread(const AccessModel& access, IndexSet block) const;

@@ -189,3 +189,20 @@ TEST_CASE("a sparse intermediate is walked as often as what it is made from was 
   CHECK(walked(made.options).index == "k");
   CHECK(walked(counted).steps > 5 * walked(made.options).steps);
 }
+
+TEST_CASE("a workspace takes in what its writer's operands were counted to have in common") {
+  Problem made = problem("K:ij:ss:2000 L:jk:ss:2000 M:ik:ss:6000 -> ", {{'i', 200}, {'j', 200}, {'k', 2000}});
+  const Schedule schedule = schedule_of(
+      made,
+      "schedule\n  tree ((K * L) * M)\n  layout K ss:0,1 f64\n  layout L ss:0,1 f64\n  layout M ss:0,1 f64\n"
+      "  intermediate x[i,k] da:0,1 f64\n  result R f64\n  x[i,k] += K[i,j] * L[j,k]   loops i,j,k\n"
+      "  R[] += x[i,k] * M[i,k]   loops i,k   fused 1\n    meet k: search x@2.1, drive M@2.2\n  parallel i serial\n");
+  const auto filled_ns = [&] {
+    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    return model.workspace(0, one_index(0)).ns;
+  };
+  const double independent = filled_ns();
+  const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
+  made.options.joins[occurred[0].all() | occurred[1].all()] = 4;
+  CHECK(filled_ns() == doctest::Approx(4 * independent).epsilon(0.15));
+}

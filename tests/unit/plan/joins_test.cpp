@@ -17,6 +17,23 @@ TEST_CASE("sparse accesses are numbered once each, by mode") {
   CHECK(found[1].all() == 0b1100);
 }
 
+TEST_CASE("what nobody counted is as far off independence as the largest counted join within it") {
+  const Problem made = problem("K:ij:ss:9 L:jk:ss:9 M:kl:ss:9 -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
+  const std::vector<Occurrence> known = occurrences(made.network, made.operands);
+  const auto ratio = [&](JoinSet set, const std::map<JoinSet, double>& counted) { return counted_ratio(set, known, counted); };
+  std::map<JoinSet, double> counted = {{0b000110, 3}, {0b011000, 0.5}};
+  CHECK(ratio(0b000110, counted) == 3);
+  CHECK(ratio(0b000111, counted) == 3);
+  CHECK(ratio(0b111100, counted) == 0.5);
+  CHECK(ratio(0b111111, counted) == 3);  // of two as large the one that is farther above
+  counted[0b001111] = 2;
+  CHECK(ratio(0b111111, counted) == 2);  // the largest, whatever smaller ones say
+  counted[0b111111] = 7;
+  CHECK(ratio(0b111111, counted) == 7);
+  CHECK(ratio(0b000011, counted) == 1);  // no join
+  CHECK(ratio(0b000110, {{0b111111, 7}}) == 1);
+}
+
 TEST_CASE("only connected sets of two and more occurrences are joins") {
   // K[i,j] is bits 0 and 1, L[j,k] bits 2 and 3, M[l,m] bits 4 and 5, N[m,n] bits 6 and 7.
   const Problem made = problem("K:ij:ss:9 L:jk:ss:9 M:lm:ss:9 N:mn:ss:9 -> in",

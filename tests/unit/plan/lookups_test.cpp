@@ -70,6 +70,37 @@ TEST_CASE("triangles look a row up below the other one, with a dense result") {
   CHECK(copies(found.schedule) == 1);
 }
 
+TEST_CASE("beside a copy some operands are converted and others are not") {
+  Problem given = problem("A:ij:ss:300000 B:jk:ss:300000 C:ki:ss:300000 -> ", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
+  given.options.calls = 1000;
+  const Schedule found = planned(given).schedule;
+  REQUIRE(copies(found) == 1);
+  CHECK_FALSE(found.tensors[found.statements.front().factors.front().tensor].converted);
+  CHECK(std::ranges::count(found.tensors, true, &ScheduledTensor::converted) == 2);
+}
+
+// A dense level of K lets everything through: what K has there is no filter of the loop, also if a copy of its fibers is read below.
+TEST_CASE("loops around a copy are filtered as the levels of the operand say") {
+  Problem given = problem("K:ubv:dss:4000 L:uv:ss:400 -> ", {{'u', 1000}, {'b', 10}, {'v', 1000}});
+  const Schedule schedule = schedule_of(
+      given,
+      "schedule\n  tree (K * L)\n  layout K dss:0,1,2 f64\n  layout L ss:0,1 f64\n  intermediate k[u,b,v] dda:0,1,2 f64\n  result R f64\n"
+      "  k[u,b,v] += K[u,b,v]   loops u,b,v\n  R[] += k[u,b,v] * L[u,v]   loops u,b,v   fused 2\n    meet v: search k@2.1, drive L@2.2\n"
+      "  parallel u serial\n");
+  REQUIRE(defect(given, print(schedule, given.network)) == "");
+  const std::vector<Occurrence> occurred = occurrences(given.network, given.operands);
+  REQUIRE(occurred.size() == 2);
+  const JoinSet rows = JoinSet{1} << occurred[0].first_bit | JoinSet{1} << occurred[1].first_bit;
+  const JoinSet fibers = rows | JoinSet{2} << occurred[0].first_bit;
+  given.options.joins[rows] = 1.5;
+  given.options.joins[fibers] = 2;
+  const double of_k = given.operands[0].statistics.distinct(0b011);
+  const double of_l = given.operands[1].statistics.distinct(0b01);
+  const LoopCost loop = cost(schedule, given.network, given.operands, given.options).loops[1];
+  CHECK(loop.index == "b");
+  CHECK(loop.iterations == doctest::Approx(of_k * of_l / 1000 * 2));
+}
+
 TEST_CASE("what takes a moment is not looked at, and neither is what has nothing to look up") {
   CHECK(copies(planned(problem("A:ij:ss:30 B:jk:ss:30 C:ik:ss:30 -> ", {{'i', 10}, {'j', 10}, {'k', 10}})).schedule) == 0);
   CHECK(copies(planned(problem("A:ij:ss:1000000 B:jr -> ir", {{'i', 100'000}, {'j', 100'000}, {'r', 32}})).schedule) == 0);
