@@ -122,6 +122,10 @@ class Preparation {
   }
 
   Expected<Objective> objective() const {
+    if (!options_.schedule.empty() && (options_.prove || options_.unfused)) {
+      return input_error(fmt::format("--schedule and {} contradict each other: nothing is left to choose",
+                                     options_.prove ? "--prove" : "--unfused"));
+    }
     if (options_.objective.empty() || options_.objective == "time") return Objective::time;
     if (options_.objective != "workspace-order") {
       return input_error(fmt::format("--objective {}: the objectives are time and workspace-order", options_.objective));

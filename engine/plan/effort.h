@@ -43,7 +43,7 @@ inline double work_at_stake(double best_ns, const PlanOptions& options, double m
   if (options.prove) return most;
   const double least_ns = meeting ? 250'000 : 160'000;
   const double share = meeting ? 0.2 : 0.4;  // choices differ less, and less is predicted of them, where one operand is sparse
-  const double ns_per_loop = meeting ? 500 : 200;  // measured
+  const double ns_per_loop = meeting ? 500 : 300;  // measured
   return std::min(std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_loop, most);
 }
 

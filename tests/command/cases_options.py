@@ -235,6 +235,13 @@ def case_wrong_objective(weft):
     weft.error("plan", EXPRESSION, *OPERANDS, "--objective", "workspace-order", "--unfused", says="--unfused")
 
 
+def case_nothing_is_chosen_beside_a_schedule(weft):
+    weft("plan", EXPRESSION, *OPERANDS, "--emit", "schedule=chosen")
+    weft("plan", EXPRESSION, *OPERANDS, "--schedule", "chosen")
+    for option in ("--prove", "--unfused", "--objective=workspace-order"):
+        weft.error("plan", EXPRESSION, *OPERANDS, "--schedule", "chosen", option, says="contradict")
+
+
 def case_contradictory_layouts_under_an_objective(weft):
     operands = ["A=sparse(9x9,nnz=30)", "B=sparse(9x9,nnz=30,seed=1)"]
     layouts = ["--format", "A:ss:0,1", "--format", "B:ss:1,0"]

@@ -33,7 +33,7 @@ struct CompileOptions {
   /// fused away, and are not computed if nothing reads them.
   std::vector<std::string> results;
   std::string tree;           ///< replaces the planner's choice, e.g. "((T * C) * B)"; several: separated by ;
-  std::string schedule;       ///< text of a schedule; replaces the planner
+  std::string schedule;       ///< text of a schedule; replaces the planner: neither with `unfused` nor with `prove`
   std::string schedule_name;  ///< where that text is from, named in errors
   /// "time" or "" (the cheapest plan), or "workspace-order": the fewest dimensions of the largest workspace, of one
   /// contraction tree (CoNST); not with `schedule` or `unfused`.
