@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "engine/plan/binding.h"
+#include "engine/plan/partial_sums.h"
 #include "engine/plan/result_format.h"
-#include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -18,7 +18,8 @@ std::vector<Schedule> all_statements(const Network& network, const ContractionTr
   std::vector<Schedule> found;
   for (const std::vector<std::uint32_t>& order : statement_orders(tree, most)) {
     for (const ResultFormat& format : result_formats(network, operands, options)) {
-      std::ranges::move(with_sparse_intermediates(statements_of(network, tree, order, operands, format), true), std::back_inserter(found));
+      std::ranges::move(statement_variants(statements_of(network, tree, order, operands, format), network, options, true),
+                        std::back_inserter(found));
     }
   }
   return found;

@@ -108,7 +108,7 @@ class ProductChecker {
                                      network_.indices[index].name));
     }
     written_[statement.target.tensor] = true;
-    // A copy of an operand for lookups contracts nothing.
+    // A copy of an operand for lookups, or its sum over what only it has, contracts nothing.
     const bool copy = schedule_.tensors[statement.target.tensor].role == TensorRole::intermediate && parts.size() == 1;
     shapes_[statement.target.tensor] = copy ? parts.front() : group(std::move(parts));
     leaves_[statement.target.tensor] = std::move(below);

@@ -24,6 +24,9 @@ inline constexpr double usual_work = 100'000;
 /// four times as many alternatives then.
 inline constexpr double work_of_every_order = 2'000;
 
+/// So many times as much where operands may be summed first (partial_sums.h): there are more alternatives, and they save more.
+inline constexpr double share_with_partial_sums = 3;
+
 /// What looking for lookups takes beside the search, of the loops that it may price. More of them changed the choice of one
 /// of the networks of weft-bench planning, for one call (3-centre-masked/uniform, by less than it took).
 inline constexpr double share_of_lookups = 0.3;

@@ -13,6 +13,7 @@
 #include "engine/plan/interval_program.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"
+#include "engine/plan/partial_sums.h"
 #include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/trees.h"
 
@@ -127,10 +128,12 @@ class LookupSearch {
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
         for (const ResultFormat& format : models_.formats()) {
-          for (Schedule& one : with_keyed_intermediates(statements_of(network_, tree, order, operands_, format))) {
-            const std::uint64_t free = converted ? convertible(one) : 0;
-            if (free != 0) all.push_back({one, free});
-            all.push_back({std::move(one)});
+          for (const Schedule& summed : with_partial_sums(statements_of(network_, tree, order, operands_, format), network_, options_)) {
+            for (Schedule& one : with_keyed_intermediates(summed)) {
+              const std::uint64_t free = converted ? convertible(one) : 0;
+              if (free != 0) all.push_back({one, free});
+              all.push_back({std::move(one)});
+            }
           }
         }
       }

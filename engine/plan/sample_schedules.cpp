@@ -7,6 +7,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/lookups.h"
+#include "engine/plan/partial_sums.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t most_orders = 24;      // of the statements of one tree
 constexpr std::size_t most_enumerated = 6;   // factors up to which all trees are known
 constexpr std::size_t attempts_each = 30;    // draws per schedule wanted: some are illegal, some come twice
+constexpr double summed_first = 0.6;         // operands over what only they have
 constexpr double looked_up = 0.3;            // a copy of an operand's fibers, and each further one
 
 // SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): the same numbers with
@@ -151,6 +153,9 @@ class Sampler {
     const ContractionTree chosen = tree();
     const std::vector<std::vector<std::uint32_t>> orders = statement_orders(chosen, most_orders);
     Schedule schedule = statements_of(network_, chosen, orders[draws_.below(orders.size())], operands_, options_);
+    std::vector<Schedule> sums = with_partial_sums(std::move(schedule), network_, options_);
+    const bool summed = sums.size() > 1 && draws_.chance(summed_first);
+    schedule = std::move(sums[summed ? draws_.below(sums.size()) : 0]);
     while (draws_.chance(looked_up)) copy_for_lookups(schedule);
     order_loops(schedule);
     std::vector<bool> free(schedule.tensors.size(), false);

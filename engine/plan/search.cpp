@@ -11,6 +11,7 @@
 #include "engine/plan/effort.h"
 #include "engine/plan/fitting_trees.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/partial_sums.h"
 #include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/tree_bound.h"
 #include "engine/plan/trees.h"
@@ -88,7 +89,10 @@ class Search {
         }
         ++statement_orders_tried;
         for (const ResultFormat& format : formats_) {
-          for (Schedule& variant : with_sparse_intermediates(statements_of(network_, tree, order, operands_, format), every_order)) {
+          Schedule statements = statements_of(network_, tree, order, operands_, format);
+          const std::size_t stored = statements.statements.size();
+          for (Schedule& variant : statement_variants(std::move(statements), network_, options_, every_order)) {
+            sums_first_ = sums_first_ || variant.statements.size() > stored;
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
         }
@@ -150,7 +154,10 @@ class Search {
     return spent;
   }
 
-  double work_at_stake() const { return weft::work_at_stake(best_ns_, options_, effort_.work, meeting_); }
+  double work_at_stake() const {
+    const double usual_share = weft::work_at_stake(best_ns_, options_, effort_.work, meeting_);
+    return sums_first_ ? std::min(usual_share * share_with_partial_sums, effort_.work) : usual_share;
+  }
 
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
 
@@ -399,6 +406,7 @@ class Search {
   bool fused_;
   Effort effort_;
   bool meeting_;  // several sparse operands
+  bool sums_first_ = false;  // some alternatives have partial sums
   std::uint64_t memory_;
   std::shared_ptr<AlternativeModels> priced_;
   AlternativeModels& models_;

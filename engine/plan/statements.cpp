@@ -11,21 +11,6 @@
 namespace weft {
 namespace {
 
-// x, y, z, w, u, v, then x2, y2, …: short, and never the name of a tensor or an index.
-std::string fresh_name(const Network& network, const std::vector<ScheduledTensor>& tensors) {
-  const auto taken = [&](const std::string& name) {
-    return std::ranges::find(network.indices, name, &Index::name) != network.indices.end() ||
-           std::ranges::find(network.tensors, name, &TensorDeclaration::name) != network.tensors.end() ||
-           std::ranges::find(tensors, name, &ScheduledTensor::name) != tensors.end();
-  };
-  for (std::size_t round = 1;; ++round) {
-    for (const char letter : {'x', 'y', 'z', 'w', 'u', 'v'}) {
-      std::string name = round == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, round);
-      if (!taken(name)) return name;
-    }
-  }
-}
-
 // Indices of the leaves below every node.
 std::vector<IndexSet> subtree_indices(const Term& term, const ContractionTree& tree) {
   std::vector<IndexSet> sets(tree.nodes.size());
@@ -237,7 +222,7 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
     } else {
       const std::vector<IndexId> modes = members(below[number] & indices_needed_outside(assignment, tree, number));
       statement.target = {static_cast<std::uint32_t>(schedule.tensors.size()), modes};
-      schedule.tensors.push_back({fresh_name(network, schedule.tensors), TensorRole::intermediate, 0, modes,
+      schedule.tensors.push_back({intermediate_name(network, schedule.tensors), TensorRole::intermediate, 0, modes,
                                   dense_format(modes.size(), scalar), false});
       access_of[number] = statement.target;
     }
@@ -246,6 +231,21 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
   schedule.tensors.push_back({result.name, TensorRole::result, assignment.result.tensor, {}, {}, false});
   set_result_format(schedule, network, result_format);
   return schedule;
+}
+
+// x, y, z, w, u, v, then x2, y2, …: short, and never the name of a tensor or an index.
+std::string intermediate_name(const Network& network, const std::vector<ScheduledTensor>& tensors) {
+  const auto taken = [&](const std::string& name) {
+    return std::ranges::find(network.indices, name, &Index::name) != network.indices.end() ||
+           std::ranges::find(network.tensors, name, &TensorDeclaration::name) != network.tensors.end() ||
+           std::ranges::find(tensors, name, &ScheduledTensor::name) != tensors.end();
+  };
+  for (std::size_t round = 1;; ++round) {
+    for (const char letter : {'x', 'y', 'z', 'w', 'u', 'v'}) {
+      std::string name = round == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, round);
+      if (!taken(name)) return name;
+    }
+  }
 }
 
 std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& tree, std::size_t limit) {

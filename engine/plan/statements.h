@@ -41,6 +41,9 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
 Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
                        const std::vector<OperandFacts>& operands, const ResultFormat& result_format);
 
+/// A name for one more intermediate: short, and of no tensor and no index.
+std::string intermediate_name(const Network& network, const std::vector<ScheduledTensor>& tensors);
+
 /// The inner nodes of a tree, each subtree in one piece (depth first): one order for every way to order the subtrees
 /// with statements below each node, at most `limit`. A tree of one leaf has the order {leaf}.
 std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& tree, std::size_t limit);

@@ -13,29 +13,57 @@ bool is_free(const OperandFacts& facts, const PlanOptions& options, double below
   return may_be_converted(facts) && conversion_ns(facts, options.machine) / std::max(1.0, options.calls) < below_ns;
 }
 
-double least_iterations(const Network& network, const Term& term, const std::vector<OperandFacts>& operands,
-                        const PlanOptions& options, double below_ns, IndexSet indices) {
-  const auto extent = [&](IndexId index) { return static_cast<double>(network.indices[index].extent); };
+double combinations(const Network& network, IndexSet indices) {
   double count = 1;
-  for (const IndexId index : members(indices)) count *= extent(index);
-  count *= least_joined(options);
-  for (const TensorAccess& factor : term.factors) {
-    const OperandFacts& facts = facts_of(operands, factor.tensor);
-    if (!has_sparse_level(facts.format)) continue;
-    const bool free = is_free(facts, options, below_ns);
-    double least = 1;
-    double room = 1;
-    ModeSet modes = 0;
-    for (const std::uint32_t mode : facts.format.mode_order) {
-      if (!contains(indices, factor.indices[mode])) {
-        if (free) continue;  // converted, its modes may be bound in any order
-        break;
-      }
-      room *= extent(factor.indices[mode]);
-      modes |= ModeSet{1} << mode;
-      least = std::min(least, room > 0 ? facts.statistics.distinct(modes) / room : 0);
+  for (const IndexId index : members(indices)) count *= static_cast<double>(network.indices[index].extent);
+  return count;
+}
+
+// Share of the combinations of the indices that a sparse factor lets through, at least.
+double least_density(const Network& network, const TensorAccess& factor, const OperandFacts& facts, bool free, IndexSet indices) {
+  double least = 1;
+  double room = 1;
+  ModeSet modes = 0;
+  for (const std::uint32_t mode : facts.format.mode_order) {
+    if (!contains(indices, factor.indices[mode])) {
+      if (free) continue;  // converted, its modes may be bound in any order
+      break;
     }
-    count *= least;
+    room *= static_cast<double>(network.indices[factor.indices[mode]].extent);
+    modes |= ModeSet{1} << mode;
+    least = std::min(least, room > 0 ? facts.statistics.distinct(modes) / room : 0);
+  }
+  return least;
+}
+
+// What only one factor of the term has, and not its result.
+IndexSet own_indices(const Assignment& assignment, std::size_t factor) {
+  const Term& term = assignment.terms.front();
+  IndexSet others = index_set(assignment.result.indices);
+  for (std::size_t other = 0; other < term.factors.size(); ++other) {
+    if (other != factor) others |= index_set(term.factors[other].indices);
+  }
+  return index_set(term.factors[factor].indices) & ~others;
+}
+
+// Of a statement whose loops have these indices, and those that factors have for themselves or not: those may be summed
+// before the factor meets the others (partial_sums.h).
+double least_iterations(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                        double below_ns, IndexSet indices) {
+  const Assignment& assignment = network.assignments.front();
+  double count = combinations(network, indices) * least_joined(options);
+  for (std::size_t number = 0; number < assignment.terms.front().factors.size(); ++number) {
+    const TensorAccess& factor = assignment.terms.front().factors[number];
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    const IndexSet own = own_indices(assignment, number) & ~indices;
+    if (!has_sparse_level(facts.format)) {
+      count *= std::min(1.0, combinations(network, own));
+      continue;
+    }
+    const bool free = is_free(facts, options, below_ns);
+    const double summed = least_density(network, factor, facts, free, indices);
+    const double whole = own == 0 ? summed : least_density(network, factor, facts, free, indices | own) * combinations(network, own);
+    count *= std::min(summed, whole);
   }
   return count;
 }
@@ -68,6 +96,7 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
       const TensorAccess& factor = term.factors[node.factor];
       leaves[number] = std::uint32_t{1} << node.factor;
       modes[number] = index_set(factor.indices);
+      if (term.factors.size() > 1) modes[number] &= ~own_indices(assignment, node.factor);
       scalar[number] = never_vector(factor, facts_of(operands, factor.tensor), options, below_ns);
       continue;
     }
@@ -87,7 +116,7 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
     const double vector = factors * options.machine.vector_flop;
     const double alone = options.machine.scalar_body + options.machine.scalar_factor * factors;
     const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
-    work += least_iterations(network, term, operands, options, below_ns, indices) * body;
+    work += least_iterations(network, operands, options, below_ns, indices) * body;
     any_loops = any_loops || indices != 0;
   }
   if (!any_loops) return 0;

@@ -107,7 +107,7 @@ TEST_CASE("accesses of one operand share a converted copy where that pays") {
   std::size_t compared = 0;
   std::size_t shared = 0;
   std::uint64_t refused = 0;
-  for (unsigned seed = 1; seed <= networks(60); ++seed) {
+  for (unsigned seed = 1; seed <= networks(80); ++seed) {
     CAPTURE(seed);
     const Problem made = random_network(seed, true, true);
     CAPTURE(print(made.network));

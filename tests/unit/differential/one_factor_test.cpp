@@ -1,12 +1,13 @@
-// Copies for lookups, wherever they are possible: random products with one to three copies mean what they mean without,
-// as programs that are interpreted and as native code on several threads.
-#include "engine/plan/lookups.h"
-
+// Statements with one factor, wherever they are possible: random products with copies for lookups and with operands that are
+// summed first mean what they mean without, as programs that are interpreted and as native code on several threads.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "compiled_runs.h"
+#include "engine/plan/lookups.h"
+#include "engine/plan/sample_schedules.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"
 #include "runs.h"
@@ -37,11 +38,11 @@ std::string interpreted_defect(const Schedule& schedule, const BuiltNetwork& bui
   return difference(stored(*result, format, result_extents(requested.random)), requested, format);
 }
 
-}  // namespace
+using Schedules = std::function<std::vector<Schedule>(const BuiltNetwork& built, const PlanOptions& options, std::uint64_t seed)>;
 
-TEST_CASE("copies for lookups change no result") {
+// How many schedules of random networks were compared, some of each.
+std::size_t compared(const Runs& drawn, const Schedules& schedules_of) {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
-  const Runs drawn = runs(is_sanitized() ? 30 : 250);
   const Pipeline pipeline = pipeline_with(false, false);
   const Pipeline checked = pipeline_with(true, false);
   std::size_t schedules = 0;
@@ -60,7 +61,7 @@ TEST_CASE("copies for lookups change no result") {
       const auto result = entries_of(tensor, given);
       return result ? difference(*result, requested, tensor.format) : result.error().message;
     };
-    std::vector<Schedule> found = lookup_schedules(made->network, made->facts, options);
+    const std::vector<Schedule> found = schedules_of(*made, options, seed);
     const std::size_t step = found.size() / most_schedules + 1;
     for (std::size_t number = 0; number < found.size(); number += step) {
       ++schedules;
@@ -73,6 +74,34 @@ TEST_CASE("copies for lookups change no result") {
       CHECK(defect_of_runs(turn % 8 == 1 ? pipeline : checked, cut_for_threads(*planned, *made, options), ways, *made, judge) == "");
     }
   }
+  return schedules;
+}
+
+bool sums_first(const Schedule& schedule) {
+  for (std::size_t number = 0; number + 1 < schedule.statements.size(); ++number) {
+    if (schedule.statements[number].factors.size() == 1 && !is_lookup_copy(schedule, number)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("copies for lookups change no result") {
+  const Runs drawn = runs(is_sanitized() ? 30 : 250);
+  const std::size_t schedules = compared(drawn, [](const BuiltNetwork& built, const PlanOptions& options, std::uint64_t) {
+    return lookup_schedules(built.network, built.facts, options);
+  });
   MESSAGE(schedules << " schedules with copies");
+  if (drawn.count >= 30) CHECK(schedules > drawn.count / 4);
+}
+
+TEST_CASE("operands that are summed first change no result") {
+  const Runs drawn = runs(is_sanitized() ? 30 : 250);
+  const std::size_t schedules = compared(drawn, [](const BuiltNetwork& built, const PlanOptions& options, std::uint64_t seed) {
+    std::vector<Schedule> found = sample_schedules(built.network, built.facts, options, 30, seed);
+    std::erase_if(found, [](const Schedule& schedule) { return !sums_first(schedule); });
+    return found;
+  });
+  MESSAGE(schedules << " schedules with sums of one operand");
   if (drawn.count >= 30) CHECK(schedules > drawn.count / 4);
 }
