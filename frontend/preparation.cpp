@@ -121,11 +121,13 @@ class Preparation {
     return error;
   }
 
+  Expected<void> left_to_choose() const {
+    if (options_.schedule.empty() || !(options_.prove || options_.unfused)) return {};
+    return input_error(fmt::format("--schedule and {} contradict each other: nothing is left to choose",
+                                   options_.prove ? "--prove" : "--unfused"));
+  }
+
   Expected<Objective> objective() const {
-    if (!options_.schedule.empty() && (options_.prove || options_.unfused)) {
-      return input_error(fmt::format("--schedule and {} contradict each other: nothing is left to choose",
-                                     options_.prove ? "--prove" : "--unfused"));
-    }
     if (options_.objective.empty() || options_.objective == "time") return Objective::time;
     if (options_.objective != "workspace-order") {
       return input_error(fmt::format("--objective {}: the objectives are time and workspace-order", options_.objective));
@@ -152,6 +154,7 @@ class Preparation {
 
   Expected<Plan> planned(Network& network) {
     std::map<std::string, bool> pinned;
+    if (auto choice = left_to_choose(); !choice) return std::unexpected(choice.error());
     const auto chosen = objective();
     if (!chosen) return std::unexpected(chosen.error());
     PlanOptions plan_options;

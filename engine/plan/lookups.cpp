@@ -165,9 +165,10 @@ class LookupSearch {
 
   // Takes the schedule of these statements if it is cheaper than what is known.
   bool improves(const Statements& statements) {
-    // Opening layouts may still make searches cheaper: what takes a little more than the best is looked at.
+    // Other layouts, or opening those that are kept, may still make searches cheaper: what takes a little more than the best
+    // is looked at.
     const bool opens = statements.free == 0 && least_opening_ns_ < best_ns_;
-    auto candidate = scheduled(statements, best_ns_ * (opens ? std::max(near, most_gained_by_opening) : near));
+    auto candidate = scheduled(statements, best_ns_ * (statements.free != 0 ? near : opens ? most_gained_by_opening : 1));
     if (!candidate || candidate->cost.announced_bytes > memory_) return false;
     if (statements.free != 0) near_.emplace_back(candidate->cost.ns, statements);
     return takes(*candidate);

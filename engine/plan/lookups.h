@@ -20,7 +20,8 @@ bool is_lookup_copy(const Schedule& schedule, std::size_t statement);
 std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t statement, std::size_t factor);
 
 /// The cheapest legal schedule with copies for lookups: of the trees of the best candidates and of the product as a whole,
-/// each with one copy, and with further ones as long as they help; loops are decided anew for all. Nothing where none is
+/// each with one copy, and with further ones as long as they help; loops are decided anew for all, and of what comes near the
+/// best the layouts, one by one. With and without partial sums (partial_sums.h). Nothing where none is
 /// cheaper than what the search has found, or fits into memory.
 std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Network& network,
                                           const std::vector<OperandFacts>& operands, const PlanOptions& options);

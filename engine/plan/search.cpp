@@ -90,9 +90,9 @@ class Search {
         ++statement_orders_tried;
         for (const ResultFormat& format : formats_) {
           Schedule statements = statements_of(network_, tree, order, operands_, format);
-          const std::size_t stored = statements.statements.size();
+          const std::size_t contractions = statements.statements.size();
           for (Schedule& variant : statement_variants(std::move(statements), network_, options_, every_order)) {
-            sums_first_ = sums_first_ || variant.statements.size() > stored;
+            sums_first_ = sums_first_ || variant.statements.size() > contractions;
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
         }

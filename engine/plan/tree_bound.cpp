@@ -36,26 +36,30 @@ double least_density(const Network& network, const TensorAccess& factor, const O
   return least;
 }
 
-// What only one factor of the term has, and not its result.
-IndexSet own_indices(const Assignment& assignment, std::size_t factor) {
-  const Term& term = assignment.terms.front();
-  IndexSet others = index_set(assignment.result.indices);
-  for (std::size_t other = 0; other < term.factors.size(); ++other) {
-    if (other != factor) others |= index_set(term.factors[other].indices);
+// Per factor, what no other factor of the term has, and not its result; nothing of a factor that is alone.
+std::vector<IndexSet> own_indices(const Assignment& assignment) {
+  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+  std::vector<IndexSet> own(factors.size(), 0);
+  for (std::size_t factor = 0; factor < factors.size() && factors.size() > 1; ++factor) {
+    IndexSet others = index_set(assignment.result.indices);
+    for (std::size_t other = 0; other < factors.size(); ++other) {
+      if (other != factor) others |= index_set(factors[other].indices);
+    }
+    own[factor] = index_set(factors[factor].indices) & ~others;
   }
-  return index_set(term.factors[factor].indices) & ~others;
+  return own;
 }
 
 // Of a statement whose loops have these indices, and those that factors have for themselves or not: those may be summed
 // before the factor meets the others (partial_sums.h).
 double least_iterations(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                        double below_ns, IndexSet indices) {
-  const Assignment& assignment = network.assignments.front();
+                        double below_ns, const std::vector<IndexSet>& own_of_factors, IndexSet indices) {
+  const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
   double count = combinations(network, indices) * least_joined(options);
-  for (std::size_t number = 0; number < assignment.terms.front().factors.size(); ++number) {
-    const TensorAccess& factor = assignment.terms.front().factors[number];
+  for (std::size_t number = 0; number < factors.size(); ++number) {
+    const TensorAccess& factor = factors[number];
     const OperandFacts& facts = facts_of(operands, factor.tensor);
-    const IndexSet own = own_indices(assignment, number) & ~indices;
+    const IndexSet own = own_of_factors[number] & ~indices;
     if (!has_sparse_level(facts.format)) {
       count *= std::min(1.0, combinations(network, own));
       continue;
@@ -85,6 +89,7 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
   const Assignment& assignment = network.assignments.front();
   const Term& term = assignment.terms.front();
   const IndexSet result = index_set(assignment.result.indices);
+  const std::vector<IndexSet> own = own_indices(assignment);
   std::vector<std::uint32_t> leaves(tree.nodes.size());
   std::vector<IndexSet> modes(tree.nodes.size());
   std::vector<IndexSet> scalar(tree.nodes.size());
@@ -95,8 +100,7 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
     if (node.children.empty()) {
       const TensorAccess& factor = term.factors[node.factor];
       leaves[number] = std::uint32_t{1} << node.factor;
-      modes[number] = index_set(factor.indices);
-      if (term.factors.size() > 1) modes[number] &= ~own_indices(assignment, node.factor);
+      modes[number] = index_set(factor.indices) & ~own[node.factor];
       scalar[number] = never_vector(factor, facts_of(operands, factor.tensor), options, below_ns);
       continue;
     }
@@ -116,7 +120,7 @@ double least_tree_ns(const Network& network, const ContractionTree& tree, const 
     const double vector = factors * options.machine.vector_flop;
     const double alone = options.machine.scalar_body + options.machine.scalar_factor * factors;
     const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
-    work += least_iterations(network, operands, options, below_ns, indices) * body;
+    work += least_iterations(network, operands, options, below_ns, own, indices) * body;
     any_loops = any_loops || indices != 0;
   }
   if (!any_loops) return 0;
