@@ -12,14 +12,15 @@
 namespace weft {
 namespace {
 
-// Enough chunks that a worker which starts late still finds work, few enough that starting them costs nothing.
+// Enough chunks that a worker which starts late still finds work, few enough and long enough that starting them costs nothing
+// (a chunk takes 0.15 us to start and disturbs what others have in their caches).
 constexpr std::size_t chunks_per_thread = 32;
+constexpr double least_chunk_ns = 4'000;
+constexpr double least_chunks = 4;
 // The number of private copies that a plan counts memory for; that of a deterministic run, and of one whose copies are
 // small against the operand it walks: then a thread that is ahead takes another slot instead of waiting.
 constexpr std::uint64_t usual_slots = 8;
 constexpr std::uint64_t small_copies = 16;
-// Below this a second thread cannot pay for being woken.
-constexpr double serial_nanoseconds = 30'000;
 // From here on one thread takes several chunks too, between which it tells how far it is: each about as long, if there are coordinates.
 constexpr double told_nanoseconds = 50e6;
 constexpr double most_told = 1024;
@@ -176,6 +177,23 @@ BoundNest bound_nest(std::size_t number, const std::vector<CompiledNest>& nests,
   return bound;
 }
 
+/// Of a nest on one thread, as predicted: its loops, and clearing what it writes at the rate of a third cache.
+double serial_ns(const CompiledNest& nest, const Cost& cost, std::uint64_t cleared_bytes) {
+  constexpr double cleared_per_ns = 40;
+  std::uint32_t first = ~0u;
+  std::uint32_t last = 0;
+  for (const LoopOrigin& origin : nest.nest.loops) {
+    if (origin.statement == ~0u) continue;
+    first = std::min(first, origin.statement);
+    last = std::max(last, origin.statement);
+  }
+  double ns = static_cast<double>(cleared_bytes) / cleared_per_ns;
+  for (const LoopCost& loop : cost.loops) {
+    if (loop.statement >= first && loop.statement <= last) ns += loop.ns;
+  }
+  return ns;
+}
+
 }  // namespace
 
 bool reads(const CompiledNest& nest, std::uint32_t tensor) {
@@ -212,13 +230,15 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   BoundNest& bound = nests[number];
   const CompiledNest& nest = kernel->nests[number];
   const loop::For* root = root_loop(nest.nest.program);
+  std::uint64_t cleared_bytes = 0;
+  for (const std::uint32_t target : bound.targets) cleared_bytes += tensors[target].values.size_bytes();
+  bound.serial_ns = serial_ns(nest, kernel->plan.cost, cleared_bytes);
   if (root == nullptr) {
     bound.chunks = {{0, 1}};
   } else {
     const std::uint64_t extent = kernel->network.indices[nest.nest.indices[root->index]].extent;
     const Tensor* walked = root_tensor(nest.nest, *root, tensors);
     const unsigned threads = resources.threads.count();
-    const bool worthwhile = kernel->plan.cost.ns > serial_nanoseconds;
     std::uint64_t copy_bytes = 0;
     bool copied = false;
     for (const loop::ParallelTarget& target : root->marks.parallel) {
@@ -227,11 +247,15 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
       copy_bytes += tensors[nest.nest.tensors[target.storage]].values.size_bytes();
     }
     std::size_t count = 1;
-    if (!root->marks.parallel.empty() && worthwhile) {
+    // Copies are cleared and added up in any case.
+    if (!root->marks.parallel.empty() && bound.serial_ns > (copied ? Succession::waking_ns : Succession::least_ns)) {
       const bool told = threads == 1 && kernel->plan.cost.ns > told_nanoseconds;
       const auto in_turn = static_cast<std::size_t>(std::clamp(kernel->plan.cost.ns / told_nanoseconds, double{chunks_per_thread}, most_told));
       if (copied) count = private_slots(copy_bytes, walked, threads, deterministic);
-      if (!copied && threads > 1) count = threads * chunks_per_thread;
+      if (!copied && threads > 1) {
+        const double most = static_cast<double>(threads * chunks_per_thread);
+        count = static_cast<std::size_t>(std::clamp(bound.serial_ns / least_chunk_ns, least_chunks, most));
+      }
       if (!copied && told && resources.progress) count = in_turn;
       if (copied && count == 1 && told) {
         // One thread adds up in one place however many chunks it takes. Whether somebody listens must not change sums.
@@ -339,7 +363,7 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
     if (!scratch) return std::unexpected(scratch.error());
     state->scratch.push_back(*scratch);
   }
-  for (const BoundNest& nest : state->nests) state->clear(nest);
+  for (const BoundNest& nest : state->nests) state->clear(nest, true);
   return BoundNetwork(std::move(state));
 }
 

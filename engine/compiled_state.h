@@ -11,6 +11,7 @@
 #include "engine/chunks.h"
 #include "engine/compiled_network.h"
 #include "engine/run_progress.h"
+#include "engine/succession.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
 
@@ -65,6 +66,7 @@ struct BoundNest {
   bool late = false;
   std::vector<std::uint32_t> read_last;  ///< appended intermediates that no later nest reads: freed after this one
   std::uint64_t scratch_bytes = 0;     ///< per worker
+  double serial_ns = 0;  ///< on one thread, as predicted, clearing included
   std::vector<WorkerTables> tables;    ///< per worker, of the only nest: kept from one run to the next
 };
 
@@ -89,6 +91,7 @@ struct BoundNetwork::State {
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
   bool deterministic = false;
   double convert_ms = 0;
+  Succession succession;
 
   /// What is derived from operands that change, made anew; or what the kernel assumes and no longer holds.
   Expected<std::optional<std::string>> refresh();
@@ -98,8 +101,8 @@ struct BoundNetwork::State {
   /// The frame of a slot, which adds into its own copies.
   std::vector<std::uint64_t> frame(std::size_t number, std::size_t slot) const;
 
-  /// Zeroes the dense tensors a nest writes, and its private copies, in parallel.
-  void clear(const BoundNest& nest);
+  /// Zeroes the dense tensors a nest writes, and its private copies, on all threads or on the caller's alone.
+  void clear(const BoundNest& nest, bool threaded);
   /// Frees what the nest, or an earlier run of it, appended to a tensor.
   void release(std::uint32_t tensor);
   /// Takes what the last run appended to a target, if it was made in the same chunks; frees it else.
@@ -113,10 +116,10 @@ struct BoundNetwork::State {
   /// The nest's outputs without an entry, once dense ones are cleared.
   Expected<void> leave_empty(std::size_t number);
   /// Runs the counting kernel of a nest and makes those results that are not there with exactly the room they need.
-  Expected<void> count_entries(std::size_t number, std::vector<Worker>& workers, const std::vector<WorkerTables>& tables,
+  Expected<void> count_entries(std::size_t number, bool threaded, std::vector<Worker>& workers, const std::vector<WorkerTables>& tables,
                                std::vector<std::optional<Tensor>>& results);
-  /// Runs every chunk, sums private copies, assembles what was appended.
-  Expected<void> run_nest(std::size_t number, RunProgress& progress);
+  /// Runs every chunk, on all threads or one after the other, sums private copies, assembles what was appended.
+  Expected<void> run_nest(std::size_t number, bool threaded, RunProgress& progress);
   /// "computing A": what a run is told to do.
   std::string what_runs() const;
 };

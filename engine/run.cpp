@@ -106,7 +106,7 @@ std::int32_t call(const LoadedCode& code, const BoundNest& nest, std::size_t chu
 
 /// `run`: of a chunk and a worker, a KernelStatus.
 template <class Run>
-Ended over_chunks(const BoundNest& nest, const Resources& resources, std::vector<Worker>& workers, const Run& run) {
+Ended over_chunks(const BoundNest& nest, bool threaded, const Resources& resources, std::vector<Worker>& workers, const Run& run) {
   std::atomic<std::int32_t> status{0};
   std::atomic<std::size_t> failed_worker{0};
   const auto run_chunk = [&](std::size_t chunk, unsigned slot) {
@@ -119,7 +119,7 @@ Ended over_chunks(const BoundNest& nest, const Resources& resources, std::vector
     std::int32_t done = 0;
     if (result != 0 && status.compare_exchange_strong(done, result)) failed_worker = slot;
   };
-  if (nest.chunks.size() <= 1) {
+  if (nest.chunks.size() <= 1 || !threaded) {
     for (std::size_t chunk = 0; chunk < nest.chunks.size(); ++chunk) run_chunk(chunk, 0);
   } else {
     resources.threads.for_each(nest.chunks.size(), run_chunk);
@@ -166,10 +166,11 @@ void BoundNetwork::State::clean_scratch() {
   for (Buffer& buffer : scratch) zero(resources.threads, buffer.as<std::byte>());
 }
 
-void BoundNetwork::State::clear(const BoundNest& nest) {
-  for (const std::uint32_t target : nest.targets) zero(resources.threads, tensors[target].values.as<std::byte>());
+void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
+  const Threads threads = threaded ? resources.threads : Threads(1);
+  for (const std::uint32_t target : nest.targets) zero(threads, tensors[target].values.as<std::byte>());
   for (const PrivateCopies& copies : nest.copies) {
-    for (Buffer copy : copies.buffers) zero(resources.threads, copy.as<std::byte>());
+    for (Buffer copy : copies.buffers) zero(threads, copy.as<std::byte>());
   }
 }
 
@@ -204,7 +205,7 @@ std::string BoundNetwork::State::what_runs() const {
   return fmt::format("computing {}", fmt::join(names, ", "));
 }
 
-Expected<void> BoundNetwork::State::count_entries(std::size_t number, std::vector<Worker>& workers,
+Expected<void> BoundNetwork::State::count_entries(std::size_t number, bool threaded, std::vector<Worker>& workers,
                                                   const std::vector<WorkerTables>& tables,
                                                   std::vector<std::optional<Tensor>>& results) {
   BoundNest& nest = nests[number];
@@ -212,7 +213,7 @@ Expected<void> BoundNetwork::State::count_entries(std::size_t number, std::vecto
   std::vector<std::vector<std::vector<AppendedLevel>>> levels;  // by output and chunk
   for (const AppendedTarget& target : nest.appended)
     levels.emplace_back(nest.chunks.size(), std::vector<AppendedLevel>(target.shape.format.order()));
-  const Ended ended = over_chunks(nest, resources, workers, [&](std::size_t chunk, Worker& worker) {
+  const Ended ended = over_chunks(nest, threaded, resources, workers, [&](std::size_t chunk, Worker& worker) {
     std::vector<AppendedOutput> outputs(levels.size());
     for (std::size_t output = 0; output < levels.size(); ++output) outputs[output].levels = levels[output][chunk].data();
     worker.appended = outputs.data();
@@ -234,7 +235,7 @@ Expected<void> BoundNetwork::State::count_entries(std::size_t number, std::vecto
   return {};
 }
 
-Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& progress) {
+Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, RunProgress& progress) {
   BoundNest& nest = nests[number];
   progress.begin(number, nest.chunks.size());
   const CompiledNest& compiled = kernel->nests[number];
@@ -264,12 +265,12 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, RunProgress& pr
   for (const AppendedTarget& target : nest.appended) before.push_back(taken(target, nest.chunks));
   // A single chunk is not copied, so that nothing is to be gained for it.
   if (compiled.counting && nest.chunks.size() > 1 && !std::ranges::all_of(before, &std::optional<Tensor>::has_value)) {
-    if (auto counting = count_entries(number, workers, tables, before); !counting) return counting;
+    if (auto counting = count_entries(number, threaded, workers, tables, before); !counting) return counting;
   }
   std::vector<std::vector<AppendedChunk>> appended;  // by output and chunk
   for (std::size_t output = 0; output < before.size(); ++output)
     appended.push_back(chunks_of(nest.appended[output], nest, before[output], resources.memory));
-  const Ended ended = over_chunks(nest, resources, workers, [&](std::size_t chunk, Worker& worker) {
+  const Ended ended = over_chunks(nest, threaded, resources, workers, [&](std::size_t chunk, Worker& worker) {
     std::vector<AppendedOutput> outputs;
     std::int32_t result = 0;
     for (std::vector<AppendedChunk>& output : appended) {
@@ -347,11 +348,13 @@ Expected<void> BoundNetwork::run() {
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
     }
-    state_->clear(state_->nests[number]);
-    if (auto ran = state_->run_nest(number, progress); !ran) {
+    const bool threaded = state_->succession.threads_pay(state_->nests[number].serial_ns);
+    state_->clear(state_->nests[number], threaded);
+    if (auto ran = state_->run_nest(number, threaded, progress); !ran) {
       state_->clean_scratch();
       return ran;
     }
+    state_->succession.end();
     for (const std::uint32_t tensor : state_->nests[number].read_last) state_->release(tensor);
   }
   return {};

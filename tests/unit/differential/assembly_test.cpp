@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "compiled_runs.h"
 #include "engine/pipeline.h"
 #include "frontend/resolve.h"
 #include "runtime/charge.h"
@@ -62,7 +63,7 @@ class Chain {
       plan = plan_given(*given, *network, facts, options);
     }
     REQUIRE_MESSAGE(plan, plan.error().message);
-    plan->cost.ns = 1e9;  // worth threads
+    test::make_worth_threads(*plan);
     auto made = pipeline->compile(*network, *plan, facts);
     REQUIRE_MESSAGE(made, made.error().message);
     kernel.emplace(std::move(*made));

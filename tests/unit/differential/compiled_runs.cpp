@@ -35,9 +35,20 @@ Pipeline pipeline_with(bool checked, bool strict_fp) {
   return *pipeline;
 }
 
+void make_worth_threads(Plan& plan) {
+  // A schedule that was not planned has no loops priced.
+  const bool priced = !plan.cost.loops.empty();
+  for (std::uint32_t statement = 0; !priced && statement < plan.schedule.statements.size(); ++statement) {
+    LoopCost loop;
+    loop.statement = statement;
+    plan.cost.loops.push_back(loop);
+  }
+  for (LoopCost& loop : plan.cost.loops) loop.ns = 1e9;
+}
+
 Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options) {
   plan.schedule = with_cut_roots(std::move(plan.schedule), built, options);
-  plan.cost.ns = worth_threads_ns;
+  make_worth_threads(plan);
   return plan;
 }
 

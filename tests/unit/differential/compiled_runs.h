@@ -15,8 +15,8 @@ const Threads& threads_of(unsigned count);
 
 Pipeline pipeline_with(bool checked, bool strict_fp);
 
-/// Large enough that the engine cuts root loops for its threads however small the tensors are.
-constexpr double worth_threads_ns = 1e9;
+/// Has every statement predicted to take so long that the engine cuts root loops for its threads however small the tensors are.
+void make_worth_threads(Plan& plan);
 
 /// The plan with every root loop parallel that may be, and worth cutting.
 Plan cut_for_threads(Plan plan, const BuiltNetwork& built, const PlanOptions& options);

@@ -92,7 +92,7 @@ TEST_CASE("counting changes no result, and counts do not depend on threads") {
     REQUIRE_MESSAGE(made, made.error().message);
     auto planned = pipeline->plan(made->network, made->facts, {});
     REQUIRE_MESSAGE(planned, planned.error().message);
-    planned->cost.ns = worth_threads_ns;
+    make_worth_threads(*planned);
     const Explanation predicted = explanation(*planned, made->network, made->facts, {});
     const auto kernel = pipeline->compile(made->network, *planned, made->facts, true);
     REQUIRE_MESSAGE(kernel, kernel.error().message);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "compiled_runs.h"
 #include "engine/pipeline.h"
 #include "frontend/resolve.h"
 #include "weft/file.h"
@@ -36,7 +37,7 @@ class Problem {
     auto plan = pipeline->plan(*network, facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
     for (RootReduction& root : plan->schedule.roots) root = RootReduction::private_copies;
-    plan->cost.ns = 1e9;
+    test::make_worth_threads(*plan);
     auto kernel = pipeline->compile(*network, *plan, facts);
     REQUIRE_MESSAGE(kernel, kernel.error().message);
     kernel_.emplace(std::move(*kernel));

@@ -41,7 +41,7 @@ CoordinateMap result_of(const std::string& expression, const std::string& schedu
   REQUIRE_MESSAGE(given, given.error().message);
   auto plan = plan_given(*given, *network, facts, options);
   REQUIRE_MESSAGE(plan, plan.error().message);
-  plan->cost.ns = worth_threads_ns;
+  make_worth_threads(*plan);
   const auto kernel = pipeline.compile(*network, *plan, facts);
   REQUIRE_MESSAGE(kernel, kernel.error().message);
   std::optional<CoordinateMap> found;
