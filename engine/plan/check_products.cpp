@@ -19,15 +19,21 @@ std::size_t representative(const Term& term, std::size_t factor) {
 
 std::string group(std::vector<std::string> parts) {
   std::sort(parts.begin(), parts.end());
-  return fmt::format("({})", fmt::join(parts, " "));
+  std::string text = "(";
+  for (const std::string& part : parts) {
+    if (text.size() > 1) text += ' ';
+    text += part;
+  }
+  return text += ')';
 }
 
 std::string shape(const ContractionTree& tree, const Term& term) {
   std::vector<std::string> shapes;
+  shapes.reserve(tree.nodes.size());
   for (const ContractionTree::Node& node : tree.nodes) {
     std::vector<std::string> parts;
     for (const std::uint32_t child : node.children) parts.push_back(shapes[child]);
-    shapes.push_back(parts.empty() ? fmt::format("{}", representative(term, node.factor)) : group(std::move(parts)));
+    shapes.push_back(parts.empty() ? std::to_string(representative(term, node.factor)) : group(std::move(parts)));
   }
   return shapes.back();
 }
@@ -157,7 +163,7 @@ class ProductChecker {
       }
       used_[factor] = true;
       read_[access.tensor] = true;
-      parts.push_back(fmt::format("{}", representative(term_, factor)));
+      parts.push_back(std::to_string(representative(term_, factor)));
       below.push_back(factor);
       return {};
     }

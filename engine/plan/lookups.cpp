@@ -59,14 +59,14 @@ class LookupSearch {
         operands_(operands),
         options_(options),
         memory_(usable_memory(options)),
-        models_(models),
-        least_opening_ns_(least_opening_ns(operands, options)) {}
+        models_(models) {}
 
   std::optional<Candidate> cheapest(const SearchResult& found) {
     for (const Candidate& candidate : found.candidates) {
       if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
     }
     if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet(network_, operands_)) return std::nullopt;
+    least_opening_ns_ = least_opening_ns(operands_, options_);
     for (const Statements& statements : alternatives(trees(found), conversion_pays())) {
       if (is_spent()) break;
       if (is_second_thought(statements.schedule)) {
@@ -128,8 +128,8 @@ class LookupSearch {
     for (const ContractionTree& tree : trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
         for (const ResultFormat& format : models_.formats()) {
-          for (const Schedule& summed : with_partial_sums(statements_of(network_, tree, order, operands_, format), network_, options_)) {
-            for (Schedule& one : with_keyed_intermediates(summed)) {
+          for (Schedule& summed : with_partial_sums(statements_of(network_, tree, order, operands_, format), network_, options_)) {
+            for (Schedule& one : with_keyed_intermediates(std::move(summed))) {
               const std::uint64_t free = converted ? convertible(one) : 0;
               if (free != 0) all.push_back({one, free});
               all.push_back({std::move(one)});
@@ -236,7 +236,7 @@ class LookupSearch {
   std::optional<Candidate> scheduled(const Statements& statements, double limit) {
     std::vector<bool> free(statements.schedule.tensors.size(), false);
     for (std::size_t number = 0; number < std::min<std::size_t>(free.size(), 64); ++number) free[number] = (statements.free >> number & 1) != 0;
-    const StatementOrder order = models_.order_of(statements.schedule);
+    StatementOrder order = models_.order_of(statements.schedule);
     const std::vector<std::uint32_t> numbers = models_.numbers(order, free, statements.room);
     const CostModel model = models_.model(order, numbers);
     work_ += work_of_lookups;
@@ -245,7 +245,7 @@ class LookupSearch {
     const auto nests = program.solve(limit);
     work_ += program.work();
     if (!nests) return std::nullopt;
-    Schedule schedule = statements.schedule;
+    Schedule schedule = std::move(order.statements);
     for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
       schedule.statements[number].loops = nests->loops[number];
       schedule.statements[number].fused = nests->fused[number];
@@ -282,7 +282,7 @@ class LookupSearch {
   const PlanOptions& options_;
   std::uint64_t memory_;
   AlternativeModels& models_;
-  double least_opening_ns_;
+  double least_opening_ns_ = infinity;
   double best_ns_ = infinity;
   std::uint64_t work_ = 0;
   std::optional<Candidate> best_;

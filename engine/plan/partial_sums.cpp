@@ -74,7 +74,8 @@ Schedule summed(Schedule schedule, const Network& network, const std::vector<Sum
 std::vector<Schedule> with_partial_sums(Schedule statements, const Network& network, const PlanOptions& options) {
   const bool given = options.tree.has_value() || !network.assignments.front().terms.front().open;
   const std::vector<Sum> sums = given || options.strict_fp ? std::vector<Sum>() : possible_sums(statements);
-  std::vector<Schedule> found{std::move(statements)};
+  std::vector<Schedule> found;
+  found.push_back(std::move(statements));
   if (sums.empty() || sums.size() > 63) return found;
   const std::uint64_t all = (std::uint64_t{1} << sums.size()) - 1;
   const auto choose = [&](std::uint64_t chosen) {

@@ -11,6 +11,7 @@
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/plan_forest.h"
+#include "engine/plan/schedule_text.h"
 #include "engine/plan/search.h"
 #include "engine/plan/smaller_intermediates.h"
 #include "engine/plan/workspace_order.h"
@@ -45,22 +46,10 @@ Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = 
 }
 
 std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {
-  const auto split = [&](const Schedule& schedule) {
-    std::vector<std::string> lines;
-    const std::string text = print(schedule, network);
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      lines.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return lines;
-  };
-  const std::vector<std::string> left = split(winner);
-  const std::vector<std::string> right = split(loser);
-  for (std::size_t line = 0; line < std::min(left.size(), right.size()); ++line) {
-    if (left[line] != right[line]) return right[line].substr(right[line].find_first_not_of(' '));
-  }
-  return {};
+  const auto [left, right] = first_different_lines(winner, loser, network);
+  if (left.empty() || right.empty()) return {};
+  const std::size_t begin = right.find_first_not_of(' ');
+  return right.substr(begin, right.size() - begin - 1);
 }
 
 std::string why_it_lost(const Plan& plan, const Network& network) {
@@ -158,8 +147,8 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
                    [](const Candidate& left, const Candidate& right) { return left.cost.ns < right.cost.ns; });
   Plan plan;
-  plan.schedule = found.candidates.front().schedule;
-  plan.cost = found.candidates.front().cost;
+  plan.schedule = std::move(found.candidates.front().schedule);
+  plan.cost = std::move(found.candidates.front().cost);
   const bool solved = improvement.cheaper && plan.schedule == improvement.cheaper->schedule;
   plan.producer = solved ? "z3" : plan.schedule == plain ? "baseline" : "dp";
   plan.trees = found.trees;
@@ -185,8 +174,8 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   if (must_store) plan.proof = among_unfused + plan.proof;
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
-    plan.runner_up = found.candidates[number].schedule;
-    plan.runner_up_cost = found.candidates[number].cost;
+    plan.runner_up = std::move(found.candidates[number].schedule);
+    plan.runner_up_cost = std::move(found.candidates[number].cost);
     plan.why = why_it_lost(plan, network);
     break;
   }

@@ -133,21 +133,19 @@ std::vector<std::string> tree_texts(const Schedule& schedule, const Network& net
   return texts;
 }
 
-std::string print_scheduled(const Schedule& schedule, const Network& network) {
-  std::string text = "schedule\n";
-  for (const std::string& tree : tree_texts(schedule, network)) text += fmt::format("  tree {}\n", tree);
-  for (std::size_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-    text += print_tensor(schedule, tensor, network);
-  }
-  for (const ScheduledStatement& statement : schedule.statements) {
-    text += fmt::format("  {}   loops {}", print_product(schedule, statement, network),
-                        print_indices(statement.loops, network));
-    if (statement.fused > 0) text += fmt::format("   fused {}", statement.fused);
-    if (statement.vector) text += fmt::format("   vector {}", network.indices[*statement.vector].name);
-    if (statement.drained) text += fmt::format("   drained {}", drain_word(statement.drained->kind));
-    text += "\n";
-    for (const Intersection& meeting : statement.intersections) text += print_intersection(schedule, meeting, network);
-  }
+std::string print_statement(const Schedule& schedule, std::size_t number, const Network& network) {
+  const ScheduledStatement& statement = schedule.statements[number];
+  std::string text = fmt::format("  {}   loops {}", print_product(schedule, statement, network), print_indices(statement.loops, network));
+  if (statement.fused > 0) text += fmt::format("   fused {}", statement.fused);
+  if (statement.vector) text += fmt::format("   vector {}", network.indices[*statement.vector].name);
+  if (statement.drained) text += fmt::format("   drained {}", drain_word(statement.drained->kind));
+  text += "\n";
+  for (const Intersection& meeting : statement.intersections) text += print_intersection(schedule, meeting, network);
+  return text;
+}
+
+std::string print_roots(const Schedule& schedule, const Network& network) {
+  std::string text;
   std::size_t root = 0;
   for (const ScheduledStatement& statement : schedule.statements) {
     if (statement.fused > 0 || root == schedule.roots.size()) continue;
@@ -156,6 +154,35 @@ std::string print_scheduled(const Schedule& schedule, const Network& network) {
                         reduction_word(reduction));
   }
   return text;
+}
+
+// The text in parts of some lines each.
+std::size_t parts(const Schedule& schedule) { return schedule.tensors.size() + schedule.statements.size() + 2; }
+
+std::string print_part(const Schedule& schedule, std::size_t part, const Network& network) {
+  if (part == 0) {
+    std::string text = "schedule\n";
+    for (const std::string& tree : tree_texts(schedule, network)) text += fmt::format("  tree {}\n", tree);
+    return text;
+  }
+  const std::size_t tensor = part - 1;
+  if (tensor < schedule.tensors.size()) return print_tensor(schedule, tensor, network);
+  const std::size_t statement = tensor - schedule.tensors.size();
+  if (statement < schedule.statements.size()) return print_statement(schedule, statement, network);
+  return print_roots(schedule, network);
+}
+
+std::string print_scheduled(const Schedule& schedule, const Network& network) {
+  std::string text;
+  for (std::size_t part = 0; part < parts(schedule); ++part) text += print_part(schedule, part, network);
+  return text;
+}
+
+std::string take_line(std::string& text) {
+  const std::size_t end = text.find('\n') + 1;
+  std::string line = text.substr(0, end);
+  text.erase(0, end);
+  return line;
 }
 
 }  // namespace
@@ -169,6 +196,21 @@ std::string print_trees(const Schedule& schedule, const Network& given) {
 std::string print(const Schedule& schedule, const Network& given) {
   if (given.assignments.size() < 2) return print_scheduled(schedule, given);
   return print_scheduled(schedule, scheduled_network(schedule, given));
+}
+
+std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& network) {
+  std::string left_text;
+  std::string right_text;
+  for (std::size_t part = 0; part < std::max(parts(left), parts(right)); ++part) {
+    if (part < parts(left)) left_text += print_part(left, part, network);
+    if (part < parts(right)) right_text += print_part(right, part, network);
+    while (!left_text.empty() && !right_text.empty()) {
+      std::pair<std::string, std::string> lines{take_line(left_text), take_line(right_text)};
+      if (lines.first != lines.second) return lines;
+    }
+  }
+  if (!left_text.empty()) return {take_line(left_text), {}};
+  return {{}, right_text.empty() ? std::string() : take_line(right_text)};
 }
 
 }  // namespace weft

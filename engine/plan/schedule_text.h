@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/plan/schedule.h"
@@ -28,6 +29,10 @@ std::string_view drain_word(LevelKind kind);
 std::string_view reduction_word(RootReduction reduction);
 inline constexpr RootReduction root_reductions[] = {RootReduction::owner, RootReduction::private_copies, RootReduction::counted,
                                                     RootReduction::serial};
+
+/// The first lines, with their ends, in which the texts of two schedules of one assignment differ; empty behind the last.
+/// Little more than those is printed.
+std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& network);
 
 /// Names of the factors of the (first) term of an assignment, which its tree speaks of.
 std::vector<std::string> factor_names(const Network& network, std::size_t assignment = 0);

@@ -12,6 +12,7 @@
 #include "engine/plan/fitting_trees.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/partial_sums.h"
+#include "engine/plan/schedule_text.h"
 #include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/tree_bound.h"
 #include "engine/plan/trees.h"
@@ -119,7 +120,7 @@ class Search {
       const Record& record = records_[number];
       if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
       // Where memory binds the solver is asked anyway.
-      if (result_.memory_binds) result_.open.push_back({statements(record), freed(record), record.room});
+      if (result_.memory_binds) result_.open.push_back(alternative(record));
       else trees_[record.tree].exhausted = false;
     }
     for (const Tree& tree : trees_) {
@@ -299,6 +300,8 @@ class Search {
 
   const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
   const Schedule& statements(const Record& record) const { return order_of(record).statements; }
+  std::size_t number_of(const Record& record) const { return static_cast<std::size_t>(&record - records_.data()); }
+  Alternative alternative(const Record& record) const { return {statements(record), freed(record), record.room}; }
 
   double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room,
                const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
@@ -334,10 +337,13 @@ class Search {
     }
     std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
       if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
-      return print(left.schedule, network_) < print(right.schedule, network_);
+      const auto [left_line, right_line] = first_different_lines(left.schedule, right.schedule, network_);
+      return left_line < right_line;
     });
-    std::erase_if(open_, [&](const auto& open) { return open.first >= best_ns_ * (1 - accuracy); });
-    for (auto& [ns, alternative] : open_) result_.open.push_back(std::move(alternative));
+    for (const std::size_t number : open_) {
+      if (records_[number].least_ns < best_ns_ * (1 - accuracy)) result_.open.push_back(alternative(records_[number]));
+    }
+    if (winner_) result_.winner = alternative(records_[*winner_]);
   }
 
   void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {
@@ -365,9 +371,9 @@ class Search {
     // way to a sparse result, which are priced before they are known, it is asked for a proof only.
     if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
       if (!sparse_result() || too_large || options_.prove) {
-        open_.emplace_back(record.least_ns, Alternative{statements(record), free, record.room});
+        open_.push_back(number_of(record));
       } else {
-        undecided_.push_back(static_cast<std::size_t>(&record - records_.data()));
+        undecided_.push_back(number_of(record));
       }
     }
     // Some intermediates on the way to a sparse result are priced before their layout is known.
@@ -379,7 +385,7 @@ class Search {
     if (fits && candidate.cost.ns < best_ns_) {
       limit_ = best_ns_;
       best_ns_ = candidate.cost.ns;
-      result_.winner = Alternative{statements(record), free, record.room};
+      winner_ = number_of(record);
     }
     if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
     result_.candidates.push_back(std::move(candidate));
@@ -414,7 +420,8 @@ class Search {
   std::vector<std::uint32_t> convertible_;  // factors of the term
   std::vector<Tree> trees_;
   std::vector<Record> records_;
-  std::vector<std::pair<double, Alternative>> open_;
+  std::vector<std::size_t> open_;       // records that the solver is asked about
+  std::optional<std::size_t> winner_;   // the record of the best schedule that fits
   std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked
   SearchResult result_;
   double best_ns_ = infinity;  // of what fits
