@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
 
 #include "runtime/gaps.h"
@@ -93,7 +94,8 @@ std::string Format::text() const {
 
 static Format uniform_format(std::size_t order, Scalar scalar, LevelKind kind) {
   Format format{.scalar = scalar, .mode_order = {}, .levels = {}};
-  for (std::uint32_t m = 0; m < order; ++m) format.mode_order.push_back(m);
+  format.mode_order.resize(order);
+  std::iota(format.mode_order.begin(), format.mode_order.end(), 0);
   format.levels.assign(order, Level{.kind = kind});
   return format;
 }

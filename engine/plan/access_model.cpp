@@ -16,26 +16,25 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
                          const Network& network, const std::vector<OperandFacts>& operands,
                          std::shared_ptr<const Statistics> estimated)
     : estimated_(std::move(estimated)),
-      format_(tensor.format),
-      mode_index_(access.indices),
+      scalar_(tensor.format.scalar),
       free_(free),
       room_(room),
       converted_(tensor.converted) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
-  extent_of_index_.reserve(network.indices.size());
-  mode_extent_.reserve(access.indices.size());
-  level_index_.reserve(access.indices.size());
-  positions_by_level_.reserve(access.indices.size() + 1);
-  density_by_level_.reserve(access.indices.size() + 1);
   indices_ = index_set(access.indices);
-  for (const Index& index : network.indices) extent_of_index_.push_back(static_cast<double>(index.extent));
-  for (const IndexId index : access.indices) mode_extent_.push_back(extent_of_index_[index]);
-  for (const std::uint32_t mode : format_.mode_order) level_index_.push_back(access.indices[mode]);
+  for (const IndexId index : access.indices) {
+    mode_index_.push_back(index);
+    mode_extent_.push_back(static_cast<double>(network.indices[index].extent));
+  }
+  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
+    const std::uint32_t mode = tensor.format.mode_order[level];
+    levels_.push_back({access.indices[mode], mode, tensor.format.levels[level].kind, mode_extent_[mode]});
+  }
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
-                : level_index_.empty()                  ? 0
-                                                        : one_index(level_index_.back());
+                : levels_.empty()                       ? 0
+                                                        : one_index(levels_.back().index);
   intermediate_ = tensor.role == TensorRole::intermediate;
-  sparse_ = tensor.role == TensorRole::operand && has_sparse_level(format_);
+  sparse_ = tensor.role == TensorRole::operand && has_sparse_level(tensor.format);
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
   if (sparse_) statistics_ = &facts->statistics;
   converted_ = converted_ || (facts != nullptr && facts->copied);
@@ -48,12 +47,11 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   density_by_level_.push_back(1);
   ModeSet modes = 0;
   double combinations = 1;
-  for (std::size_t level = 0; level < format_.order(); ++level) {
-    const double extent = mode_extent_[format_.mode_order[level]];
-    modes |= ModeSet{1} << format_.mode_order[level];
-    combinations *= extent;
-    const bool dense = !sparse_ || !is_sparse(format_.levels[level].kind);
-    const double positions = free_ ? 0 : dense ? positions_by_level_.back() * extent : statistics_->distinct(modes);
+  for (const StoredLevel& level : levels_) {
+    modes |= ModeSet{1} << level.mode;
+    combinations *= level.extent;
+    const bool dense = !sparse_ || !is_sparse(level.kind);
+    const double positions = free_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
     positions_by_level_.push_back(positions);
     density_by_level_.push_back(combinations > 0 ? positions / combinations : 0);
   }
@@ -66,9 +64,9 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
 }
 
-void AccessModel::add_block(IndexSet indices) {
+void AccessModel::add_block(IndexSet indices, const Network& network) {
   indices_ |= indices;
-  for (const IndexId index : members(indices)) bytes_ *= extent_of_index_[index];
+  for (const IndexId index : members(indices)) bytes_ *= static_cast<double>(network.indices[index].extent);
 }
 
 BoundState AccessModel::bound(IndexSet indices) const {
@@ -79,7 +77,7 @@ BoundState AccessModel::bound(IndexSet indices) const {
     }
     return state;
   }
-  while (state < level_index_.size() && contains(indices, level_index_[state])) ++state;
+  while (state < levels_.size() && contains(indices, levels_[state].index)) ++state;
   return state;
 }
 
@@ -91,10 +89,10 @@ double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, doubl
   std::uint64_t between = way_bytes;
   double row = scalar_bytes_;
   bool adjacent = true;
-  for (auto level = level_index_.rbegin(); level != level_index_.rend(); ++level) {
-    const double extent = extent_of_index_[*level];
+  for (std::size_t level = levels_.size(); level-- > 0;) {
+    const double extent = levels_[level].extent;
     if (extent > 1) {
-      const bool varies = contains(block, *level);
+      const bool varies = contains(block, levels_[level].index);
       adjacent = adjacent && varies;
       if (adjacent) row *= extent;
       else if (varies && distance % way_bytes != 0) between = std::min(between, distance & (~distance + 1));
@@ -108,9 +106,9 @@ bool AccessModel::adjacent(IndexId index, IndexSet block) const {
   // Of an intermediate, what sparse operands filter is outside.
   if (intermediate_) return contains(contiguous_, index) || (contiguous_ & ~block) == 0;
   IndexSet below = 0;
-  for (auto level = level_index_.rbegin(); level != level_index_.rend() && *level != index; ++level) {
-    if (extent_of_index_[*level] > 1 && !contains(block, *level)) return false;
-    below |= one_index(*level);
+  for (std::size_t level = levels_.size(); level-- > 0 && levels_[level].index != index;) {
+    if (levels_[level].extent > 1 && !contains(block, levels_[level].index)) return false;
+    below |= one_index(levels_[level].index);
   }
   return (block & ~below) == 0;
 }
@@ -158,11 +156,11 @@ std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const 
 
 bool AccessModel::is_sparse_at(BoundState state) const {
   if (!sparse_ || state == 0) return false;
-  return free_ ? !dense_in_free(state) : is_sparse(format_.levels[state - 1].kind);
+  return free_ ? !dense_in_free(state) : is_sparse(levels_[state - 1].kind);
 }
 
 double AccessModel::largest_share(IndexId root) const {
-  if (free_ || converted_ || !sparse_ || level_index_.size() < 2 || level_index_[0] != root) return 0;
+  if (free_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
   const double below = positions_by_level_[2];
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
@@ -170,14 +168,14 @@ double AccessModel::largest_share(IndexId root) const {
 std::uint32_t AccessModel::filtering_modes(BoundState state) const {
   if (!sparse_) return 0;
   if (free_) return state == 0 || dense_in_free(state) ? 0 : state;
-  while (state > 0 && !is_sparse(format_.levels[state - 1].kind)) --state;
+  while (state > 0 && !is_sparse(levels_[state - 1].kind)) --state;
   std::uint32_t modes = 0;
-  for (BoundState level = 0; level < state; ++level) modes |= std::uint32_t{1} << format_.mode_order[level];
+  for (BoundState level = 0; level < state; ++level) modes |= std::uint32_t{1} << levels_[level].mode;
   return modes;
 }
 
 Format AccessModel::realized(const std::vector<IndexId>& loops) const {
-  Format format = sparse_format(mode_index_.size(), format_.scalar);
+  Format format = sparse_format(mode_index_.size(), scalar_);
   format.mode_order.clear();
   BoundState modes = 0;
   for (const IndexId index : loops) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/plan/short_row.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -66,8 +67,7 @@ class AccessModel {
   /// Whether the blocks over these indices of a dense array that neighbours of `index` choose lie one behind the other.
   bool adjacent(IndexId index, IndexSet block) const;
   /// A sparse intermediate holds a dense block over these indices below each entry.
-  void add_block(IndexSet indices);
-  double extent(IndexId index) const { return extent_of_index_[index]; }
+  void add_block(IndexSet indices, const Network& network);
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
@@ -84,13 +84,20 @@ class AccessModel {
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
   const Statistics* statistics_ = nullptr;       // of operands; outlives the model
-  Format format_;
-  std::vector<IndexId> mode_index_;
-  std::vector<IndexId> level_index_;
-  std::vector<double> mode_extent_;
-  std::vector<double> extent_of_index_;
-  std::vector<double> positions_by_level_;          // levels bound: 0 … order
-  std::vector<double> density_by_level_;
+  struct StoredLevel {
+    IndexId index = 0;
+    std::uint32_t mode = 0;
+    LevelKind kind = LevelKind::dense;
+    double extent = 0;
+  };
+  static constexpr std::size_t usual_order = 6;
+
+  Scalar scalar_;
+  ShortRow<StoredLevel, usual_order> levels_;
+  ShortRow<IndexId, usual_order> mode_index_;
+  ShortRow<double, usual_order> mode_extent_;
+  ShortRow<double, usual_order + 1> positions_by_level_;  // levels bound: 0 … order
+  ShortRow<double, usual_order + 1> density_by_level_;
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
   IndexSet indices_ = 0;
   bool intermediate_ = false;
@@ -112,7 +119,7 @@ template <class Visit>
 void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
   if (!free_) {
     for (BoundState level = from; level < to; ++level) {
-      const LevelKind kind = format_.levels[level].kind;
+      const LevelKind kind = levels_[level].kind;
       visit(LevelStep{ratio(level + 1, level), sparse_ && kind != LevelKind::dense, level == from, level + 1, kind});
     }
     return;

@@ -37,6 +37,7 @@ std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const Scheduled
   for (std::uint32_t factor = 0; factor < statement.factors.size(); ++factor) {
     const ScheduledAccess& access = statement.factors[factor];
     const Format& format = schedule.tensors[access.tensor].format;
+    if (!has_sparse_level(format)) continue;
     const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
     for (std::uint32_t level = 0; level < bound.size(); ++level) {
       const LevelKind kind = format.levels[level].kind;

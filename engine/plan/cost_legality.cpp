@@ -68,8 +68,8 @@ bool CostModel::may_share_nest(StatementRange range) const {
 }
 
 // What a copy is for: where it drives, the operand could.
-bool CostModel::drives_copy(const Meeting& meeting) const {
-  return std::ranges::any_of(meeters_, [&](const Meeter& meeter) {
+bool CostModel::drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const {
+  return std::ranges::any_of(meeters, [&](const Meeter& meeter) {
     const StatementModels::Statement& statement = *statements_[meeter.part.statement].model;
     const bool copy = (statement.copies >> meeter.part.factor & 1) != 0 && meeter.table == Table::one_mode;
     return copy && (!meeting.looked_up || meeter.part.drive);

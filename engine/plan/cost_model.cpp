@@ -187,9 +187,10 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
                             const LoopDecision* given, LoopEstimate* details) const {
   const Machine& machine = options_.machine;
   const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
-  loops_.clear();
-  meeters_.clear();
-  meeter_filters_.clear();
+  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  loops.clear();
+  meeters.clear();
+  meeter_filters.clear();
   double met = extent(index);  // iterations before late levels filter
   double late_density = 1;
   double late_ns = 0;
@@ -204,14 +205,16 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
-    loops_.push_back(&loop);
-    outside |= loop.outside | stored_meeting(number, bound, range, others);
+    loops.push_back(&loop);
+    const bool reads_stored = statements_[number].model->reads_stored;
+    outside |= loop.outside;
+    if (reads_stored) outside |= stored_meeting(number, bound, range, others);
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
-        meeters_.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
+        meeters.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
                             gaps_ns(machine, access.kind, access.length, extent(index), ordered)});
-        meeter_filters_.push_back(access.first);
+        meeter_filters.push_back(access.first);
       }
       met *= access.direct;
       late_density *= access.late_density;
@@ -219,9 +222,9 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
       tables += access.tables;
       added_first |= access.first;
       added |= access.all;
-      if (!statements_[number].model->made_of[access.factor].empty()) {
+      if (reads_stored) {
         const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
-        if (access.drives) meeter_filters_.back() |= made_of;
+        if (access.drives) meeter_filters.back() |= made_of;
         added_first |= made_of;
         added |= made_of;
       }
@@ -231,50 +234,50 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   if (models_->any_joins()) {
     const double entered = models_->join_ratio(outside);
     const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(outside | more) / entered : 1; };
-    for (std::size_t number = 0; number < meeters_.size(); ++number) {
-      meeters_[number].length = std::min(extent(index), meeters_[number].length * relative(meeter_filters_[number]));
+    for (std::size_t number = 0; number < meeters.size(); ++number) {
+      meeters[number].length = std::min(extent(index), meeters[number].length * relative(meeter_filters[number]));
     }
     met = std::min(extent(index), met * relative(added_first));
     // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
-    for (const Meeter& meeter : meeters_) met = std::min(met, meeter.length);
+    for (const Meeter& meeter : meeters) met = std::min(met, meeter.length);
     iterations = std::min(met, iterations * relative(added));
   }
 
   const bool appends = makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index);
-  const bool vector = given != nullptr ? given->vector : range.first == range.last && loops_.front()->vector && !appends;
+  const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
   // A short vector loop is unrolled: there is no loop to enter.
   const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
   double ns = unrolled ? 0 : machine.loop_entry;
   double steps = 0;
-  if (meeters_.empty()) {
+  if (meeters.empty()) {
     steps = extent(index);
     if (!vector) ns += extent(index) * machine.range_step;
   } else {
     double shortest = std::numeric_limits<double>::infinity();
-    for (const Meeter& meeter : meeters_) shortest = std::min(shortest, meeter.length);
+    for (const Meeter& meeter : meeters) shortest = std::min(shortest, meeter.length);
     // Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong
     // as often as the rarer case comes (Poisson lengths).
     if (shortest < 1) {
       const double empty = std::exp(-shortest);
       ns += machine.branch_miss * std::min(empty, 1 - empty);
     }
-    if (bound != 0) ns += machine.fiber_entry * static_cast<double>(meeters_.size()) * std::min(1.0, shortest);
-    const Meeting meeting = given != nullptr ? given_meeting(machine, meeters_, given->parts) : cheapest_meeting(machine, meeters_);
+    if (bound != 0) ns += machine.fiber_entry * static_cast<double>(meeters.size()) * std::min(1.0, shortest);
+    const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
     steps = meeting.steps;
     ns += meeting.ns;
-    if (given == nullptr && drives_copy(meeting)) ns = std::numeric_limits<double>::infinity();
+    if (given == nullptr && drives_copy(meeting, meeters)) ns = std::numeric_limits<double>::infinity();
     if (details != nullptr && meeting.looked_up) {
-      for (const Meeter& meeter : meeters_) details->decision.parts.push_back(meeter.part);
+      for (const Meeter& meeter : meeters) details->decision.parts.push_back(meeter.part);
     }
   }
   ns += met * (late_ns + tables * machine.table_lookup);
 
   // Blocks that a fiber chooses do not lie one behind the other.
-  const double jumping = meeters_.empty() ? 0 : machine.stream_ahead / machine.stream[1];
+  const double jumping = meeters.empty() ? 0 : machine.stream_ahead / machine.stream[1];
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
-    const StatementLoop& loop = *loops_[number - range.first];
+    const StatementLoop& loop = *loops[number - range.first];
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     Movement moved;
     for (std::size_t factor = 0; factor < writers.size(); ++factor) {
@@ -307,7 +310,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
     body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
-    if (!loop.joins || range.first != range.last || !meeters_.empty()) body += loop.row_end_ns;
+    if (!loop.joins || range.first != range.last || !meeters.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;
     if (loop.innermost) details->flops += statement.model->flops * iterations;

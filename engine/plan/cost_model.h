@@ -215,7 +215,7 @@ class CostModel {
     return statements_[statement].flow->reader > range.last;
   }
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
-  bool drives_copy(const Meeting& meeting) const;  // the last mode of it, instead of looking that up
+  bool drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const;  // the last mode of it, instead of looking that up
   bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
   bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
@@ -227,10 +227,6 @@ class CostModel {
   std::vector<Placed> statements_;
   std::shared_ptr<const SparseTarget> result_;  // of the last statement; none if it is dense
   bool ordered_ = false;  // some intermediate between nests has compressed levels
-  // What pricing works with, kept for its memory.
-  mutable std::vector<const StatementLoop*> loops_;
-  mutable std::vector<Meeter> meeters_;
-  mutable std::vector<JoinSet> meeter_filters_;
 };
 
 /// The result of a schedule without loops, if it has compressed levels.

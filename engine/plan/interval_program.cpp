@@ -48,6 +48,7 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTab
 // Statements with many indices have too many subsets: the width of the search shrinks so that its cost stays bounded.
 IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first, JoinSet others) {
   const IndexSet unbound = model_.indices(first) & ~bound;
+  if (exact_) return unbound;
   const int width = std::popcount(model_.indices(first));
   if (width <= widest_exact) return unbound;
   const std::size_t tried = width <= 12 ? 3 : width <= 16 ? 2 : 1;

@@ -14,10 +14,9 @@ namespace weft {
 template <class Value>
 class IndexSetTable {
  public:
-  IndexSetTable() : entries_(64) {}
-
   /// The value stays where it is until the next one is added.
   Value* find(IndexSet bound, std::uint32_t number) {
+    if (used_ == 0) return nullptr;
     for (std::size_t place = hash(bound, number);; ++place) {
       Entry& entry = entries_[place & (entries_.size() - 1)];
       if (entry.number == unused) return nullptr;
@@ -34,6 +33,7 @@ class IndexSetTable {
 
  private:
   static constexpr std::uint32_t unused = ~std::uint32_t{0};
+  static constexpr std::size_t first_size = 64;  // allocated with the first entry: some tables stay empty
 
   struct Entry {
     IndexSet bound = 0;
@@ -55,7 +55,7 @@ class IndexSetTable {
   }
 
   void grow() {
-    std::vector<Entry> before(entries_.size() * 4);
+    std::vector<Entry> before(entries_.empty() ? first_size : entries_.size() * 4);
     before.swap(entries_);
     for (const Entry& entry : before) {
       if (entry.number != unused) place(entry);

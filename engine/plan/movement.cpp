@@ -1,7 +1,6 @@
 // What a loop of a statement moves for each access, and what rows cost beside their elements.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "engine/plan/statement_models.h"
@@ -131,7 +130,7 @@ double StatementModels::least_streamed(const Statement& statement, IndexSet boun
   }
   // A row of the target that stays in registers comes here or further out.
   const IndexSet written = target.indices() & ~outside;
-  if (std::popcount(written) > 1) bytes += std::min(iterations, combinations(written)) * target.scalar_bytes();
+  if ((written & (written - 1)) != 0) bytes += std::min(iterations, combinations(written)) * target.scalar_bytes();
   return bytes;
 }
 

@@ -52,7 +52,7 @@ std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& sche
     ScheduledTensor table = tensor;
     table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
     access = std::make_shared<AccessModel>(keyed, table, true, 0, network_, operands_, statistics(keyed.indices, table.format));
-    access->add_block(index_set(factor.indices) & ~writer.keyed);
+    access->add_block(index_set(factor.indices) & ~writer.keyed, network_);
   }
   access->set_contiguous(writer.target->contiguous());
   return access;

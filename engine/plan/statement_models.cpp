@@ -50,6 +50,7 @@ Table table_of(IndexSet key) {
 
 StatementModels::StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
     : network_(network), operands_(operands), options_(options) {
+  extents_.reserve(network.indices.size());
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
   // Several assignments number their operands each for themselves.
   if (network.assignments.size() == 1) occurrences_ = occurrences(network, operands);
@@ -113,6 +114,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
     statement.made_of.push_back(keyed && occurrence == occurrences_.end() ? writes->filtering_modes : Statement::FilteringModes{});
     const Statement::FilteringModes& inner = statement.made_of.back();
+    statement.reads_stored = statement.reads_stored || !inner.empty();
     statement.filtering_modes.insert(statement.filtering_modes.end(), inner.begin(), inner.end());
     for (std::size_t mode = 0; occurrence != occurrences_.end() && mode < factor.indices.size(); ++mode) {
       statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
@@ -196,7 +198,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
   const Statement& statement = statements_[number];
   bound &= statement.indices;
   if (Prefix** known = prefixes_.find(bound, number)) return **known;
-  const std::span<Reached> reached = reached_.add(statement.factors.size());
+  const std::span<Reached> reached = rows_.add<Reached>(statement.factors.size());
   Prefix made;
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
     const AccessModel& access = *statement.factors[factor];
@@ -220,7 +222,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
     if (!factor->sparse()) gone_over(*factor);
   }
   if (statement.dense_target) gone_over(*statement.target);
-  Prefix& kept = prefix_rows_.add(1).front();
+  Prefix& kept = rows_.add<Prefix>(1).front();
   kept = made;
   prefixes_.insert(bound, number, &kept);
   return kept;
@@ -239,11 +241,10 @@ double StatementModels::touched(std::uint32_t number, IndexSet bound, const Pref
 StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index) {
   const IndexSet own = statements_[number].indices;
   Prefix& before = prefix(number, bound);
-  if (before.loops.empty()) before.loops = loop_places_.add(static_cast<std::size_t>(std::popcount(own)));
-  const auto place = static_cast<std::size_t>(std::popcount(own & (one_index(index) - 1)));
-  StatementLoop*& known = before.loops[place];
+  if (before.loops.empty()) before.loops = rows_.add<StatementLoop*>(static_cast<std::size_t>(std::bit_width(own)));
+  StatementLoop*& known = before.loops[index];
   if (known == nullptr) {
-    StatementLoop& made = loop_rows_.add(1).front();
+    StatementLoop& made = rows_.add<StatementLoop>(1).front();
     made = made_loop(number, bound & own, index, before);
     known = &made;
   }
@@ -264,8 +265,8 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
     if (before.factors[factor].state != after.factors[factor].state) ++advanced;
   }
-  const std::span<AdvancedAccess> accesses = advanced_.add(advanced);
-  const std::span<Movement> moved = movements_.add(statement.factors.size());
+  const std::span<AdvancedAccess> accesses = rows_.add<AdvancedAccess>(advanced);
+  const std::span<Movement> moved = rows_.add<Movement>(statement.factors.size());
   auto next = accesses.begin();
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
     const AccessModel& access = *statement.factors[factor];

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <memory_resource>
 #include <span>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -63,27 +65,19 @@ struct StatementLoop {
 };
 
 /// Rows of values that stay where they are.
-template <class Value>
 class Rows {
  public:
+  template <class Value>
   std::span<Value> add(std::size_t count) {
-    if (count > left_) {
-      size_ = std::max(count, 2 * size_);
-      left_ = size_;
-      blocks_.push_back(std::make_unique<Value[]>(left_));
-      next_ = blocks_.back().get();
-    }
-    const std::span<Value> row(next_, count);
-    next_ += count;
-    left_ -= count;
-    return row;
+    static_assert(std::is_trivially_destructible_v<Value>);
+    auto* const row = static_cast<Value*>(memory_.allocate(count * sizeof(Value), alignof(Value)));
+    std::uninitialized_value_construct_n(row, count);
+    return {row, count};
   }
 
  private:
-  std::vector<std::unique_ptr<Value[]>> blocks_;
-  Value* next_ = nullptr;
-  std::size_t left_ = 0;
-  std::size_t size_ = 8;  // of the last block
+  static constexpr std::size_t first_bytes = 8192;
+  std::pmr::monotonic_buffer_resource memory_{first_bytes};
 };
 
 class StatementModels {
@@ -102,6 +96,7 @@ class StatementModels {
     using FilteringModes = std::vector<std::pair<JoinSet, IndexId>>;
     std::vector<FilteringModes> made_of;
     FilteringModes filtering_modes;
+    bool reads_stored = false;    // any of its factors is made from others
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
     std::vector<std::uint32_t> fillers;  // of those, by factor: the statements that fill them
     bool fills_copy = false;      // is such a copy's own
@@ -154,6 +149,14 @@ class StatementModels {
 
   const PlanOptions& options() const { return options_; }
 
+  /// What pricing one loop works with, kept for its memory.
+  struct Pricing {
+    std::vector<const StatementLoop*> loops;  ///< of the statements that share it
+    std::vector<Meeter> meeters;
+    std::vector<JoinSet> meeter_filters;
+  };
+  Pricing& pricing() { return pricing_; }
+
  private:
   // How far the accesses of a statement are bound.
   struct Reached {
@@ -166,7 +169,7 @@ class StatementModels {
     JoinSet filters = 0;
     double dense_bytes = 0;       // of the dense blocks that the loops inside go over
     std::span<const Reached> factors;
-    std::span<StatementLoop*> loops;  // by place among the statement's indices; empty before one was asked for
+    std::span<StatementLoop*> loops;  // by index; empty before one was asked for
   };
   struct Known {
     ScheduledAccess access;
@@ -205,12 +208,8 @@ class StatementModels {
   std::deque<Statement> statements_;
   IndexSetTable<Prefix*> prefixes_;            // by statement
   IndexSetTable<KeyedPrice> workspaces_;       // by statement
-  Rows<Prefix> prefix_rows_;
-  Rows<StatementLoop> loop_rows_;
-  Rows<StatementLoop*> loop_places_;
-  Rows<Reached> reached_;
-  Rows<AdvancedAccess> advanced_;
-  Rows<Movement> movements_;
+  Rows rows_;
+  Pricing pricing_;
 };
 
 }  // namespace weft

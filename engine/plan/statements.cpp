@@ -22,27 +22,19 @@ std::vector<IndexSet> subtree_indices(const Term& term, const ContractionTree& t
   return sets;
 }
 
-std::vector<bool> leaves_below(const ContractionTree& tree, std::uint32_t number, std::size_t factors) {
-  std::vector<bool> below(factors, false);
-  std::vector<std::uint32_t> open{number};
-  while (!open.empty()) {
-    const ContractionTree::Node& node = tree.nodes[open.back()];
-    open.pop_back();
-    if (node.children.empty()) below[node.factor] = true;
-    open.insert(open.end(), node.children.begin(), node.children.end());
-  }
-  return below;
+// Of all leaves but those below a node.
+IndexSet indices_beside(const Term& term, const ContractionTree& tree, std::uint32_t number, std::uint32_t below) {
+  if (number == below) return 0;
+  const ContractionTree::Node& node = tree.nodes[number];
+  IndexSet beside = node.children.empty() ? index_set(term.factors[node.factor].indices) : 0;
+  for (const std::uint32_t child : node.children) beside |= indices_beside(term, tree, child, below);
+  return beside;
 }
 
 // What must survive the summation at a node: indices that the result or a factor outside the subtree also has.
 IndexSet indices_needed_outside(const Assignment& assignment, const ContractionTree& tree, std::uint32_t number) {
-  const Term& term = assignment.terms[0];
-  const std::vector<bool> below = leaves_below(tree, number, term.factors.size());
-  IndexSet outside = index_set(assignment.result.indices);
-  for (std::size_t factor = 0; factor < term.factors.size(); ++factor) {
-    if (!below[factor]) outside |= index_set(term.factors[factor].indices);
-  }
-  return outside;
+  const auto root = static_cast<std::uint32_t>(tree.nodes.size() - 1);
+  return index_set(assignment.result.indices) | indices_beside(assignment.terms[0], tree, root, number);
 }
 
 // Nodes numbered as the text of the tree names them, so that a schedule equals what is read back from its text.
@@ -146,10 +138,10 @@ IndexSet index_set(const std::vector<IndexId>& indices) {
   return set;
 }
 
-std::vector<IndexId> members(IndexSet set) {
+IndexMembers::operator std::vector<IndexId>() const {
   std::vector<IndexId> result;
-  result.reserve(static_cast<std::size_t>(std::popcount(set)));
-  for (; set != 0; set &= set - 1) result.push_back(static_cast<IndexId>(std::countr_zero(set)));
+  result.reserve(size());
+  for (const IndexId index : *this) result.push_back(index);
   return result;
 }
 
@@ -194,6 +186,7 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
   Schedule schedule;
   schedule.tensors.reserve(term.factors.size() + order.size());
   schedule.statements.reserve(order.size());
+  schedule.tree.nodes.reserve(tree.nodes.size());
   append_post_order(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), schedule.tree);
   // An intermediate is as exact as the most exact of what flows into it, and no less than the result.
   Scalar scalar = result.scalar;
@@ -214,8 +207,9 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
   for (const std::uint32_t number : order) {
     ScheduledStatement statement;
     const std::vector<std::uint32_t>& children = tree.nodes[number].children;
-    for (const std::uint32_t child : children) statement.factors.push_back(access_of[child]);
-    if (children.empty()) statement.factors.push_back(access_of[number]);
+    statement.factors.reserve(children.size());
+    for (const std::uint32_t child : children) statement.factors.push_back(std::move(access_of[child]));
+    if (children.empty()) statement.factors.push_back(std::move(access_of[number]));
     if (number == root) {
       statement.coefficient = term.coefficient;
       statement.target = {static_cast<std::uint32_t>(schedule.tensors.size()), assignment.result.indices};

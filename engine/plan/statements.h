@@ -1,6 +1,8 @@
 // Statements: the products that a contraction tree asks for, before anything is decided about loops.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,8 +22,36 @@ constexpr IndexSet one_index(IndexId index) { return IndexSet{1} << index; }
 constexpr bool contains(IndexSet set, IndexId index) { return (set >> index & 1) != 0; }
 IndexSet index_set(const std::vector<IndexId>& indices);
 
-/// The indices of a set, ascending.
-std::vector<IndexId> members(IndexSet set);
+/// The indices of a set, ascending: to go over, or as a vector.
+class IndexMembers {
+ public:
+  explicit IndexMembers(IndexSet set) : set_(set) {}
+
+  class Iterator {
+   public:
+    explicit Iterator(IndexSet left) : left_(left) {}
+    IndexId operator*() const { return static_cast<IndexId>(std::countr_zero(left_)); }
+    Iterator& operator++() {
+      left_ &= left_ - 1;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    IndexSet left_;
+  };
+  Iterator begin() const { return Iterator(set_); }
+  Iterator end() const { return Iterator(0); }
+
+  bool empty() const { return set_ == 0; }
+  std::size_t size() const { return static_cast<std::size_t>(std::popcount(set_)); }
+  IndexId front() const { return *begin(); }
+  operator std::vector<IndexId>() const;
+
+ private:
+  IndexSet set_;
+};
+inline IndexMembers members(IndexSet set) { return IndexMembers(set); }
 
 /// What this planner can plan: assignments of one term each, at most 64 indices, dense results.
 Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,

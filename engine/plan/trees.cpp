@@ -99,18 +99,23 @@ struct Units {
 
 ContractionTree build(const Shape& shape, LeafSet all, const Units& units) {
   ContractionTree tree;
-  std::map<LeafSet, std::uint32_t> node_of;
+  tree.nodes.reserve(units.pinned->nodes.size() + shape.size());
+  std::vector<std::pair<LeafSet, std::uint32_t>> node_of;
+  node_of.reserve(shape.size());
   const auto place = [&](LeafSet set) {
-    if (const auto found = node_of.find(set); found != node_of.end()) return found->second;
+    for (const auto& [known, node] : node_of) {
+      if (known == set) return node;
+    }
     return append_subtree(*units.pinned, units.nodes[static_cast<std::size_t>(std::countr_zero(set))], tree);
   };
   for (const std::vector<LeafSet>& children : shape) {
     ContractionTree::Node node;
+    node.children.reserve(children.size());
     for (const LeafSet child : children) node.children.push_back(place(child));
     tree.nodes.push_back(std::move(node));
     LeafSet set = 0;
     for (const LeafSet child : children) set |= child;
-    node_of[set] = static_cast<std::uint32_t>(tree.nodes.size() - 1);
+    node_of.emplace_back(set, static_cast<std::uint32_t>(tree.nodes.size() - 1));
   }
   if (shape.empty()) place(all);
   return tree;
@@ -149,7 +154,7 @@ class WorkEstimate {
     IndexSet inside = 0;
     IndexSet outside = result_;
     for (std::size_t unit = 0; unit < units_.size(); ++unit) (set >> unit & 1 ? inside : outside) |= units_[unit].indices;
-    const bool leaf = std::has_single_bit(set) && units_[static_cast<std::size_t>(std::countr_zero(set))].leaf;
+    const bool leaf = (set & (set - 1)) == 0 && units_[static_cast<std::size_t>(std::countr_zero(set))].leaf;
     return leaf ? inside : inside & outside;
   }
 
@@ -315,12 +320,14 @@ TreeChoice choose_trees(const Network& network, const std::vector<OperandFacts>&
   }
   const std::vector<Shape>& shapes = made.empty() ? shapes_of_few(units.nodes.size()) : made;
   std::vector<std::pair<double, std::size_t>> ranked;
+  ranked.reserve(shapes.size());
   for (std::size_t number = 0; number < shapes.size(); ++number) ranked.emplace_back(estimate.tree_ns(shapes[number]), number);
   std::sort(ranked.begin(), ranked.end());
   TreeChoice choice;
   const std::size_t most = options.prove ? ranked.size() : most_built;
   choice.complete = enumerated && ranked.size() <= most;
   if (ranked.size() > most) ranked.resize(most);
+  choice.trees.reserve(ranked.size());
   for (const auto& [ns, number] : ranked) choice.trees.push_back(build(shapes[number], all, units));
   return choice;
 }
