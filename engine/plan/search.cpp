@@ -68,13 +68,14 @@ class Search {
     result_.trees = choice.trees.size();
     const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
     std::vector<std::pair<double, std::size_t>> ranked;
+    TreeBound bound(network_, operands_, options_);
     for (const ContractionTree& tree : choice.trees) {
       if (is_spent(1) || is_cancelled(options_)) {
         result_.all_trees = false;
         break;
       }
       // Not before there is something to beat: the bound may ask for statistics that a large tensor is slow to give.
-      const double least = std::isfinite(best_ns_) ? least_tree_ns(network_, tree, operands_, options_, best_ns_) : 0;
+      const double least = std::isfinite(best_ns_) ? bound.least_ns(tree, best_ns_) : 0;
       if (least >= best_ns_) {
         ++result_.trees_bounded;
         continue;

@@ -132,12 +132,6 @@ Expected<void> check_plannable_result(const Network& network, const TensorDeclar
 
 }  // namespace
 
-IndexSet index_set(const std::vector<IndexId>& indices) {
-  IndexSet set = 0;
-  for (const IndexId index : indices) set |= one_index(index);
-  return set;
-}
-
 IndexMembers::operator std::vector<IndexId>() const {
   std::vector<IndexId> result;
   result.reserve(size());

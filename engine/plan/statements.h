@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,12 @@ inline constexpr std::size_t most_planned_indices = 64;
 
 constexpr IndexSet one_index(IndexId index) { return IndexSet{1} << index; }
 constexpr bool contains(IndexSet set, IndexId index) { return (set >> index & 1) != 0; }
-IndexSet index_set(const std::vector<IndexId>& indices);
+constexpr IndexSet index_set(std::span<const IndexId> indices) {
+  IndexSet set = 0;
+  for (const IndexId index : indices) set |= one_index(index);
+  return set;
+}
+constexpr IndexSet index_set(std::initializer_list<IndexId> indices) { return index_set(std::span(indices.begin(), indices.size())); }
 
 /// The indices of a set, ascending: to go over, or as a vector.
 class IndexMembers {

@@ -46,7 +46,7 @@ TEST_CASE("no schedule takes less than the bounds of its tree and of its stateme
       CAPTURE(print(schedule, made.network));
       const Cost judged = cost(schedule, made.network, made.operands, made.options);
       const double ns = judged.ns - judged.conversion_ns / std::max(1.0, made.options.calls);
-      const double tree = least_tree_ns(made.network, schedule.tree, made.operands, made.options, judged.ns * 2);
+      const double tree = TreeBound(made.network, made.operands, made.options).least_ns(schedule.tree, judged.ns * 2);
       const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
       CHECK(tree <= ns);
       CHECK(model.least_ns() <= ns);
