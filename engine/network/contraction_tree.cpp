@@ -239,9 +239,13 @@ std::string print(const ContractionTree& tree, const std::vector<std::string>& n
       texts[number] = numbered[name] ? fmt::format("{}.{}", name, occurrence[node.factor].number) : name;
       continue;
     }
-    std::vector<std::string_view> parts;
-    for (const std::uint32_t child : node.children) parts.push_back(texts[child]);
-    texts[number] = fmt::format("({})", fmt::join(parts, " * "));
+    std::string text(1, '(');
+    for (const std::uint32_t child : node.children) {
+      if (text.size() > 1) text.append(" * ");
+      text.append(texts[child]);
+    }
+    text.push_back(')');
+    texts[number] = std::move(text);
   }
   return tree.nodes.empty() ? std::string() : texts.back();
 }

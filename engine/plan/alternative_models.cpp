@@ -19,6 +19,7 @@ AlternativeModels::AlternativeModels(const Network& network, const std::vector<O
 std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double room) {
   const auto room_number = std::find(std::begin(dense_rooms), std::end(dense_rooms), room) - std::begin(dense_rooms);
   std::vector<std::uint32_t> found;
+  found.reserve(order.contents.size());
   for (std::size_t number = 0; number < order.contents.size(); ++number) {
     const auto [content, read] = order.contents[number];
     std::uint64_t variant = 0;
@@ -67,9 +68,11 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
   StatementOrder order;
   std::vector<std::uint64_t> leaves(statements.tensors.size());
   std::vector<bool> copies(statements.tensors.size());
+  order.contents.reserve(statements.statements.size());
   for (std::size_t number = 0; number < statements.statements.size(); ++number) {
     const ScheduledStatement& statement = statements.statements[number];
     std::vector<std::uint64_t> content;
+    content.reserve(2 * statement.factors.size() + 1);
     std::uint64_t all = 0;
     std::uint64_t reads = 0;
     for (const ScheduledAccess& factor : statement.factors) {

@@ -65,9 +65,9 @@ double work_below(const Schedule& schedule, const CostModel& model, StatementRan
       last = std::min(range.last, last_sharer(schedule, first, depth));
       const StatementRange inner{first, last};
       const IndexSet bound = model.bound_by(loops, depth, inner);
-      const LoopEstimate estimate = model.loop(bound, loops[depth], inner, model.others(schedule, inner));
-      ns += estimate.ns + model.drain(bound, loops[depth], inner).ns +
-            times(estimate.iterations, work_below(schedule, model, inner, depth + 1));
+      const LoopPrice price = model.price(bound, loops[depth], inner, model.others(schedule, inner));
+      ns += price.ns + model.drain(bound, loops[depth], inner).ns +
+            times(price.iterations, work_below(schedule, model, inner, depth + 1));
     }
     if (last < range.last) ns += model.crossing(model.bound_by(loops, depth, {first, last}), {first, last}, range.last);
     first = last + 1;
@@ -84,10 +84,10 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
       schedule.roots.push_back(RootReduction::serial);
     } else {
       const StatementRange range{first, last};
-      const LoopEstimate estimate = model.loop(0, loops.front(), range);
-      const double work = estimate.ns + model.drain(0, loops.front(), range).ns +
-                          times(estimate.iterations, work_below(schedule, model, range, 1));
-      schedule.roots.push_back(model.root(loops.front(), range, estimate.iterations, work).reduction);
+      const LoopPrice price = model.price(0, loops.front(), range, 0);
+      const double work = price.ns + model.drain(0, loops.front(), range).ns +
+                          times(price.iterations, work_below(schedule, model, range, 1));
+      schedule.roots.push_back(model.root(loops.front(), range, price.iterations, work).reduction);
     }
     first = last + 1;
   }

@@ -146,13 +146,15 @@ IntervalProgram::Choice IntervalProgram::choose(IndexSet bound, std::uint32_t fi
 
 double IntervalProgram::best(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double limit) {
   const std::uint32_t number = interval(first, last, others);
-  if (const Choice* found = table_.choices.find(bound, number)) {
+  const Choice* found = table_.choices.find(bound, number);
+  if (found != nullptr) {
     if (found->known) return found->ns;
     if (found->ns >= limit) return infinity;
     limit = std::max(limit, asked_again * found->ns);
   }
   const Choice choice = choose(bound, first, last, others, limit);
-  if (Choice* found = table_.choices.find(bound, number)) *found = choice;
+  // No state needs itself, but others were added.
+  if (found != nullptr) *table_.choices.find(bound, number) = choice;
   else table_.choices.insert(bound, number, choice);
   return choice.known ? choice.ns : infinity;
 }

@@ -1,6 +1,5 @@
 #include "engine/plan/memory_demand.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,7 +92,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
   };
   for (const OperandFacts& operand : operands) {
     const std::string& name = network.tensors[operand.tensor].name;
-    announced += demand(fmt::format("operand {}", name), static_cast<double>(operand.exact_bytes()));
+    announced += demand("operand " + name, static_cast<double>(operand.exact_bytes()));
   }
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role == TensorRole::result) {
@@ -101,12 +100,12 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       const bool dense = tensor.format.all_dense() && !tensor.delivered;
       const double bytes = dense ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
                                  : expected_bytes(schedule, writer_of(schedule, number), network, operands, options);
-      (dense ? announced : growing) += demand(fmt::format("result {}", tensor.name), bytes, !dense);
+      (dense ? announced : growing) += demand("result " + tensor.name, bytes, !dense);
     } else if (tensor.opened) {
-      announced += demand(fmt::format("conversion {}", tensor.name), opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
+      announced += demand("conversion " + tensor.name, opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
     } else if (tensor.converted) {
       const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
-      announced += demand(fmt::format("conversion {}", tensor.name), stored_bytes(tensor.format, statistics));
+      announced += demand("conversion " + tensor.name, stored_bytes(tensor.format, statistics));
       sorting = std::max(sorting, 2 * statistics.nnz() *
                                       (4.0 * static_cast<double>(tensor.format.order()) + scalar_bytes(tensor.format.scalar)));
     }
@@ -128,7 +127,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       const bool leaves = reader == schedule.statements.size() || reader > nest.last;
       if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
       if (writer >= nest.first && schedule.statements[writer].drained) {
-        live += demand(fmt::format("workspace of {}", tensor.name),
+        live += demand("workspace of " + tensor.name,
                        options.machine.threads * drained_bytes(schedule, writer, network, operands, options));
       }
       if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;
@@ -139,13 +138,13 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
         const double bytes = tensor.format.all_dense()
                                  ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
                                  : keyed_bytes(schedule, writer, shared, network, operands, options);
-        live += demand(fmt::format("workspace {}", tensor.name), options.machine.threads * bytes);
+        live += demand("workspace " + tensor.name, options.machine.threads * bytes);
         continue;
       }
       const bool dense = tensor.format.all_dense();
       const double bytes = dense ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
                                  : expected_bytes(schedule, writer, network, operands, options);
-      if (writer >= nest.first) demand(fmt::format("intermediate {}", tensor.name), bytes, !dense);
+      if (writer >= nest.first) demand("intermediate " + tensor.name, bytes, !dense);
       (dense ? live : live_growing) += bytes;
     }
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {

@@ -172,6 +172,15 @@ std::string print_part(const Schedule& schedule, std::size_t part, const Network
   return print_roots(schedule, network);
 }
 
+// Whether that needs no printing to be known. Everything behind the trees calls tensors by their labels.
+bool is_same_part(const Schedule& left, const Schedule& right, std::size_t part, bool same_tensors) {
+  if (part == 0) return left.tree == right.tree && left.earlier_trees == right.earlier_trees;
+  if (!same_tensors || part <= left.tensors.size()) return same_tensors;
+  const std::size_t statement = part - 1 - left.tensors.size();
+  const std::size_t both = std::min(left.statements.size(), right.statements.size());
+  return statement < both && left.statements[statement] == right.statements[statement];
+}
+
 std::string print_scheduled(const Schedule& schedule, const Network& network) {
   std::string text;
   for (std::size_t part = 0; part < parts(schedule); ++part) text += print_part(schedule, part, network);
@@ -201,7 +210,9 @@ std::string print(const Schedule& schedule, const Network& given) {
 std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& network) {
   std::string left_text;
   std::string right_text;
+  const bool same_tensors = left.tensors == right.tensors;
   for (std::size_t part = 0; part < std::max(parts(left), parts(right)); ++part) {
+    if (left_text.empty() && right_text.empty() && is_same_part(left, right, part, same_tensors)) continue;
     if (part < parts(left)) left_text += print_part(left, part, network);
     if (part < parts(right)) right_text += print_part(right, part, network);
     while (!left_text.empty() && !right_text.empty()) {

@@ -344,7 +344,7 @@ class Search {
     for (const std::size_t number : open_) {
       if (records_[number].least_ns < best_ns_ * (1 - accuracy)) result_.open.push_back(alternative(records_[number]));
     }
-    if (winner_) result_.winner = alternative(records_[*winner_]);
+    if (winner_ && options_.prove) result_.winner = alternative(records_[*winner_]);
   }
 
   void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {

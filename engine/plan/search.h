@@ -33,7 +33,7 @@ struct SearchResult {
   std::uint64_t trees_too_large = 0;  ///< left out: no fusion makes their intermediates fit into memory
   bool memory_binds = false;             ///< some schedule does not fit as it is
   std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
-  std::optional<Alternative> winner;     ///< of the first candidate that fits
+  std::optional<Alternative> winner;     ///< of the first candidate that fits, where a proof is asked for
   std::shared_ptr<AlternativeModels> models;  ///< what was priced; refers to the arguments of the search
 };
 

@@ -87,13 +87,12 @@ std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& sched
 std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
                                    const std::vector<bool>& free, double room) {
   const ScheduledStatement& scheduled = schedule.statements[number];
-  Statement statement;
+  Statement& statement = statements_.emplace_back();
   statement.indices = indices_of(scheduled);
   statement.chosen = filtered_indices(schedule);
   statement.dense_target = schedule.tensors[scheduled.target.tensor].format.all_dense();
   statement.factors.reserve(scheduled.factors.size());
-  statement.first_bits.reserve(scheduled.factors.size());
-  statement.keys.reserve(scheduled.factors.size());
+  statement.made_of.reserve(scheduled.factors.size());
   for (const ScheduledAccess& factor : scheduled.factors) {
     const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
     const std::size_t writer = writer_of(schedule, factor.tensor);
@@ -131,7 +130,6 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
-  statements_.push_back(std::move(statement));
   return static_cast<std::uint32_t>(statements_.size() - 1);
 }
 

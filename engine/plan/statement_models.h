@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <memory_resource>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
@@ -20,6 +19,7 @@
 #include "engine/plan/joins.h"
 #include "engine/plan/meeting.h"
 #include "engine/plan/product_estimate.h"
+#include "engine/plan/short_row.h"
 
 namespace weft {
 
@@ -69,15 +69,29 @@ class Rows {
  public:
   template <class Value>
   std::span<Value> add(std::size_t count) {
-    static_assert(std::is_trivially_destructible_v<Value>);
-    auto* const row = static_cast<Value*>(memory_.allocate(count * sizeof(Value), alignof(Value)));
+    static_assert(std::is_trivially_destructible_v<Value> && alignof(Value) <= alignof(std::max_align_t));
+    constexpr std::size_t unit = sizeof(std::max_align_t);
+    const std::size_t bytes = (count * sizeof(Value) + unit - 1) / unit * unit;
+    if (bytes > left_) begin_block(bytes);
+    auto* const row = reinterpret_cast<Value*>(next_);
     std::uninitialized_value_construct_n(row, count);
+    next_ += bytes;
+    left_ -= bytes;
     return {row, count};
   }
 
  private:
-  static constexpr std::size_t first_bytes = 8192;
-  std::pmr::monotonic_buffer_resource memory_{first_bytes};
+  void begin_block(std::size_t least) {
+    size_ = std::max(least, 2 * size_);
+    left_ = size_;
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
+    next_ = blocks_.back().get();
+  }
+
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+  std::byte* next_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t size_ = 4096;  // of the last block
 };
 
 class StatementModels {
@@ -87,21 +101,22 @@ class StatementModels {
   StatementModels(const StatementModels&) = delete;
   StatementModels& operator=(const StatementModels&) = delete;
 
+  static constexpr std::size_t usual_factors = 4;
   struct Statement {
     IndexSet indices = 0;
     std::vector<std::shared_ptr<const AccessModel>> factors;
     std::shared_ptr<const AccessModel> target;
-    std::vector<int> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
+    ShortRow<int, usual_factors> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
     // Modes of sparse operands, with their indices: per factor, of those that a sparse intermediate is made from; of all.
     using FilteringModes = std::vector<std::pair<JoinSet, IndexId>>;
     std::vector<FilteringModes> made_of;
     FilteringModes filtering_modes;
     bool reads_stored = false;    // any of its factors is made from others
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
-    std::vector<std::uint32_t> fillers;  // of those, by factor: the statements that fill them
+    ShortRow<std::uint32_t, usual_factors> fillers;  // of those, by factor: the statements that fill them
     bool fills_copy = false;      // is such a copy's own
     bool dense_target = false;
-    std::vector<IndexSet> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
+    ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict

@@ -51,6 +51,13 @@ void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_
   for (const std::uint32_t child : tree.nodes[number].children) {
     if (!tree.nodes[child].children.empty()) inner.push_back(child);
   }
+  if (inner.size() < 2) {
+    const std::size_t before = orders.size();
+    if (inner.empty()) orders.emplace_back();
+    else append_orders(tree, inner.front(), limit, orders);
+    for (std::size_t order = before; order < orders.size(); ++order) orders[order].push_back(number);
+    return;
+  }
   std::sort(inner.begin(), inner.end());
   std::vector<std::vector<std::uint32_t>> result;
   do {
@@ -292,6 +299,11 @@ std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_
 }
 
 Schedule merge_layouts(Schedule schedule) {
+  bool any = false;
+  for (auto tensor = schedule.tensors.begin(); tensor != schedule.tensors.end() && !any; ++tensor) {
+    any = tensor->role == TensorRole::operand && std::find(schedule.tensors.begin(), tensor, *tensor) != tensor;
+  }
+  if (!any) return schedule;
   std::vector<ScheduledTensor> kept;
   std::vector<std::uint32_t> renumbered;
   for (ScheduledTensor& tensor : schedule.tensors) {
