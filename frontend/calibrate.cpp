@@ -128,7 +128,7 @@ struct Ready {
   }
 };
 
-Expected<Ready> ready(const Probe& probe, const Pipeline& pipeline, const Resources& resources, double& convert_ns) {
+Expected<Ready> ready(const Probe& probe, const Pipeline& pipeline, const Resources& resources) {
   std::map<std::string, Tensor> tensors;
   std::vector<OperandShape> shapes;
   for (const OperandText& operand : probe.operands) {
@@ -151,14 +151,24 @@ Expected<Ready> ready(const Probe& probe, const Pipeline& pipeline, const Resour
   if (!kernel) return std::unexpected(kernel.error());
   auto binding = kernel->bind(tensors, resources, false);
   if (!binding) return std::unexpected(binding.error());
-  double converted = 0;
-  for (const ScheduledTensor& tensor : made.schedule.tensors) {
-    if (!tensor.converted) continue;
-    converted += std::ranges::find(made.facts, tensor.tensor, &OperandFacts::tensor)->statistics.nnz();
-  }
-  if (converted > 0) convert_ns = std::max(convert_ns, binding->convert_ms() * 1e6 / converted);
   made.binding.push_back(std::move(*binding));
   return made;
+}
+
+// Of an entry of a tensor whose modes change places, nothing of whose order is left, on all threads.
+Expected<double> conversion_ns_of_entry(const Resources& resources) {
+  constexpr std::uint64_t entries = 200'000;
+  const auto tensor = load_operand(fmt::format("sparse(300x300x300,nnz={})", entries), std::nullopt, resources, "T");
+  if (!tensor) return std::unexpected(tensor.error());
+  Format format = sparse_format(3);
+  format.mode_order = {2, 1, 0};
+  double ns = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < rounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    if (const auto converted = convert(*tensor, format, resources, "T"); !converted) return std::unexpected(converted.error());
+    ns = std::min(ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(entries));
+  }
+  return std::round(ns * 10) / 10;
 }
 
 Expected<void> time(Ready& probe) {
@@ -198,6 +208,11 @@ Expected<void> calibrate(const CommandOptions& options) {
   if (auto place = writable_place(path); !place) return place;
   auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
+  Machine machine;
+  machine.threads = resources->threads.count();
+  const auto convert_entry = conversion_ns_of_entry(*resources);
+  if (!convert_entry) return std::unexpected(convert_entry.error());
+  machine.convert_entry = *convert_entry;
   resources->threads = Threads(1);
   EngineOptions pipeline_options;
   pipeline_options.resources = *resources;
@@ -207,10 +222,9 @@ Expected<void> calibrate(const CommandOptions& options) {
 
   const std::vector<Probe> wanted = probes();
   std::vector<Ready> all;
-  double convert_ns = 0;
   for (const Probe& probe : wanted) {
     if (resources->progress) resources->progress("preparing kernels", static_cast<double>(all.size()) / static_cast<double>(wanted.size()));
-    auto made = ready(probe, *pipeline, *resources, convert_ns);
+    auto made = ready(probe, *pipeline, *resources);
     if (!made) return std::unexpected(made.error());
     all.push_back(std::move(*made));
   }
@@ -220,12 +234,10 @@ Expected<void> calibrate(const CommandOptions& options) {
     for (Ready& probe : all) {
       if (auto timed = time(probe); !timed) return timed;
     }
-    fits.push_back(fit_machine(Machine{}, fitted_names, [&](const Machine& machine) { return misfit(all, machine); }));
+    fits.push_back(fit_machine(Machine{}, fitted_names, [&](const Machine& tried) { return misfit(all, tried); }));
   }
   if (resources->progress) clear_progress();
-  Machine machine;
-  if (convert_ns > 0) machine.convert_entry = std::round(convert_ns * 10) / 10;
-  std::string summary;
+  std::string summary = fmt::format("{:<16} {:>9}\n{:<16} {:>9}\n", "threads", machine.threads, "convert_entry", machine.convert_entry);
   for (const MachineConstant& constant : machine_constants()) {
     if (std::ranges::find(fitted_names, constant.name) == std::end(fitted_names)) continue;
     std::vector<double> values;

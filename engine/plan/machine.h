@@ -42,7 +42,7 @@ struct Machine {
   double reset_entry = 1.0;       // clearing a workspace, besides its bytes
 
   double convert_entry = 25;      // sorting and rebuilding, per stored entry, all threads together
-  double threads = 8;             // assumed: a plan does not depend on how many there are
+  double threads = 8;             // assumed: a plan does not depend on how many it runs on
   double start_serial = 200;      // of a loop nest
   double start_parallel = 5000;
 

@@ -16,6 +16,7 @@ def case_calibrate_writes_what_plans_read(weft):
     run = weft("calibrate", "--output", "here")
     written = constants(weft.text("here"))
     require(len(written) > 10, f"constants in {weft.text('here')!r}")
+    require_equal(float(written["threads"]), float(len(os.sched_getaffinity(0))), "threads: the CPUs of this process")
     for name, value in written.items():
         require(float(value) >= 0, f"{name} is {value}")
     require_in("here", run.out, "the summary names the file")
