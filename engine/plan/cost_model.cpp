@@ -55,7 +55,14 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
     if (carries) carrying.insert(scheduled.target.tensor);
     statement.reader = reader_of(schedule, scheduled.target.tensor);
     statement.writers.reserve(scheduled.factors.size());
-    for (const ScheduledAccess& factor : scheduled.factors) statement.writers.push_back(writer_of(schedule, factor.tensor));
+    for (const ScheduledAccess& factor : scheduled.factors) {
+      statement.writers.push_back(writer_of(schedule, factor.tensor));
+      if (statement.writers.back() >= number) continue;
+      const std::vector<std::size_t>& inner = flow.statements[statement.writers.back()].makers;
+      statement.makers.insert(statement.makers.end(), inner.begin(), inner.end());
+      statement.makers.push_back(statement.writers.back());
+    }
+    std::ranges::sort(statement.makers);
     if (statement.reader < schedule.statements.size()) {
       Intermediate intermediate;
       intermediate.writer = number;
@@ -272,38 +279,11 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   }
   ns += met * (late_ns + tables * machine.table_lookup);
 
-  // Blocks that a fiber chooses do not lie one behind the other.
-  const double jumping = meeters.empty() ? 0 : machine.stream_ahead / machine.stream[1];
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops[number - range.first];
-    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
-    Movement moved;
-    for (std::size_t factor = 0; factor < writers.size(); ++factor) {
-      // An intermediate is not stored over the loops that its writer and its reader share.
-      if (writers[factor] >= range.first && writers[factor] < number) continue;
-      moved.bytes += loop.factors[factor].bytes;
-      moved.stream_ns += loop.factors[factor].stream_ns + jumping * loop.factors[factor].ahead_ns;
-      moved.gather_ns += loop.factors[factor].gather_ns;
-      moved.beside_ns += loop.factors[factor].beside_ns;
-      moved.ahead_ns += jumping > 0 ? 0 : loop.factors[factor].ahead_ns;
-    }
-    // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
-    if (leaves(number, range)) {
-      const bool sparse = result_ != nullptr && number + 1 == statements_.size();
-      const Movement written = statement.model->keyed != 0 ? Movement{}
-                               : sparse ? write_sparse(number, bound, index, outer != bound)
-                               : vector && loop.row_stays ? Movement{}
-                                        : loop.written;
-      moved.bytes += 2 * written.bytes;
-      // A first cache stores beside what it loads.
-      const bool stored_beside = written.stream_ns * machine.stream[0] <= written.bytes;
-      moved.stream_ns += (stored_beside ? 1 : 3) * written.stream_ns + 3 * jumping * written.ahead_ns;
-      moved.gather_ns += 2 * written.gather_ns;
-      moved.beside_ns += written.beside_ns;
-      moved.ahead_ns += jumping > 0 ? 0 : 2 * written.ahead_ns;
-    }
+    const Movement moved = movement(number, loop, outer, index, range, vector, !meeters.empty());
     // What streams does so beside the arithmetic; what is gathered keeps it waiting.
     double arithmetic = 0;
     if (loop.innermost) {

@@ -71,6 +71,7 @@ struct StatementFlow {
   struct Statement {
     std::vector<std::size_t> writers;  // per factor; the number of statements for operands
     std::size_t reader = 0;            // of the target; the number of statements for the result
+    std::vector<std::size_t> makers;   // of its intermediates, and of what these are made from, ascending
   };
   std::vector<Statement> statements;
   std::vector<Intermediate> intermediates;
@@ -208,6 +209,9 @@ class CostModel {
   void place(std::uint32_t number);
   LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
+  double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
+  Movement movement(std::size_t statement, const StatementLoop& loop, IndexSet outer, IndexId index, StatementRange range,
+                    bool vector, bool driven) const;
   JoinSet stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }

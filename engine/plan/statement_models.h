@@ -30,6 +30,10 @@ struct Movement {
   double gather_ns = 0;  ///< on top of it
   double beside_ns = 0;  ///< from the first cache, beside what the loops inside do there and compute
   double ahead_ns = 0;   ///< of lines that come while the loops inside run
+
+  Movement share(double part) const {
+    return {part * bytes, part * stream_ns, part * gather_ns, part * beside_ns, part * ahead_ns};
+  }
 };
 
 /// A sparse access that a loop binds levels of.

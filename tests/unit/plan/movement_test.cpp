@@ -77,3 +77,19 @@ TEST_CASE("the end of a row is paid where rows do not go on") {
   CHECK(a_row(15) < a_row(16));
   CHECK(y_row(15) > y_row(16));
 }
+
+TEST_CASE("a statement without sparse factors touches what its intermediates' writers reach, where it shares their loops") {
+  const std::map<char, std::uint64_t> extents{{'i', 60}, {'j', 60}, {'k', 60}, {'p', 60}, {'q', 60}, {'r', 60}};
+  Problem four = problem("A:ipq:sss:2160 B:jpr:sss:2160 C:kqr:sss:2160 D:jkr:sss:2160 -> ijk", extents);
+  four.options.result_formats["R"] = *parse_format("ddd");
+  const Made made(four, *parse_tree("((A * D) * (B * C))", {"A", "B", "C", "D"}));
+  // For a k and j, R[i,j,k] += y * x alone writes a column of 60 lines; beside its writers, where they meet.
+  const auto bytes = [&](std::size_t first) {
+    const IndexSet outside = one_index(made.id('k'));
+    const LoopEstimate loop = made.model().loop(outside, made.id('j'), {first, 2});
+    return loop.bytes / loop.iterations;
+  };
+  const double line = Machine().line_bytes;
+  CHECK(bytes(2) > 2 * 60 * line);
+  CHECK(bytes(0) < 10 * line);
+}
