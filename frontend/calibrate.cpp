@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "engine/cache/cache_directory.h"
 #include "engine/pipeline.h"
 #include "engine/plan/fit_machine.h"
+#include "frontend/cache_sizes.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
 #include "frontend/operand.h"
@@ -57,7 +59,22 @@ Probe meeting(const std::string& what, const std::string& how, std::uint64_t lef
           " t[] += A[i,j] * B[i,j] loops i,j\n" + how + " parallel i serial\n"};
 }
 
-std::vector<Probe> probes() {
+// The caches that the system tells of; of the second so much as the constants that ship take of theirs.
+void take_caches(Machine& machine) {
+  constexpr double shipped_second_cache = 1024.0 * 1024;
+  const std::array<double, 3> sizes = cache_sizes();
+  const std::array<double, 3> shares = {1, machine.cache_bytes[1] / shipped_second_cache, 1};
+  for (std::size_t level = 0; level < sizes.size(); ++level) {
+    if (sizes[level] > 0) machine.cache_bytes[level] = sizes[level] * shares[level];
+  }
+}
+
+// Rows and elements that lie in one of the caches, or well beyond the last.
+std::vector<Probe> probes(const Machine& machine) {
+  constexpr double row_bytes = 32 * sizeof(double);
+  const auto count = [&](std::size_t level, double share, double bytes) {
+    return static_cast<std::uint64_t>(machine.cache_bytes[level] * share / bytes);
+  };
   const std::string products = "O(i,h) = X(i,k) * W(k,h)";
   const std::string fibers = "y(i) = T(i,j,k) * b(j) * c(k)";
   const std::string fibers_schedule =
@@ -67,14 +84,14 @@ std::vector<Probe> probes() {
       {"vector arithmetic", products, {{"X", "uniform(1000x64)"}, {"W", "uniform(64x32)"}},
        "schedule\n tree (X * W)\n layout X dd:0,1 f64\n layout W dd:0,1 f64\n result O dd:0,1 f64\n"
        " O[i,h] += X[i,k] * W[k,h] loops i,k,h vector h\n parallel i serial\n"},
-      rows("rows from the first cache", 60, 100'000),
-      rows("rows from the second cache", 2'000, 100'000),
-      rows("rows from the third cache", 40'000, 200'000),
-      rows("rows from memory", 400'000, 200'000),
-      elements("elements from the first cache", 2'000, 200'000),
-      elements("elements from the second cache", 50'000, 400'000),
-      elements("elements from the third cache", 1'000'000, 400'000),
-      elements("elements from memory", 12'000'000, 400'000),
+      rows("rows from the first cache", count(0, 0.5, row_bytes), 100'000),
+      rows("rows from the second cache", count(1, 0.6, row_bytes), 100'000),
+      rows("rows from the third cache", count(2, 0.3, row_bytes), 200'000),
+      rows("rows from memory", count(2, 3, row_bytes), 200'000),
+      elements("elements from the first cache", count(0, 0.5, sizeof(double)), 200'000),
+      elements("elements from the second cache", count(1, 0.5, sizeof(double)), 400'000),
+      elements("elements from the third cache", count(2, 0.25, sizeof(double)), 400'000),
+      elements("elements from memory", count(2, 3, sizeof(double)), 400'000),
       {"dot products", "y(i) = M(i,j) * A(i,k) * B(j,k)",
        {{"M", "sparse(2000x100,nnz=50000)"}, {"A", "uniform(2000x16)"}, {"B", "uniform(100x16)"}},
        "schedule\n tree (M * A * B)\n layout M ss:0,1 f64\n layout A dd:0,1 f64\n layout B dd:0,1 f64\n result y d:0 f64\n"
@@ -210,6 +227,7 @@ Expected<void> calibrate(const CommandOptions& options) {
   if (!resources) return std::unexpected(resources.error());
   Machine machine;
   machine.threads = resources->threads.count();
+  take_caches(machine);
   const auto convert_entry = conversion_ns_of_entry(*resources);
   if (!convert_entry) return std::unexpected(convert_entry.error());
   machine.convert_entry = *convert_entry;
@@ -220,7 +238,7 @@ Expected<void> calibrate(const CommandOptions& options) {
   const auto pipeline = Pipeline::create(std::move(pipeline_options));
   if (!pipeline) return std::unexpected(pipeline.error());
 
-  const std::vector<Probe> wanted = probes();
+  const std::vector<Probe> wanted = probes(machine);
   std::vector<Ready> all;
   for (const Probe& probe : wanted) {
     if (resources->progress) resources->progress("preparing kernels", static_cast<double>(all.size()) / static_cast<double>(wanted.size()));
@@ -234,10 +252,12 @@ Expected<void> calibrate(const CommandOptions& options) {
     for (Ready& probe : all) {
       if (auto timed = time(probe); !timed) return timed;
     }
-    fits.push_back(fit_machine(Machine{}, fitted_names, [&](const Machine& tried) { return misfit(all, tried); }));
+    fits.push_back(fit_machine(machine, fitted_names, [&](const Machine& tried) { return misfit(all, tried); }));
   }
   if (resources->progress) clear_progress();
   std::string summary = fmt::format("{:<16} {:>9}\n{:<16} {:>9}\n", "threads", machine.threads, "convert_entry", machine.convert_entry);
+  for (std::size_t level = 0; level < machine.cache_bytes.size(); ++level)
+    summary += fmt::format("cache_bytes_l{:<3} {:>9.0f}\n", level + 1, machine.cache_bytes[level]);
   for (const MachineConstant& constant : machine_constants()) {
     if (std::ranges::find(fitted_names, constant.name) == std::end(fitted_names)) continue;
     std::vector<double> values;
