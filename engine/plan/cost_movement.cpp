@@ -28,11 +28,14 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Inde
   const std::vector<std::size_t>& writers = statements_[number].flow->writers;
   const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
   const IndexSet inside = bound | one_index(index);
-  const double visits = visits_below(number, inside, range);
-  // Of the elements that the loops inside could touch.
-  const auto visited = [&](const AccessModel& access) {
+  // Negative before it is asked for, which most loops do not.
+  double visits = -1;
+  // The part of the elements that the loops inside could touch.
+  const auto visited = [&](const Movement& all, const AccessModel& access) {
     const IndexSet rest = access.indices() & ~inside;
-    return rest == 0 || std::isinf(visits) ? 1 : std::min(1.0, visits / combinations(rest));
+    if (rest == 0) return all;
+    if (visits < 0) visits = visits_below(number, inside, range);
+    return std::isinf(visits) ? all : all.share(std::min(1.0, visits / combinations(rest)));
   };
   // Blocks that a fiber chooses do not lie one behind the other.
   const double jumping = driven ? machine.stream_ahead / machine.stream[1] : 0;
@@ -40,7 +43,8 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Inde
   for (std::size_t factor = 0; factor < writers.size(); ++factor) {
     // An intermediate is not stored over the loops that its writer and its reader share.
     if (writers[factor] >= range.first && writers[factor] < number) continue;
-    const Movement read = loop.factors[factor].share(visited(*statement.factors[factor]));
+    if (loop.factors[factor].bytes == 0) continue;
+    const Movement read = visited(loop.factors[factor], *statement.factors[factor]);
     moved.bytes += read.bytes;
     moved.stream_ns += read.stream_ns + jumping * read.ahead_ns;
     moved.gather_ns += read.gather_ns;
@@ -53,7 +57,9 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Inde
   const Movement written = statement.keyed != 0 ? Movement{}
                            : sparse ? write_sparse(number, bound, index, outer != bound)
                            : vector && loop.row_stays ? Movement{}
-                                                      : loop.written.share(visited(*statement.target));
+                           : loop.written.bytes == 0  ? Movement{}
+                                                      : visited(loop.written, *statement.target);
+  if (written.bytes == 0) return moved;
   moved.bytes += 2 * written.bytes;
   // A first cache stores beside what it loads.
   const bool stored_beside = written.stream_ns * machine.stream[0] <= written.bytes;
