@@ -17,26 +17,37 @@ std::size_t representative(const Term& term, std::size_t factor) {
                                   term.factors.begin());
 }
 
-std::string group(std::vector<std::string> parts) {
-  std::sort(parts.begin(), parts.end());
-  std::string text = "(";
-  for (const std::string& part : parts) {
-    if (text.size() > 1) text += ' ';
-    text += part;
-  }
-  return text += ')';
-}
+// Shapes of trees by number: factors have their own, and groups of the same shapes, in whatever order, have the same.
+class Shapes {
+ public:
+  explicit Shapes(const Term& term) : term_(term) {}
 
-std::string shape(const ContractionTree& tree, const Term& term) {
-  std::vector<std::string> shapes;
-  shapes.reserve(tree.nodes.size());
-  for (const ContractionTree::Node& node : tree.nodes) {
-    std::vector<std::string> parts;
-    for (const std::uint32_t child : node.children) parts.push_back(shapes[child]);
-    shapes.push_back(parts.empty() ? std::to_string(representative(term, node.factor)) : group(std::move(parts)));
+  std::size_t leaf(std::size_t factor) const { return representative(term_, factor); }
+
+  std::size_t group(std::vector<std::size_t> parts) {
+    std::ranges::sort(parts);
+    const auto known = std::ranges::find(groups_, parts);
+    const auto place = static_cast<std::size_t>(known - groups_.begin());
+    if (known == groups_.end()) groups_.push_back(std::move(parts));
+    return term_.factors.size() + place;
   }
-  return shapes.back();
-}
+
+  std::size_t of(const ContractionTree& tree) {
+    std::vector<std::size_t> shapes;
+    shapes.reserve(tree.nodes.size());
+    for (const ContractionTree::Node& node : tree.nodes) {
+      std::vector<std::size_t> parts;
+      parts.reserve(node.children.size());
+      for (const std::uint32_t child : node.children) parts.push_back(shapes[child]);
+      shapes.push_back(parts.empty() ? leaf(node.factor) : group(std::move(parts)));
+    }
+    return shapes.back();
+  }
+
+ private:
+  const Term& term_;
+  std::vector<std::vector<std::size_t>> groups_;
+};
 
 class ProductChecker {
  public:
@@ -48,7 +59,8 @@ class ProductChecker {
         used_(term_.factors.size(), false),
         written_(schedule.tensors.size(), false),
         read_(schedule.tensors.size(), false),
-        shapes_(schedule.tensors.size()),
+        shapes_(term_),
+        shape_of_(schedule.tensors.size()),
         leaves_(schedule.tensors.size()) {}
 
   Expected<void> check_all() {
@@ -74,8 +86,8 @@ class ProductChecker {
       }
       if (declared.role != TensorRole::result) continue;
       // A single factor has no contraction: its tree is the leaf itself.
-      const std::string expected = shape(schedule_.tree, term_);
-      if (shapes_[tensor] != (term_.factors.size() == 1 ? "(" + expected + ")" : expected)) {
+      const std::size_t expected = shapes_.of(schedule_.tree);
+      if (shape_of_[tensor] != (term_.factors.size() == 1 ? shapes_.group({expected}) : expected)) {
         return input_error(fmt::format("schedule: the statements do not contract in the order of the tree {}",
                                        weft::print(schedule_.tree, factor_names(network_))));
       }
@@ -91,8 +103,10 @@ class ProductChecker {
   Expected<void> check_statement(std::size_t number) {
     const ScheduledStatement& statement = schedule_.statements[number];
     if (auto done = check_target(number); !done) return done;
-    std::vector<std::string> parts;
+    std::vector<std::size_t> parts;
+    parts.reserve(statement.factors.size());
     std::vector<std::size_t> below;
+    below.reserve(term_.factors.size());
     for (const ScheduledAccess& factor : statement.factors) {
       if (factor.tensor >= schedule_.tensors.size()) return input_error(place(number) + "a factor is not declared");
       if (auto done = check_factor(number, factor, parts, below); !done) return done;
@@ -116,7 +130,7 @@ class ProductChecker {
     written_[statement.target.tensor] = true;
     // A copy of an operand for lookups, or its sum over what only it has, contracts nothing.
     const bool copy = schedule_.tensors[statement.target.tensor].role == TensorRole::intermediate && parts.size() == 1;
-    shapes_[statement.target.tensor] = copy ? parts.front() : group(std::move(parts));
+    shape_of_[statement.target.tensor] = copy ? parts.front() : shapes_.group(std::move(parts));
     leaves_[statement.target.tensor] = std::move(below);
     return {};
   }
@@ -137,7 +151,7 @@ class ProductChecker {
     return {};
   }
 
-  Expected<void> check_factor(std::size_t number, const ScheduledAccess& access, std::vector<std::string>& parts,
+  Expected<void> check_factor(std::size_t number, const ScheduledAccess& access, std::vector<std::size_t>& parts,
                               std::vector<std::size_t>& below) {
     const ScheduledTensor& tensor = schedule_.tensors[access.tensor];
     if (tensor.role == TensorRole::result) {
@@ -151,7 +165,7 @@ class ProductChecker {
       if (access.indices != tensor.modes) {
         return input_error(fmt::format("{}{} is not read with its own indices", place(number), tensor.name));
       }
-      parts.push_back(shapes_[access.tensor]);
+      parts.push_back(shape_of_[access.tensor]);
       below.insert(below.end(), leaves_[access.tensor].begin(), leaves_[access.tensor].end());
       read_[access.tensor] = true;
       return {};
@@ -163,7 +177,7 @@ class ProductChecker {
       }
       used_[factor] = true;
       read_[access.tensor] = true;
-      parts.push_back(std::to_string(representative(term_, factor)));
+      parts.push_back(shapes_.leaf(factor));
       below.push_back(factor);
       return {};
     }
@@ -178,7 +192,8 @@ class ProductChecker {
   std::vector<bool> used_;     // per factor of the term
   std::vector<bool> written_;  // per tensor of the schedule, as the following
   std::vector<bool> read_;
-  std::vector<std::string> shapes_;
+  Shapes shapes_;
+  std::vector<std::size_t> shape_of_;
   std::vector<std::vector<std::size_t>> leaves_;
 };
 
