@@ -121,8 +121,8 @@ Expected<Row> measure(const PlannedNetwork& planned, const PlanningOptions& opti
     const auto said = [](const Plan& one) { return one.optimal + (one.solver.effort_spent ? ", budget spent" : ""); };
     proofs = fmt::format(" {:>9.3f} {:<20} {:>9.3f} {:<20}", row.prove_ms, said(given->plan), row.prove_all_ms, said(all->plan));
   }
-  fmt::print("{:<28} {:>7} {:>9.3f}{} {:>14.6g} {}\n", planned.network.name, row.factors, row.plan_ms, proofs,
-             usual->plan.cost.ns, usual->plan.producer, usual->plan.solver.asked ? ", solver asked" : "");
+  fmt::print("{:<28} {:>7} {:>9.3f}{} {:>14.6g} {}{}; {}\n", planned.network.name, row.factors, row.plan_ms, proofs, usual->plan.cost.ns,
+             usual->plan.producer, usual->plan.solver.asked ? ", solver asked" : "", usual->plan.proof);
   if (options.schedules) fmt::print("{}", print(usual->plan.schedule, trials->network()));
   return row;
 }
