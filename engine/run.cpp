@@ -18,8 +18,8 @@ constexpr std::uint64_t page_bytes = 4096;
 
 // One piece for each thread: memset passes by the caches only when it sees that the piece is larger than they are
 // (64 MB on one thread: 0.72 ms at once, 1.0 ms in blocks of 256 KiB).
-void zero(const Threads& threads, std::span<std::byte> bytes) {
-  if (bytes.size() <= 4 * block_bytes || threads.count() == 1) {
+void zero(const Threads& threads, bool threaded, std::span<std::byte> bytes) {
+  if (!threaded || bytes.size() <= 4 * block_bytes || threads.count() == 1) {
     if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
     return;
   }
@@ -163,14 +163,13 @@ std::optional<Tensor> BoundNetwork::State::taken(const AppendedTarget& target, c
 }
 
 void BoundNetwork::State::clean_scratch() {
-  for (Buffer& buffer : scratch) zero(resources.threads, buffer.as<std::byte>());
+  for (Buffer& buffer : scratch) zero(resources.threads, true, buffer.as<std::byte>());
 }
 
 void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
-  const Threads threads = threaded ? resources.threads : Threads(1);
-  for (const std::uint32_t target : nest.targets) zero(threads, tensors[target].values.as<std::byte>());
+  for (const std::uint32_t target : nest.targets) zero(resources.threads, threaded, tensors[target].values.as<std::byte>());
   for (const PrivateCopies& copies : nest.copies) {
-    for (Buffer copy : copies.buffers) zero(threads, copy.as<std::byte>());
+    for (Buffer copy : copies.buffers) zero(resources.threads, threaded, copy.as<std::byte>());
   }
 }
 
