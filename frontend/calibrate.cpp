@@ -143,7 +143,8 @@ Expected<void> calibrate(const CommandOptions& options) {
   auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
   Machine machine;
-  machine.threads = resources->threads.count();
+  // At least two: with one no plan would have a root that runs in parallel, and what is measured on one CPU is read on all.
+  machine.threads = std::max(2U, resources->threads.count());
   take_caches(machine);
   const auto convert_entry = conversion_ns_of_entry(*resources);
   if (!convert_entry) return std::unexpected(convert_entry.error());
