@@ -151,7 +151,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       // The number of copies gives way to the limit before the schedule does.
       const double room = static_cast<double>(options.memory_limit) - announced - growing - live - live_growing;
       const double fitting = leaving > 0 ? std::floor(room / leaving) : options.machine.threads;
-      live += demand("private copies", std::clamp(fitting, 2.0, options.machine.threads) * leaving);
+      live += demand("private copies", std::clamp(fitting, 2.0, std::max(2.0, options.machine.threads)) * leaving);
     }
     most = std::max(most, live + live_growing);
     most_announced = std::max(most_announced, live);

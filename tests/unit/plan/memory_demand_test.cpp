@@ -82,6 +82,17 @@ TEST_CASE("private copies give way to the limit") {
   CHECK(limited.peak_bytes <= made.options.memory_limit);
 }
 
+TEST_CASE("of private copies there are two at least, however few threads are assumed and however little fits") {
+  Problem made = problem("T:ij:ss:400 -> j", {{'i', 20}, {'j', 1000}});
+  const Schedule schedule = schedule_of(made,
+                                        "schedule\n tree T\n layout T ss f64\n result R d f64\n"
+                                        " R[j] += T[i,j] loops i,j\n parallel i private\n");
+  made.options.machine.threads = 1;
+  CHECK(bytes_of(memory_plan(schedule, made.network, made.operands, made.options), "private copies") == 2 * 8000);
+  made.options.memory_limit = 6400 + 8000;
+  CHECK(bytes_of(memory_plan(schedule, made.network, made.operands, made.options), "private copies") == 2 * 8000);
+}
+
 TEST_CASE("conversions charge their arrays and the sort") {
   const Problem made = problem("D:ji:ss:50 T:ijk:sss:500 -> ", {{'i', 20}, {'j', 20}, {'k', 20}});
   const Schedule schedule = baseline(made.network, made.operands, made.options);
