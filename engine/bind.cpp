@@ -6,6 +6,7 @@
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
 #include "engine/network/extents.h"
+#include "engine/plan/memory_demand.h"
 #include "runtime/dense.h"
 #include "runtime/elapsed.h"
 
@@ -17,10 +18,7 @@ namespace {
 constexpr std::size_t chunks_per_thread = 32;
 constexpr double least_chunk_ns = 4'000;
 constexpr double least_chunks = 4;
-// The number of private copies that a plan counts memory for; that of a deterministic run, and of one whose copies are
-// small against the operand it walks: then a thread that is ahead takes another slot instead of waiting.
-constexpr std::uint64_t usual_slots = 8;
-constexpr std::uint64_t small_copies = 16;
+constexpr std::uint64_t small_copies = 16;  // usual_slots of them take at most so small a part of the operand walked
 // From here on one thread takes several chunks too, between which it tells how far it is: each about as long, if there are coordinates.
 constexpr double told_nanoseconds = 50e6;
 constexpr double most_told = 1024;

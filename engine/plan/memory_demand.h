@@ -5,10 +5,16 @@
 
 namespace weft {
 
+/// Slots that add into private copies in a deterministic run, and at least so many in one whose copies are small against the
+/// operand it walks: then a thread that is ahead takes another slot instead of waiting. No plan knows which of them will run,
+/// nor on how many threads, so it counts memory for these.
+constexpr std::uint64_t usual_slots = 8;
+
 /// What a schedule will allocate, by name, and the largest sum that is live at any time. Operands, conversions and the
 /// result live throughout; an intermediate between nests from the nest that writes it to the one that reads it;
-/// workspaces and private copies while their nest runs, one per assumed thread. Dense sizes are exact, conversions
-/// estimated from distinct counts. Private copies are limited to what the memory limit leaves.
+/// workspaces, one per assumed thread, and private copies, one per assumed thread and usual_slots at least, while their nest
+/// runs. Dense sizes are exact, conversions estimated from distinct counts. Private copies are limited to what the memory
+/// limit leaves.
 struct MemoryPlan {
   std::vector<MemoryDemand> demands;
   std::uint64_t peak_bytes = 0;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "unit/plan/networks.h"
 
 using namespace weft;
@@ -82,13 +84,18 @@ TEST_CASE("private copies give way to the limit") {
   CHECK(limited.peak_bytes <= made.options.memory_limit);
 }
 
-TEST_CASE("of private copies there are two at least, however few threads are assumed and however little fits") {
+TEST_CASE("private copies are counted for the usual slots however few threads are assumed, and two however little fits") {
   Problem made = problem("T:ij:ss:400 -> j", {{'i', 20}, {'j', 1000}});
   const Schedule schedule = schedule_of(made,
                                         "schedule\n tree T\n layout T ss f64\n result R d f64\n"
                                         " R[j] += T[i,j] loops i,j\n parallel i private\n");
+  for (const double threads : {1, 2, 8, 12}) {
+    CAPTURE(threads);
+    made.options.machine.threads = threads;
+    CHECK(static_cast<double>(bytes_of(memory_plan(schedule, made.network, made.operands, made.options), "private copies")) ==
+          std::max(threads, static_cast<double>(usual_slots)) * 8000);
+  }
   made.options.machine.threads = 1;
-  CHECK(bytes_of(memory_plan(schedule, made.network, made.operands, made.options), "private copies") == 2 * 8000);
   made.options.memory_limit = 6400 + 8000;
   CHECK(bytes_of(memory_plan(schedule, made.network, made.operands, made.options), "private copies") == 2 * 8000);
 }
