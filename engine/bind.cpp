@@ -9,6 +9,7 @@
 #include "engine/plan/memory_demand.h"
 #include "runtime/dense.h"
 #include "runtime/elapsed.h"
+#include "runtime/succession.h"
 
 namespace weft {
 namespace {
@@ -175,9 +176,14 @@ BoundNest bound_nest(std::size_t number, const std::vector<CompiledNest>& nests,
   return bound;
 }
 
-/// Of a nest on one thread, as predicted: its loops, and clearing what it writes at the rate of a third cache.
-double serial_ns(const CompiledNest& nest, const Cost& cost, std::uint64_t cleared_bytes) {
+/// Clearing on one thread, as predicted: at the rate of a third cache.
+double clearing_ns(std::uint64_t bytes) {
   constexpr double cleared_per_ns = 40;
+  return static_cast<double>(bytes) / cleared_per_ns;
+}
+
+/// The loops of a nest on one thread, as predicted.
+double loops_ns(const CompiledNest& nest, const Cost& cost) {
   std::uint32_t first = ~0u;
   std::uint32_t last = 0;
   for (const LoopOrigin& origin : nest.nest.loops) {
@@ -185,7 +191,7 @@ double serial_ns(const CompiledNest& nest, const Cost& cost, std::uint64_t clear
     first = std::min(first, origin.statement);
     last = std::max(last, origin.statement);
   }
-  double ns = static_cast<double>(cleared_bytes) / cleared_per_ns;
+  double ns = 0;
   for (const LoopCost& loop : cost.loops) {
     if (loop.statement >= first && loop.statement <= last) ns += loop.ns;
   }
@@ -229,8 +235,13 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   const CompiledNest& nest = kernel->nests[number];
   const loop::For* root = root_loop(nest.nest.program);
   std::uint64_t cleared_bytes = 0;
-  for (const std::uint32_t target : bound.targets) cleared_bytes += tensors[target].values.size_bytes();
-  bound.serial_ns = serial_ns(nest, kernel->plan.cost, cleared_bytes);
+  std::uint64_t cleared_by_all = 0;
+  for (const std::uint32_t target : bound.targets) {
+    const std::uint64_t bytes = tensors[target].values.size_bytes();
+    cleared_bytes += bytes;
+    if (bytes > cleared_alone_bytes) cleared_by_all += bytes;
+  }
+  const double serial_ns = loops_ns(nest, kernel->plan.cost) + clearing_ns(cleared_bytes);
   if (root == nullptr) {
     bound.chunks = {{0, 1}};
   } else {
@@ -246,13 +257,13 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     }
     std::size_t count = 1;
     // Copies are cleared and added up in any case.
-    if (!root->marks.parallel.empty() && bound.serial_ns > (copied ? Succession::waking_ns : Succession::least_ns)) {
+    if (!root->marks.parallel.empty() && serial_ns > (copied ? Succession::waking_ns : Succession::least_ns)) {
       const bool told = threads == 1 && kernel->plan.cost.ns > told_nanoseconds;
       const auto in_turn = static_cast<std::size_t>(std::clamp(kernel->plan.cost.ns / told_nanoseconds, double{chunks_per_thread}, most_told));
       if (copied) count = private_slots(copy_bytes, walked, threads, deterministic);
       if (!copied && threads > 1) {
         const double most = static_cast<double>(threads * chunks_per_thread);
-        count = static_cast<std::size_t>(std::clamp(bound.serial_ns / least_chunk_ns, least_chunks, most));
+        count = static_cast<std::size_t>(std::clamp(serial_ns / least_chunk_ns, least_chunks, most));
       }
       if (!copied && told && resources.progress) count = in_turn;
       if (copied && count == 1 && told) {
@@ -270,6 +281,8 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
       bound.private_copies = bound.chunks.size() > 1;
     }
   }
+  const bool alone = resources.threads.count() == 1;
+  bound.shared_ns = alone ? 0 : bound.chunks.size() > 1 ? serial_ns : clearing_ns(cleared_by_all);
   bound.frames.clear();
   for (std::size_t slot = 0; slot < (bound.private_copies ? bound.chunks.size() : 1); ++slot)
     bound.frames.push_back(frame(number, slot));

@@ -11,7 +11,6 @@
 #include "engine/chunks.h"
 #include "engine/compiled_network.h"
 #include "engine/run_progress.h"
-#include "engine/succession.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
 
@@ -66,7 +65,8 @@ struct BoundNest {
   bool late = false;
   std::vector<std::uint32_t> read_last;  ///< appended intermediates that no later nest reads: freed after this one
   std::uint64_t scratch_bytes = 0;     ///< per worker
-  double serial_ns = 0;  ///< on one thread, as predicted, clearing included
+  /// Of what threads can share, on one of them, as predicted: all, clearing included; of a single chunk the clearing; or nothing.
+  double shared_ns = 0;
   std::vector<WorkerTables> tables;    ///< per worker, of the only nest: kept from one run to the next
 };
 
@@ -91,7 +91,6 @@ struct BoundNetwork::State {
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
   bool deterministic = false;
   double convert_ms = 0;
-  Succession succession;
 
   /// What is derived from operands that change, made anew; or what the kernel assumes and no longer holds.
   Expected<std::optional<std::string>> refresh();
@@ -123,6 +122,9 @@ struct BoundNetwork::State {
   /// "computing A": what a run is told to do.
   std::string what_runs() const;
 };
+
+/// Of a target with more bytes each thread clears a piece.
+constexpr std::uint64_t cleared_alone_bytes = 1024 * 1024;
 
 /// Whether a nest reads a tensor of the schedule.
 bool reads(const CompiledNest& nest, std::uint32_t tensor);

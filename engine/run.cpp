@@ -9,6 +9,7 @@
 #include "runtime/dense.h"
 #include "runtime/elapsed.h"
 #include "runtime/hashed_memory.h"
+#include "runtime/succession.h"
 
 namespace weft {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::uint64_t page_bytes = 4096;
 // One piece for each thread: memset passes by the caches only when it sees that the piece is larger than they are
 // (64 MB on one thread: 0.72 ms at once, 1.0 ms in blocks of 256 KiB).
 void zero(const Threads& threads, bool threaded, std::span<std::byte> bytes) {
-  if (!threaded || bytes.size() <= 4 * block_bytes || threads.count() == 1) {
+  if (!threaded || bytes.size() <= cleared_alone_bytes || threads.count() == 1) {
     if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
     return;
   }
@@ -341,19 +342,20 @@ Expected<void> BoundNetwork::run() {
     if (auto bound = rebind(**broken); !bound) return bound;
   }
   state_->absent.clear();
+  Succession& succession = state_->resources.threads.succession();
   RunProgress progress(state_->resources.progress, state_->resources.progress ? state_->what_runs() : std::string(),
                        state_->nests.size());
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
     }
-    const bool threaded = state_->succession.threads_pay(state_->nests[number].serial_ns);
+    const bool threaded = succession.threads_pay(state_->nests[number].shared_ns);
     state_->clear(state_->nests[number], threaded);
     if (auto ran = state_->run_nest(number, threaded, progress); !ran) {
       state_->clean_scratch();
       return ran;
     }
-    state_->succession.end();
+    succession.end(state_->nests[number].shared_ns);
     for (const std::uint32_t tensor : state_->nests[number].read_last) state_->release(tensor);
   }
   return {};

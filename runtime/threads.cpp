@@ -20,6 +20,7 @@
 
 #include "runtime/affinity.h"
 #include "runtime/host_loop.h"
+#include "runtime/succession.h"
 #include "weft/memory.h"
 
 namespace weft {
@@ -77,6 +78,7 @@ struct Threads::Arena {
       : count(threads ? threads : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size()))), host(std::move(loop)) {}
   unsigned count;
   Loop host;  // empty: an arena of our own
+  Succession succession;
   std::once_flag started;
   std::optional<tbb::task_arena> arena;
   std::optional<Pinning> pinning;
@@ -108,6 +110,8 @@ Threads Threads::of_caller(unsigned count) {
 }
 
 unsigned Threads::count() const { return arena_->count; }
+
+Succession& Threads::succession() const { return arena_->succession; }
 
 void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, unsigned)>& body) const {
   if (arena_->count == 1 || tasks <= 1) {

@@ -10,23 +10,27 @@
 
 #include "runtime/affinity.h"
 #include "runtime/host_loop.h"
+#include "runtime/succession.h"
 #include "weft/memory.h"
 
 namespace weft {
 
 struct Threads::Arena {
+  explicit Arena(unsigned threads)
+      : count(threads ? threads : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size()))) {}
   unsigned count;
-  Loop host = {};  // empty: threads of our own
+  Loop host;  // empty: threads of our own
+  Succession succession;
 };
 
-Threads::Threads(unsigned count)
-    : arena_(std::make_shared<Arena>(
-          Arena{count ? count : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size()))})) {}
+Threads::Threads(unsigned count) : arena_(std::make_shared<Arena>(count)) {}
 
 Threads::Threads(unsigned count, Loop loop) : Threads(count) { arena_->host = std::move(loop); }
 Threads Threads::of_caller(unsigned count) { return Threads(count); }
 
 unsigned Threads::count() const { return arena_->count; }
+
+Succession& Threads::succession() const { return arena_->succession; }
 
 void Threads::for_each(std::size_t tasks, const std::function<void(std::size_t, unsigned)>& body) const {
   if (arena_->host) {

@@ -14,6 +14,7 @@
 namespace weft {
 
 class Charge;
+class Succession;
 
 /// A shared account of bytes with an optional limit. Cheap to copy (copies share the account), thread safe.
 class Memory {
@@ -101,6 +102,7 @@ class Threads {
   /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
   /// exclusive to one thread at a time. Blocks until all are done. `body` must not throw.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
+  Succession& succession() const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
 
  private:
   struct Arena;
