@@ -2,10 +2,41 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 #include "unit/plan/networks.h"
+#include "unit/plan/random_networks.h"
 
 using namespace weft;
 using namespace weft::plan_test;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return lines;
+}
+
+/// As first_different_lines says, from the whole texts.
+std::pair<std::string, std::string> different_lines(const std::string& left, const std::string& right) {
+  const std::vector<std::string> left_lines = lines_of(left);
+  const std::vector<std::string> right_lines = lines_of(right);
+  for (std::size_t line = 0; line < std::max(left_lines.size(), right_lines.size()); ++line) {
+    const std::string one = line < left_lines.size() ? left_lines[line] : std::string();
+    const std::string other = line < right_lines.size() ? right_lines[line] : std::string();
+    if (one != other) return {one, other};
+  }
+  return {};
+}
+
+}  // namespace
 
 TEST_CASE("a schedule prints as design.md shows it") {
   Problem made = problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
@@ -47,4 +78,35 @@ TEST_CASE("indices of a statement without loops are written as ()") {
   CHECK(print_indices({}, made.network) == "()");
   CHECK(print(schedule, made.network).find("loops ()\n  parallel () serial\n") != std::string::npos);
   CHECK(schedule_of(made, print(schedule, made.network)) == schedule);
+}
+
+TEST_CASE("the first lines in which two schedules differ are those of their whole texts") {
+  std::size_t different = 0;
+  std::size_t shorter = 0;
+  for (unsigned seed = 1; seed <= scaled(60); ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed, seed % 3 == 0, seed % 2 == 0);
+    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, 400);
+    std::mt19937 random(seed);
+    for (int pair = 0; pair < 100 && !all.empty(); ++pair) {
+      Schedule left = all[random() % all.size()];
+      const Schedule& right = all[random() % all.size()];
+      // Two of many mostly differ in their trees or tensors already.
+      if (pair % 2 == 0) left = right;
+      if (pair % 4 == 0) left.roots.front() = root_reductions[random() % std::size(root_reductions)];
+      if (pair % 8 == 0) left.statements.back().vector = std::nullopt;
+      if (pair % 10 == 0) left.roots.pop_back();
+      const std::string left_text = print(left, made.network);
+      const std::string right_text = print(right, made.network);
+      CAPTURE(left_text);
+      CAPTURE(right_text);
+      const auto found = first_different_lines(left, right, made.network);
+      CHECK(found == different_lines(left_text, right_text));
+      CHECK(first_different_lines(right, left, made.network) == std::pair(found.second, found.first));
+      if (found.first != found.second) ++different;
+      if (found.first.empty() != found.second.empty()) ++shorter;
+    }
+  }
+  CHECK(different > scaled(60) * 50);
+  CHECK(shorter > scaled(60));
 }
