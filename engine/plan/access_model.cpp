@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "engine/plan/binding.h"
+#include "engine/plan/meeting.h"
 
 namespace weft {
 namespace {
@@ -163,6 +164,54 @@ double AccessModel::largest_share(IndexId root) const {
   if (free_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
   const double below = positions_by_level_[2];
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
+}
+
+double AccessModel::unforeseen_ends(BoundState state) const {
+  if (ends_.empty()) ends_.assign(free_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
+  double& known = ends_[state];
+  if (known >= 0) return known;
+  if (!free_ && !converted_) return known = ends_in_levels(state);
+  ModeSet modes = free_ ? state : 0;
+  for (BoundState level = 0; !free_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
+  return known = ends_in_any_order(modes);
+}
+
+double AccessModel::ends_in_levels(std::size_t level) const {
+  double ends = 0;
+  double fibers = 1;
+  for (; level < levels_.size(); ++level) {
+    const double parents = positions_by_level_[level];
+    const double length = parents > 0 ? positions_by_level_[level + 1] / parents : 0;
+    if (is_sparse(levels_[level].kind)) ends += fibers * unforeseen_end(length);
+    fibers *= length;
+  }
+  return ends;
+}
+
+// The order of levels that follow the loops is open where their cost is asked for, which may not depend on it: the mode that
+// makes the fewest fibers is taken to come first.
+double AccessModel::ends_in_any_order(ModeSet modes) const {
+  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
+  double ends = 0;
+  double fibers = 1;
+  double parents = modes == 0 ? 1 : statistics_->distinct(modes);
+  while (modes != all && parents > 0) {
+    ModeSet next = all;
+    double fewest = entries();
+    for (ModeSet left = all & ~modes; left != 0 && !std::has_single_bit(all & ~modes); left &= left - 1) {
+      const ModeSet more = modes | (left & (~left + 1));
+      const double children = statistics_->distinct(more);
+      if (next != all && children >= fewest) continue;
+      next = more;
+      fewest = children;
+    }
+    const double length = fewest / parents;
+    ends += fibers * unforeseen_end(length);
+    fibers *= length;
+    modes = next;
+    parents = fewest;
+  }
+  return ends;
 }
 
 std::uint32_t AccessModel::filtering_modes(BoundState state) const {

@@ -1,6 +1,7 @@
 // What the cost model knows of one access: how many positions are reached when a set of indices is bound.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -70,6 +71,11 @@ class AccessModel {
   void add_block(IndexSet indices, const Network& network);
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;
+  /// Whether what lies below a position is so little that a processor which went over it a moment ago foresees where its
+  /// fibers end.
+  bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }
+  /// Fibers below a position whose ends nobody foresees when its entries are gone over for the first time.
+  double unforeseen_ends(BoundState state) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
@@ -77,7 +83,11 @@ class AccessModel {
   Format realized(const std::vector<IndexId>& loops) const;
 
  private:
+  static constexpr double most_remembered = 500;  // entries; 400 were, in fibers of 4
+
   double ratio(BoundState below, BoundState above) const;
+  double ends_in_levels(std::size_t level) const;
+  double ends_in_any_order(ModeSet modes) const;
   double free_positions(BoundState modes) const;
   bool dense_in_free(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
@@ -99,6 +109,7 @@ class AccessModel {
   ShortRow<double, usual_order + 1> positions_by_level_;  // levels bound: 0 … order
   ShortRow<double, usual_order + 1> density_by_level_;
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
+  mutable std::vector<double> ends_;                // by state, likewise
   IndexSet indices_ = 0;
   bool intermediate_ = false;
   bool sparse_ = false;

@@ -202,6 +202,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   double late_density = 1;
   double late_ns = 0;
   double tables = 0;
+  double ends = 0;  // unforeseen, of fibers that others filter: of the loop, and of every search
   // An entry of the result is appended inside, in the order of this loop.
   const bool ordered = makes_entries() && range.last + 1 == statements_.size() && outer == bound &&
                        (index_set(result_->order()) & ~bound) != 0 && !result_->departs(bound, index);
@@ -222,6 +223,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
         meeters.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
                             gaps_ns(machine, access.kind, access.length, extent(index), ordered)});
         meeter_filters.push_back(access.first);
+        ends += access.ends;
       }
       met *= access.direct;
       late_density *= access.late_density;
@@ -268,7 +270,10 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
       const double empty = std::exp(-shortest);
       ns += machine.branch_miss * std::min(empty, 1 - empty);
     }
-    if (bound != 0) ns += machine.fiber_entry * static_cast<double>(meeters.size()) * std::min(1.0, shortest);
+    if (bound != 0) {
+      const double entry = machine.fiber_entry * static_cast<double>(meeters.size()) + machine.branch_miss * ends;
+      ns += entry * std::min(1.0, shortest);
+    }
     const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
     steps = meeting.steps;
     ns += meeting.ns;
@@ -289,7 +294,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     if (loop.innermost) {
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
-    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
+    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved) + loop.ends_ns;
     if (!loop.joins || range.first != range.last || !meeters.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;

@@ -32,7 +32,7 @@ struct Machine {
   double gallop_doubling = 1.8;
   double table_lookup = 0.63;     // a dense level of a sparse tensor
   double loop_entry = 0.8;        // setting up an inner loop
-  double fiber_entry = 1.2;       // finding where a fiber begins and ends, and leaving a loop after a length not foreseen
+  double fiber_entry = 0.3;       // finding where a fiber begins and ends
   double branch_miss = 4.3;       // a branch guessed wrong
   double scalar_body = 0.31;      // one scalar accumulation, and per factor
   double scalar_factor = 0.15;

@@ -30,6 +30,8 @@ struct Meeting {
   bool looked_up = false;  ///< as the parts say; otherwise all drive
 };
 
+/// How often a processor is wrong about the end of a fiber that is not empty and has this length in the mean.
+double unforeseen_end(double length);
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
 /// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace.

@@ -101,7 +101,10 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
     statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
                                       : access(schedule, factor, free[factor.tensor], room));
-    if (statement.factors.back()->sparse()) statement.filtered |= index_set(factor.indices);
+    if (statement.factors.back()->sparse()) {
+      statement.met |= statement.filtered & index_set(factor.indices);
+      statement.filtered |= index_set(factor.indices);
+    }
     // A copy for lookups filters as the operand does.
     const bool copied = writes != nullptr && writes->fills_copy;
     if (copied) statement.copies |= std::uint64_t{1} << (statement.keys.size() - 1);
@@ -275,6 +278,7 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
     if (outer == inner) continue;
     AdvancedAccess& one = *next++;
     one.factor = static_cast<std::uint32_t>(factor);
+    made.ends_ns += unforeseen_ns(number, factor, bound, index, before, after);
     BoundState first = outer;
     access.for_each_step(outer, inner, [&](const LevelStep& step) {
       if (step.direct) first = step.state;
@@ -291,6 +295,7 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
         one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
       }
     });
+    if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
     const double all = outer_density > 0 ? inner_density / outer_density : 0;
     one.late_density = one.direct > 0 ? all / one.direct : 0;
     one.first = filtering_modes(number, factor, first);

@@ -47,6 +47,7 @@ struct AdvancedAccess {
   double late_density = 1;  ///< what the levels behind it let through of that
   double late_ns = 0;       ///< searching them
   double tables = 0;        ///< dense levels, which are looked up
+  double ends = 0;          ///< unforeseen, of fibers that others meet; of others they cost in loops outside (unforeseen_ns)
   JoinSet first = 0;        ///< what filters when the first of these levels is bound
   JoinSet all = 0;          ///< when all of them are
 };
@@ -62,6 +63,7 @@ struct StatementLoop {
   bool joins = false;                 ///< and it goes on where the row before ended, so that both may be one loop
   double inside_stream_ns = 0;        ///< reading rows from the first cache in the loops inside, at least, per iteration
   double inside_vector_ns = 0;        ///< and the arithmetic there
+  double ends_ns = 0;                 ///< of fibers inside that nobody foresees, per iteration
   LoopPrice alone{0, -1};             ///< if no other statement shares the loop; negative before it was asked for
   bool innermost = false;             ///< its body runs there
   bool vector = false;                ///< may be vector code, if no other statement shares the loop
@@ -122,6 +124,7 @@ class StatementModels {
     bool dense_target = false;
     ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
+    IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
@@ -130,6 +133,10 @@ class StatementModels {
     double flops = 0;
     double scalar_body_ns = 0;
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
+    // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
+    bool ends_alone(const AccessModel& access, IndexSet bound) const {
+      return access.sparse() && !access.intermediate() && (access.indices() & ~bound & met) == 0;
+    }
   };
 
   /// A statement of a schedule, `earlier` being the numbers of those before it: `free` tells per tensor whether its
@@ -212,6 +219,10 @@ class StatementModels {
   Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
   Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
+  double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+                       const Prefix& inside);
+  double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
+                     BoundState after);
   double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;
   double row_end(const Statement& statement, IndexId row, bool stays) const;
   static bool joins(const Statement& statement, IndexId outer, IndexId row);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "unit/plan/networks.h"
@@ -34,6 +35,33 @@ AccessModel model(const Made& made, bool free) {
 }
 
 }  // namespace
+
+// k fibers of 1000 / 150 entries, j fibers of 15, both above all that a guess gets right.
+TEST_CASE("the ends of fibers below a position that nobody foresees") {
+  const Made made = one("sss");
+  const double j_end = 1 - std::exp(-2 * (15.0 - 1));
+  const double k_end = 1 - std::exp(-2 * (1000.0 / 150 - 1));
+  const AccessModel stored = model(made, false);
+  CHECK(stored.unforeseen_ends(3) == 0);
+  CHECK(stored.unforeseen_ends(2) == doctest::Approx(k_end));
+  CHECK(stored.unforeseen_ends(1) == doctest::Approx(j_end + 15 * k_end));
+  // Of levels in any order the mode with fewer fibers is taken to come first: j, with 150 pairs, before k, with 400.
+  const AccessModel free = model(made, true);
+  CHECK(free.unforeseen_ends(0b111) == 0);
+  CHECK(free.unforeseen_ends(0b001) == doctest::Approx(j_end + 15 * k_end));
+  CHECK(free.unforeseen_ends(0b011) == doctest::Approx(k_end));
+  // Ten entries below a position of i are remembered, all of them are not.
+  CHECK(stored.is_remembered(1));
+  CHECK_FALSE(stored.is_remembered(0));
+}
+
+TEST_CASE("fibers of one entry end where everybody expects it") {
+  Made made = one("sss");
+  made.problem.operands[0].statistics = Statistics({10, 20, 50}, made.problem.operands[0].format, 100,
+                                                   {{1, 10}, {2, 20}, {4, 50}, {3, 100}, {5, 100}, {6, 100}, {7, 100}});
+  CHECK(model(made, false).unforeseen_ends(2) == 0);
+  CHECK(model(made, false).unforeseen_ends(1) == doctest::Approx(1));
+}
 
 TEST_CASE("a given layout binds prefixes of its levels") {
   const Made made = one("sss");

@@ -14,7 +14,7 @@ namespace {
 
 // Two occurrences of one tensor: the program would convert it twice, once for each.
 Problem chain() {
-  Problem made = problem("K:uvb:sss:30000 K:vwb:sss -> b", {{'u', 600}, {'v', 600}, {'w', 600}, {'b', 20}});
+  Problem made = problem("K:uvb:sss:300000 K:vwb:sss -> b", {{'u', 300}, {'v', 300}, {'w', 300}, {'b', 300}});
   made.options.tree = flat_tree(2);  // nothing is summed before the two meet
   made.options.calls = 10;
   return made;
