@@ -83,7 +83,7 @@ class AccessModel {
   Format realized(const std::vector<IndexId>& loops) const;
 
  private:
-  static constexpr double most_remembered = 500;  // entries; 400 were, in fibers of 4
+  static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
   double ratio(BoundState below, BoundState above) const;
   double ends_in_levels(std::size_t level) const;
