@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "engine/plan/binding.h"
 #include "engine/plan/meeting.h"
@@ -170,20 +171,21 @@ double AccessModel::unforeseen_ends(BoundState state) const {
   if (ends_.empty()) ends_.assign(free_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
   double& known = ends_[state];
   if (known >= 0) return known;
-  if (!free_ && !converted_) return known = ends_in_levels(state);
   ModeSet modes = free_ ? state : 0;
   for (BoundState level = 0; !free_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
-  return known = ends_in_any_order(modes);
+  const double ends = free_ || converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
+  // Below a dense level some positions have no entries.
+  const double reached = positions(state);
+  return known = reached > 0 ? ends / reached : 0;
 }
 
-double AccessModel::ends_in_levels(std::size_t level) const {
+double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
   double ends = 0;
-  double fibers = 1;
-  for (; level < levels_.size(); ++level) {
-    const double parents = positions_by_level_[level];
-    const double length = parents > 0 ? positions_by_level_[level + 1] / parents : 0;
-    if (is_sparse(levels_[level].kind)) ends += fibers * unforeseen_end(length);
-    fibers *= length;
+  for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
+    modes |= ModeSet{1} << levels_[level].mode;
+    const double below = statistics_->distinct(modes);
+    if (is_sparse(levels_[level].kind) && fibers > 0) ends += fibers * unforeseen_end(below / fibers);
+    fibers = below;
   }
   return ends;
 }
@@ -193,23 +195,20 @@ double AccessModel::ends_in_levels(std::size_t level) const {
 double AccessModel::ends_in_any_order(ModeSet modes) const {
   const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
   double ends = 0;
-  double fibers = 1;
-  double parents = modes == 0 ? 1 : statistics_->distinct(modes);
-  while (modes != all && parents > 0) {
+  double fibers = statistics_->distinct(modes);
+  while (modes != all && fibers > 0) {
     ModeSet next = all;
-    double fewest = entries();
-    for (ModeSet left = all & ~modes; left != 0 && !std::has_single_bit(all & ~modes); left &= left - 1) {
+    double fewest = std::numeric_limits<double>::infinity();
+    for (ModeSet left = all & ~modes; left != 0; left &= left - 1) {
       const ModeSet more = modes | (left & (~left + 1));
-      const double children = statistics_->distinct(more);
-      if (next != all && children >= fewest) continue;
+      const double below = statistics_->distinct(more);
+      if (below >= fewest) continue;
       next = more;
-      fewest = children;
+      fewest = below;
     }
-    const double length = fewest / parents;
-    ends += fibers * unforeseen_end(length);
-    fibers *= length;
+    ends += fibers * unforeseen_end(fewest / fibers);
     modes = next;
-    parents = fewest;
+    fibers = fewest;
   }
   return ends;
 }

@@ -86,7 +86,7 @@ class AccessModel {
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
   double ratio(BoundState below, BoundState above) const;
-  double ends_in_levels(std::size_t level) const;
+  double ends_in_levels(std::size_t level, ModeSet modes) const;
   double ends_in_any_order(ModeSet modes) const;
   double free_positions(BoundState modes) const;
   bool dense_in_free(BoundState modes) const;

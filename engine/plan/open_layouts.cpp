@@ -100,12 +100,14 @@ Candidate with_open_layouts(Candidate candidate, const Network& network, const s
   const std::uint64_t memory = usable_memory(options);
   for (std::size_t number = 0; number < candidate.schedule.tensors.size(); ++number) {
     const ScheduledTensor tensor = candidate.schedule.tensors[number];
-    if (tensor.role != TensorRole::operand || tensor.converted) continue;
+    if (tensor.role != TensorRole::operand || tensor.opened) continue;
     const OperandFacts& operand = facts_of(operands, tensor.tensor);
+    // One that was converted to have dense levels, in its own order, may do with fewer of them.
+    if (tensor.converted && tensor.format.mode_order != operand.format.mode_order) continue;
     for (const Format& format : openings(operand)) {
       ScheduledTensor made = opened_to(tensor, format);
       const double takes = layout_ns(made, operand, options.machine) / std::max(1.0, options.calls);
-      if (takes >= advancing_ns(candidate, network, number, format)) continue;
+      if (!tensor.converted && takes >= advancing_ns(candidate, network, number, format)) continue;
       Schedule opened = candidate.schedule;
       opened.tensors[number] = std::move(made);
       const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));

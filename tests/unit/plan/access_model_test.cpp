@@ -49,10 +49,21 @@ TEST_CASE("the ends of fibers below a position that nobody foresees") {
   const AccessModel free = model(made, true);
   CHECK(free.unforeseen_ends(0b111) == 0);
   CHECK(free.unforeseen_ends(0b001) == doctest::Approx(j_end + 15 * k_end));
-  CHECK(free.unforeseen_ends(0b011) == doctest::Approx(k_end));
+  // Levels of i and j would be dense: 50 of 200 fibers are empty.
+  CHECK(free.unforeseen_ends(0b011) == doctest::Approx(k_end * 150 / 200));
   // Ten entries below a position of i are remembered, all of them are not.
   CHECK(stored.is_remembered(1));
   CHECK_FALSE(stored.is_remembered(0));
+}
+
+TEST_CASE("positions of a dense level without entries have no ends") {
+  // Of 200 pairs (i, j), 150 have a fiber.
+  const double k_end = 1 - std::exp(-2 * (1000.0 / 150 - 1));
+  const Made given = one("dds");
+  CHECK(model(given, false).unforeseen_ends(2) == doctest::Approx(150 * k_end / 200));
+  Made converted = one("dds");
+  converted.schedule.tensors[0].converted = true;
+  CHECK(model(converted, false).unforeseen_ends(2) == doctest::Approx(150 * k_end / 200));
 }
 
 TEST_CASE("fibers of one entry end where everybody expects it") {

@@ -79,11 +79,16 @@ TEST_CASE("the end of a row is paid where rows do not go on") {
   CHECK(y_row(15) > y_row(16));
 }
 
-TEST_CASE("a statement without sparse factors touches what its intermediates' writers reach, where it shares their loops") {
+/// R[i,j,k] += y * x with y = A * D and x = B * C, all of A to D sparse and in the order of loops j, k, r, p, q, i.
+Made four() {
   const std::map<char, std::uint64_t> extents{{'i', 60}, {'j', 60}, {'k', 60}, {'p', 60}, {'q', 60}, {'r', 60}};
-  Problem four = problem("A:ipq:sss:2160 B:jpr:sss:2160 C:kqr:sss:2160 D:jkr:sss:2160 -> ijk", extents);
-  four.options.result_formats["R"] = *parse_format("ddd");
-  const Made made(four, *parse_tree("((A * D) * (B * C))", {"A", "B", "C", "D"}));
+  Problem problem = plan_test::problem("A:pqi:sss:2160 B:jrp:sss:2160 C:krq:sss:2160 D:jkr:sss:2160 -> ijk", extents);
+  problem.options.result_formats["R"] = *parse_format("ddd");
+  return {std::move(problem), *parse_tree("((A * D) * (B * C))", {"A", "B", "C", "D"})};
+}
+
+TEST_CASE("a statement without sparse factors touches what its intermediates' writers reach, where it shares their loops") {
+  const Made made = four();
   // For a k and j, R[i,j,k] += y * x alone writes a column of 60 lines; beside its writers, where they meet.
   const auto bytes = [&](std::size_t first) {
     const IndexSet outside = one_index(made.id('k'));
@@ -93,6 +98,19 @@ TEST_CASE("a statement without sparse factors touches what its intermediates' wr
   const double line = Machine().line_bytes;
   CHECK(bytes(2) > 2 * 60 * line);
   CHECK(bytes(0) < 10 * line);
+}
+
+TEST_CASE("what another statement of the same loops meets is not entered whole") {
+  const Made made = four();
+  const auto ns = [&](std::size_t last) {
+    const IndexSet outside = one_index(made.id('j')) | one_index(made.id('k')) | one_index(made.id('r'));
+    const LoopEstimate loop = made.model().loop(outside, made.id('p'), {0, last});
+    return loop.ns / loop.iterations;
+  };
+  // y += A * D alone goes over all that A has at a p, some thirty fibers; beside x += B * C, over what C meets.
+  const double miss = Machine{}.branch_miss;
+  CHECK(ns(0) > 20 * miss);
+  CHECK(ns(2) < 5 * miss);
 }
 
 // Eight fibers of three below each j: 7.2 ns against 3.6 per inner loop (bench/README.md).

@@ -37,6 +37,20 @@ TEST_CASE("an operand whose rows are looked up is opened in place") {
   CHECK(found.cost.conversion_ns < 0.1 * 1'000'000 * given.options.machine.convert_entry);
 }
 
+TEST_CASE("one that was converted to dense levels in its own order is opened instead where that is cheaper") {
+  const Problem given = product(100'000, 1'000'000);
+  const Plan found = planned(given);
+  Candidate converted{found.schedule, {}};
+  for (ScheduledTensor& tensor : converted.schedule.tensors) {
+    if (tensor.name == "C") tensor.opened = false;
+  }
+  converted.cost = cost(converted.schedule, given.network, given.operands, given.options);
+  REQUIRE(converted.cost.conversion_ns > found.cost.conversion_ns);
+  const Candidate opened = with_open_layouts(converted, given.network, given.operands, given.options);
+  CHECK(opened.schedule == found.schedule);
+  CHECK(opened.cost.ns == doctest::Approx(found.cost.ns));
+}
+
 TEST_CASE("pinned operands, and those with few entries for their rows, stay") {
   Problem pinned = product(100'000, 1'000'000);
   for (OperandFacts& operand : pinned.operands) operand.pinned = true;
