@@ -150,6 +150,16 @@ double AccessModel::density(BoundState state) const {
   return room > 0 ? free_positions(state) / room : 0;
 }
 
+double AccessModel::fill(IndexSet indices) const {
+  if (!sparse_ || intermediate_) return 1;
+  ModeSet modes = 0;
+  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
+    if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
+  }
+  const double room = product_of_extents(modes);
+  return room > 0 ? statistics_->distinct(modes) / room : 0;
+}
+
 std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
   std::vector<LevelStep> found;
   for_each_step(from, to, [&](const LevelStep& step) { found.push_back(step); });

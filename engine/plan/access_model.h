@@ -41,6 +41,9 @@ class AccessModel {
   double positions(BoundState state) const;
   /// Share of all combinations of the bound indices that have a position: what the access lets through.
   double density(BoundState state) const;
+  /// Of the combinations of its indices among these, the share with entries of an operand, wherever its levels are bound.
+  /// 1 for anything else.
+  double fill(IndexSet indices) const;
   /// The levels bound between two states, in the order in which they are bound; the first one may drive.
   std::vector<LevelStep> steps(BoundState from, BoundState to) const;
   /// The same without storing them, for the innermost loop of the planner.

@@ -177,17 +177,6 @@ JoinSet CostModel::meeting(JoinSet others, StatementRange range) const {
   return models_->meeting(others, indices);
 }
 
-// Indices that sparse accesses of more than one statement have.
-IndexSet CostModel::filtered_by_several(StatementRange range) const {
-  IndexSet one = 0;
-  IndexSet several = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    several |= one & statements_[number].model->filtered;
-    one |= statements_[number].model->filtered;
-  }
-  return several;
-}
-
 LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
                              const LoopDecision* given) const {
   LoopEstimate estimate;
@@ -221,7 +210,6 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   JoinSet outside = others;
   JoinSet added_first = 0;
   JoinSet added = 0;
-  const IndexSet shared_filters = filtered_by_several(range);
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
@@ -235,8 +223,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
         meeters.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
                             gaps_ns(machine, access.kind, access.length, extent(index), ordered)});
         meeter_filters.push_back(access.first);
-        const IndexSet filtered = statements_[number].model->met | shared_filters;
-        if (access.intermediate || (access.open & filtered) != 0) ends += access.ends;
+        ends += access.ends;
       }
       met *= access.direct;
       late_density *= access.late_density;
@@ -308,9 +295,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
     body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
-    body += shared_filters == 0 || loop.innermost
-                ? loop.ends_ns
-                : models_->ends_ns(statement.number, bound, index, statement.model->met | shared_filters);
+    if (loop.ends_inside) body += ends_inside(number, loop, bound | one_index(index), range);
     if (!loop.joins || range.first != range.last || !meeters.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;

@@ -209,8 +209,8 @@ class CostModel {
   void place(std::uint32_t number);
   LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
-  IndexSet filtered_by_several(StatementRange range) const;
   double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
+  double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
   Movement movement(std::size_t statement, const StatementLoop& loop, IndexSet outer, IndexId index, StatementRange range,
                     bool vector, bool driven) const;
   JoinSet stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;

@@ -21,6 +21,27 @@ double CostModel::visits_below(std::size_t statement, IndexSet inside, Statement
   return visits;
 }
 
+// Of fibers inside the loop, whose ends nobody foresees: no more than another statement lets through of the loops over them,
+// which it shares where it filters more.
+double CostModel::ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const {
+  const auto let_through = [&](std::size_t number, IndexSet more) {
+    const double before = models_->fill(statements_[number].number, inside);
+    return before > 0 ? models_->fill(statements_[number].number, inside | more) / before : 0;
+  };
+  double ns = 0;
+  for (const AdvancedAccess& access : loop.advanced) {
+    double reached = 1;
+    for (std::size_t other = range.first; other <= range.last && access.ends_inside_ns > 0; ++other) {
+      const IndexSet shared = access.open & statements_[other].model->filtered;
+      if (other == statement || shared == 0) continue;
+      const double own = let_through(statement, shared);
+      if (own > 0) reached = std::min(reached, let_through(other, shared) / own);
+    }
+    ns += access.ends_inside_ns * reached;
+  }
+  return ns;
+}
+
 Movement CostModel::movement(std::size_t number, const StatementLoop& loop, IndexSet outer, IndexId index, StatementRange range,
                              bool vector, bool driven) const {
   const Machine& machine = options_.machine;

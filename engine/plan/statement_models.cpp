@@ -229,6 +229,12 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
   return kept;
 }
 
+double StatementModels::fill(std::uint32_t number, IndexSet bound) const {
+  double share = 1;
+  for (const auto& factor : statements_[number].factors) share *= factor->fill(bound);
+  return share;
+}
+
 // Distinct combinations of `more` that one statement visits below `bound`: those that its sparse factors let through
 // when nothing else is bound, and no more than it has iterations there.
 double StatementModels::touched(std::uint32_t number, IndexSet bound, const Prefix& before, IndexSet more) {
@@ -278,8 +284,9 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
     if (outer == inner) continue;
     AdvancedAccess& one = *next++;
     one.factor = static_cast<std::uint32_t>(factor);
-    one.open = access.indices() & ~bound;
-    one.intermediate = access.intermediate();
+    one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, before, after);
+    one.open = access.indices() & ~inside;
+    made.ends_inside = made.ends_inside || one.ends_inside_ns > 0;
     BoundState first = outer;
     access.for_each_step(outer, inner, [&](const LevelStep& step) {
       if (step.direct) first = step.state;
@@ -296,14 +303,13 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
         one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
       }
     });
-    if (one.drives && one.table == Table::none) one.ends = unforeseen_end(one.length);
+    if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
     const double all = outer_density > 0 ? inner_density / outer_density : 0;
     one.late_density = one.direct > 0 ? all / one.direct : 0;
     one.first = filtering_modes(number, factor, first);
     one.all = filtering_modes(number, factor, inner);
   }
   if (!whole) {
-    made.ends_ns = ends_ns(number, bound, index, statement.met);
     made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];
     made.inside_vector_ns = after.iterations_below * statement.flops * options_.machine.vector_flop;
   }

@@ -47,9 +47,9 @@ struct AdvancedAccess {
   double late_density = 1;  ///< what the levels behind it let through of that
   double late_ns = 0;       ///< searching them
   double tables = 0;        ///< dense levels, which are looked up
-  double ends = 0;          ///< unforeseen, per fiber; they cost where others meet it, else in loops outside (ends_ns)
-  IndexSet open = 0;        ///< its indices that the loops outside do not bind
-  bool intermediate = false;
+  double ends = 0;          ///< unforeseen, of fibers that others meet; of others they cost in loops outside
+  double ends_inside_ns = 0;  ///< there, per iteration, of what its other indices go over
+  IndexSet open = 0;          ///< these indices
   JoinSet first = 0;        ///< what filters when the first of these levels is bound
   JoinSet all = 0;          ///< when all of them are
 };
@@ -65,7 +65,7 @@ struct StatementLoop {
   bool joins = false;                 ///< and it goes on where the row before ended, so that both may be one loop
   double inside_stream_ns = 0;        ///< reading rows from the first cache in the loops inside, at least, per iteration
   double inside_vector_ns = 0;        ///< and the arithmetic there
-  double ends_ns = 0;                 ///< of fibers inside that nobody foresees, per iteration, if no other statement shares the loop
+  bool ends_inside = false;           ///< any of its accesses has fibers inside whose ends cost
   LoopPrice alone{0, -1};             ///< if no other statement shares the loop; negative before it was asked for
   bool innermost = false;             ///< its body runs there
   bool vector = false;                ///< may be vector code, if no other statement shares the loop
@@ -135,6 +135,10 @@ class StatementModels {
     double flops = 0;
     double scalar_body_ns = 0;
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
+    // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
+    bool ends_alone(const AccessModel& access, IndexSet bound) const {
+      return access.sparse() && !access.intermediate() && (access.indices() & ~bound & met) == 0;
+    }
   };
 
   /// A statement of a schedule, `earlier` being the numbers of those before it: `free` tells per tensor whether its
@@ -146,12 +150,11 @@ class StatementModels {
   const Statement& statement(std::uint32_t number) const { return statements_[number]; }
   /// The loop over `index`, which the statement has, below loops over `bound`.
   StatementLoop& loop(std::uint32_t statement, IndexSet bound, IndexId index);
-  /// Branches at the ends of fibers inside the loop, per iteration, where other sparse accesses than a factor itself have a
-  /// say in its fibers over the indices `met`.
-  double ends_ns(std::uint32_t statement, IndexSet bound, IndexId index, IndexSet met);
 
   /// Share of the combinations of the indices of `bound` that the sparse factors let through, by independence.
   double density(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).density; }
+  /// The same wherever levels are bound, and for operands alone.
+  double fill(std::uint32_t statement, IndexSet bound) const;
   /// What filters the loops over `bound`.
   JoinSet filters(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).filters; }
   /// Iterations of the innermost loop of a statement for one iteration of the loops of `bound`.
@@ -219,6 +222,8 @@ class StatementModels {
                       const Prefix& inside);
   Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
   Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+                       const Prefix& inside);
+  double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
   double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
                      BoundState after);
