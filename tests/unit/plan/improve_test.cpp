@@ -74,7 +74,7 @@ TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
       CHECK(message.find("no order of loops, fusion or conversion fits") != std::string::npos);
       break;
     }
-    CHECK(found->cost.peak_bytes <= limit);
+    REQUIRE(found->cost.peak_bytes <= limit);  // or this would not end
     CHECK(found->cost.ns >= before);
     CHECK(found->optimal == "all");
     before = found->cost.ns;
