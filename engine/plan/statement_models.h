@@ -48,8 +48,8 @@ struct AdvancedAccess {
   double late_ns = 0;       ///< searching them
   double tables = 0;        ///< dense levels, which are looked up
   double ends = 0;          ///< unforeseen, of fibers that others meet; of others they cost in loops outside
-  double ends_inside_ns = 0;  ///< there, per iteration, of what its other indices go over
-  IndexSet open = 0;          ///< these indices
+  double ends_inside_ns = 0;  ///< there, per iteration, of what the loops over its other indices go through
+  IndexSet open = 0;        ///< these indices
   JoinSet first = 0;        ///< what filters when the first of these levels is bound
   JoinSet all = 0;          ///< when all of them are
 };
