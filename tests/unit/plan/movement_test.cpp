@@ -113,6 +113,19 @@ TEST_CASE("what another statement of the same loops meets is not entered whole")
   CHECK(ns(2) < 5 * miss);
 }
 
+TEST_CASE("statements that filter a loop alike may go over it apart") {
+  const std::map<char, std::uint64_t> extents{{'v', 100}, {'b', 50}, {'u', 60}, {'w', 60}};
+  Problem given = problem("P:vbu:sss:1200 c:u W:vbw:sss:1200 d:w -> b", extents);
+  for (const std::size_t operand : {0, 2}) {
+    given.operands[operand].statistics = Statistics({100, 50, 60}, given.operands[operand].format, 1200,
+                                                    {{1, 100}, {2, 50}, {4, 60}, {3, 400}, {5, 1100}, {6, 1000}, {7, 1200}});
+  }
+  const Made made(std::move(given), *parse_tree("((P * c) * (W * d))", {"P", "c", "W", "d"}));
+  // Each has four fibers of three below a v, and the fiber of these.
+  const LoopEstimate loop = made.model().loop(0, made.id('v'), {0, 1});
+  CHECK(loop.ns / loop.iterations > 9 * Machine{}.branch_miss);
+}
+
 // Eight fibers of three below each j: 7.2 ns against 3.6 per inner loop (bench/README.md).
 TEST_CASE("fibers that are gone over again and again end where the processor remembers it") {
   const auto made = [](const std::string& pairs) {
