@@ -104,4 +104,17 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
   return order;
 }
 
+Cost AlternativeModels::cost_of(const Schedule& schedule) {
+  const PlanOptions& options = models_->options();
+  const std::size_t accesses = network_.assignments.front().terms.front().factors.size();
+  const bool described = schedule.tensors.size() == accesses + schedule.statements.size() &&
+                         std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+                           return tensor.role == TensorRole::operand ? !tensor.converted : tensor.format.all_dense();
+                         });
+  if (!described) return cost(schedule, network_, operands_, options);
+  const StatementOrder order = order_of(schedule);
+  const CostModel known = model(order, numbers(order, std::vector<bool>(schedule.tensors.size(), false), dense_rooms[0]));
+  return with_memory(time_cost(schedule, network_, operands_, options, known), schedule, network_, operands_, options);
+}
+
 }  // namespace weft

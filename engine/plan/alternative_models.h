@@ -41,6 +41,9 @@ class AlternativeModels {
   CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
     return CostModel(order.flow, order.result, models_, numbers);
   }
+  /// cost() of a schedule of the term, by what is known of its statements where these read the operands as they are given and
+  /// write dense tensors.
+  Cost cost_of(const Schedule& schedule);
   /// What interval programs over these models, all of them fused or none, found.
   IntervalTable& table() { return table_; }
 

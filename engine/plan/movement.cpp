@@ -40,7 +40,7 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
   const IndexSet inner = access.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
   const double unit = access.scalar_bytes();
-  const IndexSet filtered = statements_[statement].filtered;
+  const IndexSet filtered = statements_[statement]->filtered;
   // What else is gone over tells where rows come from; single elements of many lines do not wait for each other.
   const bool rows = (inner & access.contiguous() & ~filtered) != 0;
   const std::size_t from = cache_level(access, inner, spread(access, inner), rows ? outside.dense_bytes : 0);
@@ -67,7 +67,7 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
 Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside,
                                       const Prefix& inside) {
   const Machine& machine = options_.machine;
-  const AccessModel& target = *statements_[statement].target;
+  const AccessModel& target = *statements_[statement]->target;
   const IndexSet inner = target.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
   const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(combinations(rest) * target.scalar_bytes());
@@ -82,14 +82,14 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   const double stream_ns = bytes / machine.stream[from];
   if (from > 0) return {bytes, stream_ns};
   // A fiber inside ends when nobody foresees it, and the next row waits for that.
-  const IndexSet inside_only = statements_[statement].indices & ~(bound | one_index(index));
-  const bool waits = (statements_[statement].filtered & inside_only) != 0;
+  const IndexSet inside_only = statements_[statement]->indices & ~(bound | one_index(index));
+  const bool waits = (statements_[statement]->filtered & inside_only) != 0;
   return waits ? Movement{bytes, 0, stream_ns} : Movement{bytes, 0, 0, stream_ns};
 }
 
 Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
                                       const Prefix& outside, const Prefix& inside) {
-  const AccessModel& access = *statements_[statement].factors[factor];
+  const AccessModel& access = *statements_[statement]->factors[factor];
   const BoundState before = outside.factors[factor].state;
   const BoundState after = inside.factors[factor].state;
   if (before == after) return {};
@@ -122,11 +122,11 @@ double StatementModels::share_below(std::uint32_t statement, const AccessModel& 
 // took 7.2 ns instead of 3.6 per inner one where what is around them came back to others each time.
 double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
                                       const Prefix& outside, const Prefix& inside) {
-  const AccessModel& access = *statements_[statement].factors[factor];
+  const AccessModel& access = *statements_[statement]->factors[factor];
   const BoundState before = outside.factors[factor].state;
   const BoundState after = inside.factors[factor].state;
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
-  const Statement& model = statements_[statement];
+  const Statement& model = *statements_[statement];
   if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
   if (access.is_remembered(before) && model.ends_alone(access, bound)) return 0;
   const double ns = options_.machine.branch_miss;

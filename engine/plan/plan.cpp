@@ -94,7 +94,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   // What does not need an intermediate or a conversion is always there to fall back on.
   Candidate fallback{baseline(network, operands, options), {}};
-  fallback.cost = cost(fallback.schedule, network, operands, options);
+  fallback.cost = found.models->cost_of(fallback.schedule);
   if (appends(fallback.schedule)) {
     double best_ns = std::numeric_limits<double>::infinity();
     const auto open = [&](Candidate& candidate) {

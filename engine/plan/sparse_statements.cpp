@@ -68,7 +68,7 @@ const KeyedPrice& StatementModels::workspace(std::uint32_t writer, IndexSet shar
 // that one is gathered in a workspace for each combination of the others. What is inserted, and into how many entries it is
 // summed, follows the counted joins as the loops of the writer do.
 KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared) {
-  const Statement& statement = statements_[writer];
+  const Statement& statement = *statements_[writer];
   const double joined = join_ratio(bound_modes(statement.filtering_modes, statement.indices));
   const double entered = join_ratio(bound_modes(statement.filtering_modes, shared));
   ProductEstimate product = *statement.product;

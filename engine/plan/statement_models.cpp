@@ -87,7 +87,7 @@ std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& sched
 std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
                                    const std::vector<bool>& free, double room) {
   const ScheduledStatement& scheduled = schedule.statements[number];
-  Statement& statement = statements_.emplace_back();
+  Statement& statement = *statements_.emplace_back(std::make_unique<Statement>());
   statement.indices = indices_of(scheduled);
   statement.chosen = filtered_indices(schedule);
   statement.dense_target = schedule.tensors[scheduled.target.tensor].format.all_dense();
@@ -96,7 +96,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   for (const ScheduledAccess& factor : scheduled.factors) {
     const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
     const std::size_t writer = writer_of(schedule, factor.tensor);
-    const Statement* writes = writer < earlier.size() ? &statements_[earlier[writer]] : nullptr;
+    const Statement* writes = writer < earlier.size() ? statements_[earlier[writer]].get() : nullptr;
     const bool keyed = writes != nullptr && writes->keyed != 0;
     statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
     statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
@@ -143,14 +143,14 @@ double StatementModels::combinations(IndexSet indices) const {
 }
 
 JoinSet StatementModels::filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const {
-  const int first = statements_[statement].first_bits[factor];
-  return first < 0 ? 0 : JoinSet{statements_[statement].factors[factor]->filtering_modes(state)} << first;
+  const int first = statements_[statement]->first_bits[factor];
+  return first < 0 ? 0 : JoinSet{statements_[statement]->factors[factor]->filtering_modes(state)} << first;
 }
 
 // The loops around a copy for lookups are those that fill it: they are filtered as the levels of the operand say, of which
 // some may be dense. What is bound behind them is looked up.
 JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound) {
-  const Statement& reader = statements_[statement];
+  const Statement& reader = *statements_[statement];
   const bool copied = (reader.copies >> factor & 1) != 0;
   if (copied && (reader.factors[factor]->indices() & ~bound) != 0) return prefix(reader.fillers[factor], bound).filters;
   return filtering_modes(statement, factor, state);
@@ -196,7 +196,7 @@ std::vector<JoinSet> StatementModels::uncounted() const {
 }
 
 StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet bound) {
-  const Statement& statement = statements_[number];
+  const Statement& statement = *statements_[number];
   bound &= statement.indices;
   if (Prefix** known = prefixes_.find(bound, number)) return **known;
   const std::span<Reached> reached = rows_.add<Reached>(statement.factors.size());
@@ -231,7 +231,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
 
 double StatementModels::fill(std::uint32_t number, IndexSet bound) const {
   double share = 1;
-  for (const auto& factor : statements_[number].factors) share *= factor->fill(bound);
+  for (const auto& factor : statements_[number]->factors) share *= factor->fill(bound);
   return share;
 }
 
@@ -239,30 +239,30 @@ double StatementModels::fill(std::uint32_t number, IndexSet bound) const {
 // when nothing else is bound, and no more than it has iterations there.
 double StatementModels::touched(std::uint32_t number, IndexSet bound, const Prefix& before, IndexSet more) {
   double count = combinations(more);
-  if (statements_[number].filtered != 0) {
+  if (statements_[number]->filtered != 0) {
     count *= let_through(prefix(number, bound | more).density, before.density);
   }
   return std::min(count, before.iterations_below);
 }
 
 StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index) {
-  const IndexSet own = statements_[number].indices;
+  if (asked_.loop != nullptr && asked_.statement == number && asked_.bound == bound && asked_.index == index) return *asked_.loop;
+  const IndexSet own = statements_[number]->indices;
   Prefix& before = prefix(number, bound);
   if (before.loops.empty()) before.loops = rows_.add<StatementLoop*>(static_cast<std::size_t>(std::bit_width(own)));
   StatementLoop*& known = before.loops[index];
   if (known == nullptr) {
-    StatementLoop& made = rows_.add<StatementLoop>(1).front();
-    made = made_loop(number, bound & own, index, before);
-    known = &made;
+    known = &rows_.add<StatementLoop>(1).front();
+    describe_loop(number, bound & own, index, before, *known);
   }
+  asked_ = {number, bound, index, known};
   return *known;
 }
 
-StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before) {
-  const Statement& statement = statements_[number];
+void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made) {
+  const Statement& statement = *statements_[number];
   const IndexSet inside = bound | one_index(index);
   const Prefix& after = prefix(number, inside);
-  StatementLoop made;
   made.outside = before.filters;
   const bool whole = (statement.indices & ~inside) == 0;
   made.innermost = whole;
@@ -330,7 +330,6 @@ StatementLoop StatementModels::made_loop(std::uint32_t number, IndexSet bound, I
     made.row_end_ns = rows.vector ? row_end(statement, last, stays) : 0;
     made.joins = made.row_end_ns > 0 && joins(statement, index, last);
   }
-  return made;
 }
 
 }  // namespace weft

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -147,7 +146,7 @@ class StatementModels {
   std::uint32_t add(const Schedule& schedule, std::size_t statement, std::span<const std::uint32_t> earlier,
                     const std::vector<bool>& free, double room);
 
-  const Statement& statement(std::uint32_t number) const { return statements_[number]; }
+  const Statement& statement(std::uint32_t number) const { return *statements_[number]; }
   /// The loop over `index`, which the statement has, below loops over `bound`.
   StatementLoop& loop(std::uint32_t statement, IndexSet bound, IndexId index);
 
@@ -201,6 +200,13 @@ class StatementModels {
     std::span<const Reached> factors;
     std::span<StatementLoop*> loops;  // by index; empty before one was asked for
   };
+  // The loop that was asked for last: whoever looks for a price asks again to make it.
+  struct Asked {
+    std::uint32_t statement = 0;
+    IndexSet bound = 0;
+    IndexId index = 0;
+    StatementLoop* loop = nullptr;
+  };
   struct Known {
     ScheduledAccess access;
     double room = 0;  // 0: the layout is given
@@ -213,7 +219,7 @@ class StatementModels {
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
   JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
-  StatementLoop made_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before);
+  void describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made);
   double spread(const AccessModel& access, IndexSet block) const;
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
   std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
@@ -239,11 +245,12 @@ class StatementModels {
   std::vector<Occurrence> occurrences_;
   std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
   std::vector<Known> accesses_;
-  std::deque<Statement> statements_;
+  std::vector<std::unique_ptr<Statement>> statements_;  // which stay where they are
   IndexSetTable<Prefix*> prefixes_;            // by statement
   IndexSetTable<KeyedPrice> workspaces_;       // by statement
   Rows rows_;
   Pricing pricing_;
+  Asked asked_;
 };
 
 }  // namespace weft
