@@ -4,10 +4,10 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <set>
 
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/convertible_accesses.h"
 #include "engine/plan/effort.h"
 #include "engine/plan/fitting_trees.h"
 #include "engine/plan/memory_demand.h"
@@ -22,7 +22,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
-constexpr std::size_t most_free_modes = 12;
 constexpr double accuracy = 1e-9;
 
 // How far the search goes. Work is counted in loops priced.
@@ -48,14 +47,8 @@ class Search {
         memory_(usable_memory(options)),
         priced_(std::make_shared<AlternativeModels>(network, operands, options)),
         models_(*priced_),
-        formats_(priced_->formats()) {
-    const Term& term = network.assignments.front().terms.front();
-    for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
-      const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
-      if (!may_be_converted(facts) || facts.format.order() > most_free_modes || factor >= AlternativeModels::most_factors) continue;
-      convertible_.push_back(factor);
-    }
-  }
+        formats_(priced_->formats()),
+        convertible_(network, operands, options) {}
 
   SearchResult run() {
     TreeChoice choice = choose_trees(network_, operands_, options_);
@@ -192,7 +185,7 @@ class Search {
     if (sets <= effort_.free_sets) {
       for (std::uint64_t free = 1; free < sets && !is_cancelled(options_); ++free) {
         for (std::size_t room = 0; room < std::size(dense_rooms); ++room) {
-          if (room == 0 ? free != sets - 1 : sets <= effort_.room_sets && differs(free, room)) {
+          if (room == 0 ? free != sets - 1 : sets <= effort_.room_sets && convertible_.differs(free, room)) {
             attempt(free, dense_rooms[room]);
           }
         }
@@ -210,50 +203,14 @@ class Search {
     if (sets <= effort_.room_sets) return;
     if (may_pay(tree)) trees_[tree].exhausted = false;
     for (std::size_t room = 1; room < std::size(dense_rooms); ++room) {
-      if (differs(best_free, room)) attempt(best_free, dense_rooms[room]);
-      if (differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
+      if (convertible_.differs(best_free, room)) attempt(best_free, dense_rooms[room]);
+      if (convertible_.differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
     }
-  }
-
-  // Whether a free layout may have other dense levels with this room than with the first.
-  bool differs(std::uint64_t free, std::size_t room) const {
-    const auto [low, high] = std::minmax(dense_rooms[0], dense_rooms[room]);
-    for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      if ((free >> number & 1) == 0) continue;
-      const TensorAccess& access = factor_of(number);
-      const Statistics& statistics = facts_of(operands_, access.tensor).statistics;
-      const ModeSet all = (ModeSet{1} << access.indices.size()) - 1;
-      for (ModeSet modes = 1; modes < all; ++modes) {
-        double combinations = 1;
-        for (const IndexId mode : members(modes)) {
-          combinations *= static_cast<double>(network_.indices[access.indices[mode]].extent);
-        }
-        const double distinct = statistics.distinct(modes);
-        if (combinations > low * distinct && combinations <= high * distinct) return true;
-      }
-    }
-    return false;
-  }
-
-  const TensorAccess& factor_of(std::size_t convertible) const {
-    return network_.assignments.front().terms.front().factors[convertible_[convertible]];
-  }
-
-  // One conversion per operand, or one per access.
-  double conversions(std::uint64_t free, bool shared) const {
-    std::set<TensorId> converted;
-    double ns = 0;
-    for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      const TensorId tensor = factor_of(number).tensor;
-      if ((free >> number & 1) == 0 || (!converted.insert(tensor).second && shared)) continue;
-      ns += conversion_ns(facts_of(operands_, tensor), options_.machine) / std::max(1.0, options_.calls);
-    }
-    return ns;
   }
 
   // A choice of conversions that alone takes as long as the best schedule cannot pay.
   bool pays(std::size_t tree, std::uint64_t free) const {
-    return conversions(free, true) + trees_[tree].least_ns < best_ns_;
+    return convertible_.least_ns(free) + trees_[tree].least_ns < best_ns_;
   }
 
   // Infinite where it takes no less than the limit. The order that promises most comes first, and bounds the others: nothing
@@ -268,7 +225,7 @@ class Search {
     std::vector<Promise> promises;
     for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
       const StatementOrder& statements = trees_[tree].orders[order];
-      Promise promise{0, order, models_.numbers(statements, freed(tree, order, free), room), {}};
+      Promise promise{0, order, models_.numbers(statements, convertible_.freed(statements.statements, free), room), {}};
       promise.model = std::make_unique<const CostModel>(models_.model(statements, promise.numbers));
       if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
       promises.push_back(std::move(promise));
@@ -279,7 +236,7 @@ class Search {
       const double below = std::min(limit, std::max(limit_, best));
       ++result_.tried;
       work_ += work_of_model;
-      if (promise.least_ns + conversions(free, true) < below) {
+      if (promise.least_ns + convertible_.least_ns(free) < below) {
         if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) trees_[tree].exhausted = false;
         best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, *promise.model, below));
       }
@@ -287,17 +244,7 @@ class Search {
     return best;
   }
 
-  // Per tensor of the schedule: accesses come first, in the order of the factors.
-  std::vector<bool> freed(std::size_t tree, std::size_t order, std::uint64_t free_accesses) const {
-    const Schedule& statements = trees_[tree].orders[order].statements;
-    std::vector<bool> free(statements.tensors.size(), false);
-    const std::optional<std::uint32_t> like = statements.tensors.back().like;
-    for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      free[convertible_[number]] = (free_accesses >> number & 1) != 0 && like != convertible_[number];
-    }
-    return free;
-  }
-  std::vector<bool> freed(const Record& record) const { return freed(record.tree, record.order, record.free); }
+  std::vector<bool> freed(const Record& record) const { return convertible_.freed(statements(record), record.free); }
 
   const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
   const Schedule& statements(const Record& record) const { return order_of(record).statements; }
@@ -309,14 +256,14 @@ class Search {
     Record record{tree, order, free_accesses, room, 0, {}};
     const std::vector<bool> free = freed(record);
     IntervalProgram program(model, fused_, models_.table(), numbers);
-    auto nests = program.solve(limit - conversions(free_accesses, true));
+    auto nests = program.solve(limit - convertible_.least_ns(free_accesses));
     work_ += program.work();
     if (!program.exact()) trees_[tree].exhausted = false;
     if (!nests) return infinity;
     record.nests = std::move(*nests);
-    record.least_ns = record.nests.ns + conversions(free_accesses, true);
+    record.least_ns = record.nests.ns + convertible_.least_ns(free_accesses);
     records_.push_back(std::move(record));
-    if (records_.back().nests.ns + conversions(free_accesses, false) < limit_) judge(records_.back(), free, model);
+    if (records_.back().nests.ns + convertible_.most_ns(free_accesses) < limit_) judge(records_.back(), free, model);
     return records_.back().least_ns;
   }
 
@@ -418,7 +365,7 @@ class Search {
   std::shared_ptr<AlternativeModels> priced_;
   AlternativeModels& models_;
   const std::vector<ResultFormat>& formats_;
-  std::vector<std::uint32_t> convertible_;  // factors of the term
+  ConvertibleAccesses convertible_;
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::size_t> open_;       // records that the solver is asked about
