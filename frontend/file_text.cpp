@@ -10,7 +10,9 @@ namespace weft {
 Expected<std::string> file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return input_error(fmt::format("{}: cannot be read", path));
+  // Nothing put into a stream is an error of that stream, not of an empty file.
+  const bool empty = file.good() && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
+  if (!empty && (!file || !(text << file.rdbuf()))) return input_error(fmt::format("{}: cannot be read", path));
   return text.str();
 }
 

@@ -14,8 +14,8 @@ namespace {
 // Adds up the model's figures along the loops of a schedule, with the decisions that the schedule made.
 class CostSum {
  public:
-  CostSum(const Schedule& schedule, const Network& network, const CostModel& model)
-      : schedule_(schedule), network_(network), model_(model) {}
+  CostSum(const Schedule& schedule, const Network& network, const CostModel& model, bool legal = false)
+      : schedule_(schedule), network_(network), model_(model), legal_(legal) {}
 
   Cost sum() {
     const std::size_t last = schedule_.statements.size() - 1;
@@ -30,7 +30,7 @@ class CostSum {
         const Nest work = loop(nest, 0, 1);
         cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
       }
-      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last);
+      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last, legal_);
       first = nest.last + 1;
     }
     return std::move(cost_);
@@ -86,7 +86,7 @@ class CostSum {
         last = last_sharer(first, range.last, depth);
         ns += loop({first, last}, depth, entered).ns;
       }
-      if (last < range.last) ns += model_.crossing(bound_at({first, last}, depth), {first, last}, range.last);
+      if (last < range.last) ns += model_.crossing(bound_at({first, last}, depth), {first, last}, range.last, legal_);
       first = last + 1;
     }
     return ns;
@@ -95,14 +95,15 @@ class CostSum {
   const Schedule& schedule_;
   const Network& network_;
   const CostModel& model_;
+  bool legal_;
   Cost cost_;
 };
 
 // Loops of one assignment, without conversions.
 Cost loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                const PlanOptions& options) {
+                const PlanOptions& options, bool legal) {
   const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
-  return CostSum(schedule, network, model).sum();
+  return CostSum(schedule, network, model, legal).sum();
 }
 
 // Joins are counted by the accesses of the network that was given; a part numbers its own.
@@ -115,7 +116,7 @@ PlanOptions options_of_part(const PlanOptions& options, const std::vector<Occurr
 
 // Stored assignments run one after the other.
 Cost forest_loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                       const PlanOptions& options, const std::vector<Occurrence>& counted) {
+                       const PlanOptions& options, const std::vector<Occurrence>& counted, bool legal) {
   Cost sum;
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) {
@@ -123,9 +124,9 @@ Cost forest_loops_cost(const Schedule& schedule, const Network& network, const s
     return sum;
   }
   for (const ForestPart& part : *parts) {
-    Cost cost = options.joins.empty() ? loops_cost(part.schedule, part.network, part.operands, options)
+    Cost cost = options.joins.empty() ? loops_cost(part.schedule, part.network, part.operands, options, legal)
                                       : loops_cost(part.schedule, part.network, part.operands,
-                                                   options_of_part(options, counted, part.network, part.operands));
+                                                   options_of_part(options, counted, part.network, part.operands), legal);
     sum.ns += cost.ns;
     sum.flops += cost.flops;
     for (LoopCost& loop : cost.loops) {
@@ -212,18 +213,32 @@ std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Netwo
   return missing;
 }
 
-Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-          const PlanOptions& options) {
+namespace {
+
+Cost judged(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+            bool legal) {
   if (network.assignments.size() == 1) {
-    return whole_cost(loops_cost(schedule, network, operands, options), schedule, network, operands, options);
+    return whole_cost(loops_cost(schedule, network, operands, options, legal), schedule, network, operands, options);
   }
   const Network scheduled = scheduled_network(schedule, network);
   const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
-  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, scheduled, operands, options, counted)
+  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, scheduled, operands, options, counted, legal)
                : options.joins.empty()
-                   ? loops_cost(schedule, scheduled, operands, options)
-                   : loops_cost(schedule, scheduled, operands, options_of_part(options, counted, scheduled, operands));
+                   ? loops_cost(schedule, scheduled, operands, options, legal)
+                   : loops_cost(schedule, scheduled, operands, options_of_part(options, counted, scheduled, operands), legal);
   return whole_cost(std::move(loops), schedule, scheduled, operands, options);
+}
+
+}  // namespace
+
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+          const PlanOptions& options) {
+  return judged(schedule, network, operands, options, false);
+}
+
+Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options) {
+  return judged(schedule, network, operands, options, true);
 }
 
 }  // namespace weft

@@ -310,28 +310,28 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
 
 double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
 
-double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t last) const {
+double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t last, bool legal) const {
   double ns = 0;
   const IndexSet shared = result_ == nullptr ? outer : outer & ~drained_loops;
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
     // A result is written where the position of the operand is known.
-    if (intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
-    if (!may_be_stored(intermediate.writer, shared)) return std::numeric_limits<double>::infinity();
+    if (!legal && intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
+    if (!legal && !may_be_stored(intermediate.writer, shared)) return std::numeric_limits<double>::infinity();
     if (is_keyed(intermediate.writer, shared)) {
       const KeyedPrice price = workspace(intermediate.writer, shared);
       // What is between nests grows, and is charged as it does.
       const double bytes = shared == 0 ? 0 : price.bytes * options_.machine.threads;
-      if (bytes > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+      if (!legal && bytes > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
       ns += price.ns;
       continue;
     }
     const bool harmless = intermediate.others_finite && (!makes_entries() || (intermediate.modes & ~shared) == 0);
-    if (!harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
+    if (!legal && !harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
     const double copies = shared == 0 ? 1 : options_.machine.threads;
-    if (bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+    if (!legal && bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
     // One vector starts as zeros in registers; anything else is cleared in memory.
     const IndexSet stored = intermediate.modes & ~shared;
     const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= options_.machine.register_bytes;

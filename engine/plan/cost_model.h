@@ -156,8 +156,9 @@ class CostModel {
   }
 
   /// Clearing (or allocating) the intermediates written by statements of `writers` and read by later ones up to
-  /// `last`, per combination of the indices that the two sides share. Infinite where meaning or memory forbids it.
-  double crossing(IndexSet shared, StatementRange writers, std::size_t last) const;
+  /// `last`, per combination of the indices that the two sides share. Infinite where memory forbids it, or meaning in some order
+  /// of the loops that are still to come: unless the schedule is known to be `legal`.
+  double crossing(IndexSet shared, StatementRange writers, std::size_t last, bool legal = false) const;
 
   /// Body of a statement without loops.
   double scalar_body(std::size_t statement) const;

@@ -374,7 +374,7 @@ namespace {
 Plan cheapest_of(std::vector<Plan> plans, const Network& network, const std::vector<OperandFacts>& operands,
                  const PlanOptions& options) {
   for (Plan& plan : plans) {
-    plan.cost = cost(plan.schedule, network, operands, options);
+    plan.cost = legal_cost(plan.schedule, network, operands, options);
     plan.optimal = "false";
     plan.proof = proof_of("false", false, "a plan that looks cheaper depends on joins that were not counted");
     plan.runner_up.reset();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "engine/plan/improve.h"
@@ -86,6 +87,16 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
                      what);
 }
 
+// The baseline is cut for threads wherever that is legal.
+void run_serially_where_cheaper(Candidate& candidate, const Network& network, const std::vector<OperandFacts>& operands,
+                                const PlanOptions& options) {
+  Schedule serial = candidate.schedule;
+  std::ranges::fill(serial.roots, RootReduction::serial);
+  if (serial == candidate.schedule) return;
+  Cost cost = legal_cost(serial, network, operands, options);
+  if (cost.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(cost)};
+}
+
 Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options, bool must_store) {
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
@@ -95,6 +106,8 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   // What does not need an intermediate or a conversion is always there to fall back on.
   Candidate fallback{baseline(network, operands, options), {}};
   fallback.cost = found.models->cost_of(fallback.schedule);
+  if (std::isinf(fallback.cost.ns)) fallback.cost = legal_cost(fallback.schedule, network, operands, options);
+  if (found.candidates.empty() || fallback.cost.ns < found.candidates.front().cost.ns) run_serially_where_cheaper(fallback, network, operands, options);
   if (appends(fallback.schedule)) {
     double best_ns = std::numeric_limits<double>::infinity();
     const auto open = [&](Candidate& candidate) {
@@ -186,8 +199,8 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
 
 std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not) {
   if (optimal == "false") return "Whether there is anything cheaper is open: " + why_not;
-  const char* dearer = optimal == "all" ? "tree, order of loops, fusion or conversion takes less"
-                                        : "order of loops, fusion or conversion of this tree takes less";
+  const char* dearer = optimal == "all" ? "tree, order of loops, fusion or conversion of sparse operands takes less"
+                                        : "order of loops, fusion or conversion of sparse operands takes less with this tree";
   return beyond ? fmt::format("Without copies for lookups and levels opened in place, which were tried one after the other, no {}", dearer)
                 : fmt::format("No {}, as long as no fiber is copied for lookups", dearer);
 }
@@ -199,7 +212,7 @@ Expected<Plan> plan_given(const Schedule& schedule, const Network& network, cons
   if (auto legal = check(schedule, network, operands, options); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = schedule;
-  plan.cost = cost(schedule, network, operands, options);
+  plan.cost = legal_cost(schedule, network, operands, options);
   plan.producer = "user";
   plan.optimal = "false";
   plan.candidates = 1;

@@ -170,6 +170,11 @@ bool is_cancelled(const PlanOptions& options);
 Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
           const PlanOptions& options);
 
+/// The same of a schedule that check() accepts. cost() is infinite where another order of the same loops would not be legal, for the
+/// search decides about them as sets; this one is not.
+Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options);
+
 /// Joins (joins.h) that the cost of a schedule depends on and that `options` has no counts of.
 std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
                                            const std::vector<OperandFacts>& operands, const PlanOptions& options);

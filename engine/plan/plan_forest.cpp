@@ -297,7 +297,7 @@ class ForestPlanner {
     }
     Plan plan;
     plan.schedule = schedule_with(made, made.parts.size(), {});
-    plan.cost = cost(plan.schedule, network_, operands_, options_);
+    plan.cost = legal_cost(plan.schedule, network_, operands_, options_);
     plan.producer = "baseline";
     plan.optimal = made.optimal;
     for (std::size_t number = 0; number < made.parts.size(); ++number) {
@@ -309,7 +309,7 @@ class ForestPlanner {
       const Schedule other = schedule_with(made, number, *part.runner_up);
       // The parts after it are planned for the layout that the chosen one gives its result.
       if (!check_forest(other, network_, operands_, options_)) continue;
-      Cost judged = cost(other, network_, operands_, options_);
+      Cost judged = legal_cost(other, network_, operands_, options_);
       if (plan.runner_up && plan.runner_up_cost->ns <= judged.ns) continue;
       plan.runner_up = other;
       plan.runner_up_cost = std::move(judged);
@@ -341,7 +341,10 @@ class ForestPlanner {
       return attempt.optimal == "all" && is_merged(attempt.stored);
     });
     if (!all_proven && plan.optimal == "all") plan.optimal = "tree";
-    if (options_.objective == Objective::time) plan.proof = std::string(layouts_ ? "" : among_unfused) + proof(*best, plan.optimal);
+    if (options_.objective == Objective::time) {
+      plan.proof = proof(*best, plan.optimal);
+      if (!layouts_ && !plan.proof.starts_with(among_unfused)) plan.proof = among_unfused + plan.proof;
+    }
     return plan;
   }
 

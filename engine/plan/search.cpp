@@ -317,8 +317,12 @@ class Search {
     const bool fits = candidate.cost.announced_bytes <= memory_;
     // The program's figure is a bound: what the alternative really can do is for the solver to say. About layouts on the
     // way to a sparse result, which are priced before they are known, it is asked for a proof only.
-    if (!fits || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
-      if (!sparse_result() || too_large || options_.prove) {
+    // Where it is not legal, another order of the same loops might be.
+    const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
+                                   [&](const Candidate& other) { return other.schedule == candidate.schedule; });
+    const bool legal = known || check(candidate.schedule, network_, operands_, options_);
+    if (!fits || !legal || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
+      if (!sparse_result() || too_large || !legal || options_.prove) {
         open_.push_back(number_of(record));
       } else {
         undecided_.push_back(number_of(record));
@@ -327,9 +331,7 @@ class Search {
     // Some intermediates on the way to a sparse result are priced before their layout is known.
     const bool overpriced = record.free == 0 && candidate.cost.ns < record.least_ns * (1 - accuracy);
     if (sparse_result() && overpriced) trees_[record.tree].exhausted = false;
-    const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
-                                   [&](const Candidate& other) { return other.schedule == candidate.schedule; });
-    if (known || !check(candidate.schedule, network_, operands_, options_)) return;
+    if (known || !legal) return;
     if (fits && candidate.cost.ns < best_ns_) {
       limit_ = best_ns_;
       best_ns_ = candidate.cost.ns;

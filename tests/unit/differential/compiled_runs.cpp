@@ -39,6 +39,7 @@ void make_worth_threads(Plan& plan) {
   // A schedule that was not planned has no loops priced.
   const bool priced = !plan.cost.loops.empty();
   for (std::uint32_t statement = 0; !priced && statement < plan.schedule.statements.size(); ++statement) {
+    if (plan.schedule.statements[statement].loops.empty()) continue;
     LoopCost loop;
     loop.statement = statement;
     plan.cost.loops.push_back(loop);
