@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "engine/plan/improve.h"
 #include "engine/plan/interruption.h"
@@ -15,6 +17,7 @@
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/search.h"
 #include "engine/plan/smaller_intermediates.h"
+#include "engine/plan/transposed_operands.h"
 #include "engine/plan/workspace_order.h"
 
 namespace weft {
@@ -195,13 +198,46 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   return plan;
 }
 
+// With dense operands as they are given.
+Expected<Plan> plan_in_place(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  SearchResult found = search_schedules(network, operands, options, true);
+  add_smaller_intermediates(found, network, operands, options);
+  return choose(std::move(found), network, operands, options, false);
+}
+
+// What takes less where dense operands are converted first.
+Expected<Plan> plan_transposed(Plan best, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  for (const std::vector<OperandFacts>& transposed : transposed_operands(network, operands, options)) {
+    if (transposing_ns(transposed, operands, options) >= best.cost.ns) continue;
+    Expected<Plan> other = plan_in_place(network, transposed, options);
+    if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
+    if (!other) continue;
+    best.candidates += other->candidates;
+    Schedule schedule = with_transposed(other->schedule, operands);
+    if (!check(schedule, network, operands, options)) continue;
+    Cost cost = legal_cost(schedule, network, operands, options);
+    if (cost.ns >= best.cost.ns || cost.announced_bytes > usable_memory(options)) continue;
+    other->schedule = std::move(schedule);
+    other->cost = std::move(cost);
+    other->candidates = best.candidates;
+    if (other->producer == "baseline") other->producer = "dp";  // of other facts than these
+    other->runner_up = std::move(best.schedule);
+    other->runner_up_cost = std::move(best.cost);
+    other->why = why_it_lost(*other, network);
+    if (best.optimal == "false") std::tie(other->optimal, other->proof) = std::pair(best.optimal, best.proof);
+    else if (other->optimal != "false") other->proof = proof_of(other->optimal, true, {});
+    best = std::move(*other);
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not) {
   if (optimal == "false") return "Whether there is anything cheaper is open: " + why_not;
   const char* dearer = optimal == "all" ? "tree, order of loops, fusion or conversion of sparse operands takes less"
                                         : "order of loops, fusion or conversion of sparse operands takes less with this tree";
-  return beyond ? fmt::format("Without copies for lookups and levels opened in place, which were tried one after the other, no {}", dearer)
+  return beyond ? fmt::format("Without copies for lookups, levels opened in place and dense operands transposed, which were tried one after the other, no {}", dearer)
                 : fmt::format("No {}, as long as no fiber is copied for lookups", dearer);
 }
 
@@ -226,13 +262,14 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) {
     return plan_forest(network, operands, options, [](const Network& one, const auto& known, const PlanOptions& chosen) {
-      return plan(one, known, chosen);
+      if (chosen.objective == Objective::workspace_order) return plan(one, known, chosen);
+      if (auto possible = check_plannable(one, known, chosen); !possible) return Expected<Plan>(std::unexpected(possible.error()));
+      return plan_in_place(one, known, chosen);
     }, true);
   }
   if (options.objective == Objective::workspace_order) return plan_workspace_order(network, operands, options);
-  SearchResult found = search_schedules(network, operands, options, true);
-  add_smaller_intermediates(found, network, operands, options);
-  return choose(std::move(found), network, operands, options, false);
+  Expected<Plan> in_place = plan_in_place(network, operands, options);
+  return in_place ? plan_transposed(std::move(*in_place), network, operands, options) : in_place;
 }
 
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,

@@ -100,6 +100,18 @@ def case_schedule_with_several_calls(weft):
     require_equal(again["cost_ns"], first["cost_ns"], "cost")
 
 
+def case_dense_operand_that_is_transposed(weft):
+    """Where B has entries the rows of C lie across the loops: called often it is converted, unless its format is given."""
+    left = Tensor((40, 60), {(i, (i * 7 + n * n) % 60): float(n % 5 - 2) for i in range(40) for n in range(12)})
+    right = dense((48, 60), [float(n % 7 - 3) for n in range(48 * 60)])
+    operands = [sparse_operand(weft, "B", left), dense_operand(weft, "C", right)]
+    wanted = evaluate("ij,kj->ik", left, right)
+    for given, layout in (([], "layout C dd:1,0 f64 converted"), (["--format", "C:dd:0,1"], "layout C dd:0,1 f64\n")):
+        arguments = ["A(i,k) = B(i,j) * C(k,j)", *operands, "--calls", 100000, *given]
+        require_in(layout, weft("plan", *arguments, "--json").json["plan"]["schedule"], "the schedule")
+        require_result(result_of(weft, *arguments), wanted)
+
+
 def cases_schedule_of_a_sparse_product_fed_back(_):
     """What a sparse result or intermediate is expected to hold depends on joins that a schedule is judged with as well."""
     for expression, operands in (

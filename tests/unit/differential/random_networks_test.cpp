@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "compiled_runs.h"
 #include "oracle/built_network.h"
 #include "runs.h"
@@ -26,6 +28,17 @@ Judge equals(const CoordinateMap& expected) {
   };
 }
 
+/// So often that conversions cost nothing.
+PlanOptions called_often() {
+  PlanOptions options;
+  options.calls = 1e9;
+  return options;
+}
+
+bool transposes(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.converted && tensor.format.all_dense(); });
+}
+
 /// Calls body(random, built, expected) for every network of the run.
 template <class Body>
 void for_each_network(const Runs& drawn, const RandomLimits& limits, const Body& body) {
@@ -44,7 +57,8 @@ void for_each_network(const Runs& drawn, const RandomLimits& limits, const Body&
 }  // namespace
 
 TEST_CASE("what the planner's and the baseline's schedules mean is what the network means") {
-  for_each_network(runs(is_sanitized() ? 100 : 500), {}, [](const BuiltNetwork& built, const CoordinateMap& expected) {
+  std::size_t transposed = 0;
+  for_each_network(runs(is_sanitized() ? 100 : 500), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
     CHECK(defect(baseline(built.network, built.facts, {}), built, expected) == "");
     const auto planned = plan(built.network, built.facts, {});
     REQUIRE_MESSAGE(planned, planned.error().message);
@@ -52,7 +66,12 @@ TEST_CASE("what the planner's and the baseline's schedules mean is what the netw
     const auto unfused = plan_unfused(built.network, built.facts, {});
     REQUIRE_MESSAGE(unfused, unfused.error().message);
     CHECK(defect(unfused->schedule, built, expected) == "");
+    const auto converting = plan(built.network, built.facts, called_often());
+    REQUIRE_MESSAGE(converting, converting.error().message);
+    CHECK(defect(converting->schedule, built, expected) == "");
+    transposed += transposes(converting->schedule) ? 1 : 0;
   });
+  MESSAGE(transposed << " with dense operands transposed");
 }
 
 TEST_CASE("schedules with the least workspaces mean what the network means, or say why there is none") {
@@ -96,7 +115,7 @@ TEST_CASE("random networks, compiled and run") {
         REQUIRE_MESSAGE(plan, plan.error().message);
         const std::vector<Way> ways = {{1, false}, {2, false}, {1 + static_cast<unsigned>(number % 3), true}};
         CHECK(defect_of_runs(usual, cut_for_threads(*plan, built, {}), ways, built, equals(expected)) == "");
-        // In turns: the plan as it is, checked; strictly as printed; the product in one piece.
+        // In turns: the plan as it is, checked; strictly as printed; the product in one piece; conversions for nothing.
         const std::uint64_t turn = number++ % 8;
         if (turn == 1) CHECK(defect_of_runs(checked, *plan, {{1, false}}, built, equals(expected)) == "");
         if (turn == 3) {
@@ -105,6 +124,12 @@ TEST_CASE("random networks, compiled and run") {
           const auto strict_plan = strict.plan(built.network, built.facts, options);
           REQUIRE_MESSAGE(strict_plan, strict_plan.error().message);
           CHECK(defect_of_runs(strict, *strict_plan, {{2, false}}, built, equals(expected)) == "");
+        }
+        if (turn == 7) {
+          const PlanOptions often = called_often();
+          const auto converting = usual.plan(built.network, built.facts, often);
+          REQUIRE_MESSAGE(converting, converting.error().message);
+          CHECK(defect_of_runs(usual, cut_for_threads(*converting, built, often), {{2, false}}, built, equals(expected)) == "");
         }
         if (turn == 5) {
           Plan flat = *plan;
