@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "engine/plan/improve.h"
@@ -224,8 +223,12 @@ Expected<Plan> plan_transposed(Plan best, const Network& network, const std::vec
     other->runner_up = std::move(best.schedule);
     other->runner_up_cost = std::move(best.cost);
     other->why = why_it_lost(*other, network);
-    if (best.optimal == "false") std::tie(other->optimal, other->proof) = std::pair(best.optimal, best.proof);
-    else if (other->optimal != "false") other->proof = proof_of(other->optimal, true, {});
+    if (best.optimal == "false") {
+      other->optimal = best.optimal;
+      other->proof = best.proof;
+    } else if (other->optimal != "false") {
+      other->proof = proof_of(other->optimal, true, {});
+    }
     best = std::move(*other);
   }
   return best;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "engine/plan/binding.h"
 #include "engine/plan/cost_model.h"
@@ -45,22 +47,26 @@ std::vector<std::vector<OperandFacts>> transposed_operands(const Network& networ
     if (has_sparse_level(facts_of(operands, access.tensor).format)) vectorizable &= ~index_set(access.indices);
   }
   const auto pattern = options.result_patterns.find(network.tensors[assignment.result.tensor].name);
-  std::vector<OperandFacts> together = operands;
-  std::vector<std::vector<OperandFacts>> alone;
+  std::vector<std::pair<std::size_t, std::uint32_t>> found;  // operands, and the modes that should be last
   for (std::size_t number = 0; number < operands.size(); ++number) {
     const OperandFacts& operand = operands[number];
     const bool like = pattern != options.result_patterns.end() && network.tensors[operand.tensor].name == pattern->second;
     if (like || !may_be_transposed(operand)) continue;
-    const auto last = wanted_last(operand, network, vectorizable);
-    if (!last) continue;
-    std::vector<std::uint32_t>& order = together[number].format.mode_order;
-    std::erase(order, *last);
-    order.push_back(*last);
-    alone.push_back(operands);
-    alone.back()[number].format = together[number].format;
+    if (const auto last = wanted_last(operand, network, vectorizable)) found.emplace_back(number, *last);
   }
-  if (alone.size() > 1) alone.insert(alone.begin(), std::move(together));
-  return alone;
+  const auto transposed = [&](std::span<const std::pair<std::size_t, std::uint32_t>> chosen) {
+    std::vector<OperandFacts> facts = operands;
+    for (const auto& [number, last] : chosen) {
+      std::vector<std::uint32_t>& order = facts[number].format.mode_order;
+      std::erase(order, last);
+      order.push_back(last);
+    }
+    return facts;
+  };
+  std::vector<std::vector<OperandFacts>> sets;
+  if (found.size() > 1) sets.push_back(transposed(found));
+  for (const auto& one : found) sets.push_back(transposed({&one, 1}));
+  return sets;
 }
 
 Schedule with_transposed(Schedule schedule, const std::vector<OperandFacts>& operands) {
