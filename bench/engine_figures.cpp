@@ -262,7 +262,7 @@ Expected<void> many_kernels(std::uint64_t kernels) {
   return {};
 }
 
-struct Comparison {
+struct FigurePair {
   std::string name;
   std::string expression;
   Specifications operands;
@@ -303,7 +303,7 @@ Expected<Way> measured(const Pipeline& pipeline, const Network& network, const O
 }
 
 Expected<void> pays() {
-  const Comparison all[] = {
+  const FigurePair all[] = {
       {"SpMV, 500 entries", "y(i) = M(i,j) * x(j)", {{"M", "sparse(100x100,nnz=500) ds"}, {"x", "uniform(100)"}}},
       {"SpMV, 4000 entries", "y(i) = M(i,j) * x(j)", {{"M", "sparse(500x500,nnz=4000) ds"}, {"x", "uniform(500)"}}},
       {"SpMM, 500 entries, r = 16", "y(i,r) = M(i,j) * x(j,r)", {{"M", "sparse(100x100,nnz=500) ds"}, {"x", "uniform(100x16)"}}},
@@ -320,7 +320,7 @@ Expected<void> pays() {
              "baked");
   const auto pipeline = pipeline_with(false, std::nullopt);
   if (!pipeline) return std::unexpected(pipeline.error());
-  for (const Comparison& one : all) {
+  for (const FigurePair& one : all) {
     const auto operands = operands_of(one.operands);
     if (!operands) return std::unexpected(operands.error());
     const auto network = network_of(one.expression, *operands);

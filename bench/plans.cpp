@@ -28,7 +28,7 @@ using Choices = std::map<std::string, std::string>;
 
 constexpr double hopeless = 10;          // times the best so far: not worth waiting for
 constexpr double least_limit_ms = 0.5;
-constexpr double patience_ms = 5000;     // for the first schedule, when nothing is known
+constexpr double first_patience_ms = 5000;     // for the first schedule, when nothing is known
 constexpr std::size_t best_counted = 10; // by exact counts, timed too
 constexpr std::size_t pool = 3;          // times the sample: judged by exact counts
 constexpr std::size_t finalists = 5;     // that are timed again in turn
@@ -52,7 +52,7 @@ class Stopwatch {
       one.ms = std::abs(found->second);
       one.abandoned = found->second < 0;
     } else {
-      const double limit = patient ? patience_ms : std::max(least_limit_ms, hopeless * best_ms_);
+      const double limit = patient ? first_patience_ms : std::max(least_limit_ms, hopeless * best_ms_);
       const auto trial = trials_.time(schedule, limit);
       if (!trial) return std::unexpected(trial.error());
       one.ms = trial->ms;

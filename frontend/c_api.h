@@ -12,10 +12,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <string_view>
 #include <vector>
 
 #include "weft.h"
 #include "weft/session.h"
+
+/// What messages call a tensor that the host has not named.
+inline constexpr std::string_view tensor_name = "the tensor";
 
 struct weft_error {
   weft::ErrorKind kind;

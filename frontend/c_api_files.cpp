@@ -13,8 +13,6 @@ using namespace weft::c_api;
 
 namespace {
 
-constexpr std::string_view tensor_name = "the tensor";
-
 Expected<weft_tensor*> handled(Expected<Tensor> tensor) {
   if (!tensor) return std::unexpected(std::move(tensor.error()));
   return tensor_handle(std::move(*tensor));

@@ -29,8 +29,6 @@ using namespace weft::c_api;
 
 namespace {
 
-constexpr std::string_view tensor_name = "the tensor";
-
 Expected<void> known_flags(std::uint32_t flags) {
   if (flags <= (WEFT_BORROW | WEFT_TRUSTED)) return {};
   return input_error(fmt::format("flags {}: those known are WEFT_BORROW ({}) and WEFT_TRUSTED ({})", flags, +WEFT_BORROW, +WEFT_TRUSTED));

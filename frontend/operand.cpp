@@ -5,18 +5,11 @@
 #include <cctype>
 #include <charconv>
 
+#include "engine/network/names.h"
 #include "runtime/text_number.h"
 
 namespace weft {
 namespace {
-
-bool is_name(std::string_view text) {
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front()))) return false;
-  for (const char c : text) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
-  }
-  return true;
-}
 
 struct Number {
   double value = 0;

@@ -11,10 +11,10 @@ namespace weft {
 
 namespace {
 
-enum class Kind { tns, mtx, npy };
+enum class FileKind { tns, mtx, npy };
 
 struct Extension {
-  Kind kind;
+  FileKind kind;
   Compression compression;
 };
 
@@ -34,9 +34,9 @@ Expected<Extension> extension_of(const std::string& path) {
   } else if (take_suffix(name, ".zst")) {
     compression = Compression::zstandard;
   }
-  if (take_suffix(name, ".tns")) return Extension{Kind::tns, compression};
-  if (take_suffix(name, ".mtx")) return Extension{Kind::mtx, compression};
-  if (take_suffix(name, ".npy") && compression == Compression::none) return Extension{Kind::npy, compression};
+  if (take_suffix(name, ".tns")) return Extension{FileKind::tns, compression};
+  if (take_suffix(name, ".mtx")) return Extension{FileKind::mtx, compression};
+  if (take_suffix(name, ".npy") && compression == Compression::none) return Extension{FileKind::npy, compression};
   return input_error(path +
                      ": unknown extension; weft knows .tns and .mtx, both also with .gz or .zst behind, and .npy");
 }
@@ -77,8 +77,8 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
                             .name = name,
                             .times = times != nullptr ? times : &unused};
   *request.times = ReadTimes();
-  Expected<Tensor> tensor = extension->kind == Kind::tns   ? read_tns(request)
-                            : extension->kind == Kind::mtx ? read_mtx(request)
+  Expected<Tensor> tensor = extension->kind == FileKind::tns   ? read_tns(request)
+                            : extension->kind == FileKind::mtx ? read_mtx(request)
                                                            : read_npy(request);
   if (!tensor) return std::unexpected(of_operand(tensor.error(), path, name));
   if (!options.format || same_layout(tensor->format, *options.format)) return tensor;
@@ -90,9 +90,9 @@ Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const
   const Expected<Extension> extension = extension_of(path);
   if (!extension) return std::unexpected(extension.error());
   switch (extension->kind) {
-    case Kind::tns:
+    case FileKind::tns:
       return write_tns(tensor, path, extension->compression, resources, name);
-    case Kind::mtx:
+    case FileKind::mtx:
       return write_mtx(tensor, path, extension->compression, resources, name);
     default:
       return write_npy(tensor, path, resources, name);

@@ -9,14 +9,13 @@
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/extents.h"
+#include "runtime/gaps.h"
 #include "runtime/indices.h"
 #include "runtime/sort.h"
 #include "weft/file.h"
 
 namespace weft {
 namespace {
-
-constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood 2014).
 constexpr std::uint64_t splitmix64(std::uint64_t z) {
@@ -28,10 +27,10 @@ constexpr std::uint64_t splitmix64(std::uint64_t z) {
 }
 
 double uniform_value(std::uint64_t seed, std::uint64_t n) {
-  return static_cast<double>(splitmix64(seed * golden + n + 1) >> 11) * 0x1p-53;
+  return static_cast<double>(splitmix64(seed * golden_ratio + n + 1) >> 11) * 0x1p-53;
 }
 float uniform_value_f32(std::uint64_t seed, std::uint64_t n) {
-  return static_cast<float>(splitmix64(seed * golden + n + 1) >> 40) * 0x1p-24f;
+  return static_cast<float>(splitmix64(seed * golden_ratio + n + 1) >> 40) * 0x1p-24f;
 }
 
 __extension__ using Wide = unsigned __int128;  // pedantic compilers want to be told
@@ -40,19 +39,18 @@ constexpr std::uint64_t scaled(std::uint64_t extent, std::uint64_t random) {
   return static_cast<std::uint64_t>((static_cast<Wide>(extent) * random) >> 64);
 }
 
-enum class Kind { uniform, ones, sparse };
-
 struct Recipe {
-  Kind kind = Kind::uniform;
+  enum class Kind : std::uint8_t { uniform, ones, sparse };
+  Kind kind = Recipe::Kind::uniform;
   std::vector<std::uint64_t> extents;
   std::uint64_t seed = 0;
   std::optional<std::uint64_t> nnz;
 };
 
-std::optional<Kind> kind_of(std::string_view word) {
-  if (word == "uniform") return Kind::uniform;
-  if (word == "ones") return Kind::ones;
-  if (word == "sparse") return Kind::sparse;
+std::optional<Recipe::Kind> kind_of(std::string_view word) {
+  if (word == "uniform") return Recipe::Kind::uniform;
+  if (word == "ones") return Recipe::Kind::ones;
+  if (word == "sparse") return Recipe::Kind::sparse;
   return std::nullopt;
 }
 
@@ -103,8 +101,8 @@ Expected<Recipe> parse(std::string_view text, std::string_view name) {
       return wrong(fmt::format("'{}' is neither seed=NUMBER nor nnz=NUMBER", arguments[n]));
     auto value = number(trimmed(arguments[n].substr(equals + 1)));
     if (!value) return wrong(fmt::format("'{}' needs an unsigned number", arguments[n]));
-    if (key == "seed" && recipe.kind == Kind::ones) return wrong("ones() takes no seed");
-    if (key == "nnz" && recipe.kind != Kind::sparse) return wrong("nnz belongs to sparse()");
+    if (key == "seed" && recipe.kind == Recipe::Kind::ones) return wrong("ones() takes no seed");
+    if (key == "nnz" && recipe.kind != Recipe::Kind::sparse) return wrong("nnz belongs to sparse()");
     if (key == "seed" ? seeded : recipe.nnz.has_value()) return wrong(fmt::format("{} is given twice", key));
     if (key == "seed") {
       recipe.seed = *value;
@@ -113,7 +111,7 @@ Expected<Recipe> parse(std::string_view text, std::string_view name) {
       recipe.nnz = *value;
     }
   }
-  if (recipe.kind == Kind::sparse && !recipe.nnz) return wrong("sparse() needs nnz=NUMBER");
+  if (recipe.kind == Recipe::Kind::sparse && !recipe.nnz) return wrong("sparse() needs nnz=NUMBER");
   return recipe;
 }
 
@@ -136,7 +134,7 @@ Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resou
                                 std::string_view name) {
   auto tensor = dense_zeros(recipe.extents, dense_format(recipe.extents.size(), scalar), resources, name);
   if (!tensor) return tensor;
-  if (recipe.kind == Kind::uniform)
+  if (recipe.kind == Recipe::Kind::uniform)
     fill_uniform(tensor->values, scalar, recipe.seed, resources);
   else if (scalar == Scalar::f64)
     fill(tensor->values.as<double>(), resources, [](std::uint64_t) { return 1.0; });
@@ -156,7 +154,7 @@ void draw(Coordinates& coordinates, std::uint64_t at, std::uint64_t from, std::u
       for_blocks(resources.threads, Blocks(count, resources.threads),
                  [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
                    for (std::uint64_t n = begin; n < end; ++n) {
-                     std::uint64_t random = splitmix64((seed + 0x5EED) * golden + (from + n) * modes + m + 1);
+                     std::uint64_t random = splitmix64((seed + 0x5EED) * golden_ratio + (from + n) * modes + m + 1);
                      crd[at + n] = static_cast<T>(scaled(extent, random));
                    }
                  });
@@ -219,7 +217,7 @@ Expected<void> draw_marked(Coordinates& coordinates, std::uint64_t product, std:
     std::uint64_t at = 0;
     for (std::uint64_t m = 0; m < modes; ++m) {
       std::uint64_t extent = coordinates.extents[m];
-      at = at * extent + scaled(extent, splitmix64((seed + 0x5EED) * golden + t * modes + m + 1));
+      at = at * extent + scaled(extent, splitmix64((seed + 0x5EED) * golden_ratio + t * modes + m + 1));
     }
     found += marked[at] == 0;
     marked[at] = 1;
@@ -298,7 +296,7 @@ Expected<Tensor> generate_tensor(std::string_view text, const std::optional<Form
   if (format)
     if (auto checked = check_buildable(*format, order, name); !checked) return std::unexpected(checked.error());
   const Scalar scalar = format ? format->scalar : Scalar::f64;
-  if (recipe->kind == Kind::sparse) {
+  if (recipe->kind == Recipe::Kind::sparse) {
     auto coordinates = generate_sparse(*recipe, scalar, resources, name);
     if (!coordinates) return std::unexpected(coordinates.error());
     std::vector<std::uint32_t> natural(order);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/gaps.h"
 #include "runtime/hashed_memory.h"
 #include "runtime/sort_keys.h"
 
@@ -40,12 +41,10 @@ constexpr std::uint64_t threshold_growth = 4;
 constexpr std::uint64_t most_tuples_per_key = 2;
 
 /// Multiplication by odd constants (Knuth, "The Art of Computer Programming" 6.4).
-constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
-
 std::uint64_t hash(const std::uint64_t* key, std::uint64_t modes) {
   std::uint64_t mixed = 0;
   for (std::uint64_t mode = 0; mode < modes; ++mode) {
-    mixed = (mixed ^ key[mode]) * golden;
+    mixed = (mixed ^ key[mode]) * golden_ratio;
     mixed ^= mixed >> 32;
   }
   return mixed;
@@ -76,7 +75,7 @@ bool equal(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t modes) 
 /// Of the entry, or the free one where it belongs. The high bits of the product choose where the search begins.
 std::uint64_t slot_of(const HashedTable& table, std::uint64_t tag, const std::uint64_t* key) {
   const std::uint64_t mask = table.slot_count - 1;
-  std::uint64_t slot = tag * golden >> (64 - std::countr_zero(table.slot_count));
+  std::uint64_t slot = tag * golden_ratio >> (64 - std::countr_zero(table.slot_count));
   for (;; slot = (slot + 1) & mask) {
     const HashedTable::Slot& found = table.slots[slot];
     if (found.entry == 0) return slot;

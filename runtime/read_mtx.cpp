@@ -17,9 +17,9 @@ namespace weft {
 
 namespace {
 
-constexpr char comment = '%';
+constexpr char mtx_comment = '%';
 
-struct Header {
+struct MtxHeader {
   bool dense = false;  ///< "array"
   EntryRules::Values values = EntryRules::Values::real;
   EntryRules::Symmetry symmetry = EntryRules::Symmetry::general;
@@ -50,7 +50,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-Expected<Header> read_banner(TextReader& reader, std::string_view line) {
+Expected<MtxHeader> read_banner(TextReader& reader, std::string_view line) {
   std::vector<std::string> words = words_of(lower_case(line));
   if (words.empty() || words[0] != "%%matrixmarket") {
     return reader.error_at(1, "a Matrix Market file begins with '%%MatrixMarket matrix ...'");
@@ -63,7 +63,7 @@ Expected<Header> read_banner(TextReader& reader, std::string_view line) {
   const auto not_supported = [&](std::string_view what) {
     return unsupported(fmt::format("{}:1: {} data are not supported", reader.path(), what));
   };
-  Header header;
+  MtxHeader header;
   if (words[1] != "matrix") return reader.error_at(1, "the object is " + quoted(words[1]) + ", expected 'matrix'");
   if (words[2] == "array") {
     header.dense = true;
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
 }
 
 /// Values an array file holds; nothing if the number exceeds 64 bits.
-std::optional<std::uint64_t> array_count(const Header& header) {
+std::optional<std::uint64_t> array_count(const MtxHeader& header) {
   const std::uint64_t n = header.rows;
   switch (header.symmetry) {
     case EntryRules::Symmetry::symmetric:  // n (n + 1) / 2
@@ -118,14 +118,14 @@ std::optional<std::uint64_t> array_count(const Header& header) {
   }
 }
 
-Expected<Header> read_header(TextReader& reader) {
+Expected<MtxHeader> read_mtx_header(TextReader& reader) {
   Expected<std::optional<std::string_view>> line = reader.line();
   if (!line) return std::unexpected(line.error());
   if (!*line) return reader.error_at(1, "the file is empty");
-  Expected<Header> header = read_banner(reader, **line);
+  Expected<MtxHeader> header = read_banner(reader, **line);
   if (!header) return header;
   std::vector<std::string> words;
-  while (words.empty() || words[0].front() == comment) {
+  while (words.empty() || words[0].front() == mtx_comment) {
     line = reader.line();
     if (!line) return std::unexpected(line.error());
     if (!*line) return reader.error_at(reader.lines(), "the file ends before the size line");
@@ -169,12 +169,12 @@ Expected<std::uint64_t> find_line(const FileRequest& request, std::uint64_t size
     if (reader->lines() <= size_line) continue;
     const std::string text = std::string(**line) + '\n';
     const char* const first = skip_blanks(text.data());
-    if (is_line_end(first) || *first == comment) continue;
+    if (is_line_end(first) || *first == mtx_comment) continue;
     if (entry-- == 0) return reader->lines();
   }
 }
 
-Expected<void> check_count(const TextReader& reader, const Header& header, std::uint64_t found,
+Expected<void> check_count(const TextReader& reader, const MtxHeader& header, std::uint64_t found,
                            const FileRequest& request) {
   if (found == header.lines) return {};
   const std::string_view what = header.dense ? "values" : "entries";
@@ -203,7 +203,7 @@ void unpack_triangle(std::span<const T> packed, std::span<T> full, std::uint64_t
   });
 }
 
-Expected<Tensor> make_array(const Header& header, Coordinates packed, const FileRequest& request) {
+Expected<Tensor> make_array(const MtxHeader& header, Coordinates packed, const FileRequest& request) {
   Tensor tensor;
   tensor.format = dense_format(2, packed.scalar);
   tensor.format.mode_order = {1, 0};
@@ -236,7 +236,7 @@ Expected<Tensor> read_mtx(const FileRequest& request) {
   Expected<TextReader> opened = TextReader::open(request.path, request.compression, request.resources, request.name);
   if (!opened) return std::unexpected(opened.error());
   TextReader& reader = *opened;
-  Expected<Header> header = read_header(reader);
+  Expected<MtxHeader> header = read_mtx_header(reader);
   if (!header) return std::unexpected(header.error());
   std::vector<std::uint64_t> extents = {header->rows, header->columns};
   if (request.options.format && request.options.format->order() != 2) {
@@ -255,7 +255,7 @@ Expected<Tensor> read_mtx(const FileRequest& request) {
   rules.order = header->dense ? 0 : 2;
   rules.values = header->values;
   rules.symmetry = header->dense ? EntryRules::Symmetry::general : header->symmetry;
-  rules.comment = comment;
+  rules.comment = mtx_comment;
   rules.scalar = request.scalar();
   if (!header->dense) rules.extents = extents;
   rules.extents_origin = "the size line";

@@ -13,7 +13,7 @@ namespace weft {
 
 namespace {
 
-constexpr char comment = '#';
+constexpr char tns_comment = '#';
 // Sets of modes are 32-bit words in the statistics.
 constexpr std::size_t largest_order = 32;
 
@@ -41,13 +41,13 @@ std::vector<std::uint64_t> shape_comment(std::string_view line) {
   return extents;
 }
 
-struct Header {
+struct TnsHeader {
   std::vector<std::uint64_t> noted_extents;  ///< from the comment, if there is one
   std::optional<std::string> entry;          ///< the first line with an entry, if there is one
 };
 
-Expected<Header> read_header(TextReader& reader) {
-  Header header;
+Expected<TnsHeader> read_tns_header(TextReader& reader) {
+  TnsHeader header;
   for (;;) {
     Expected<std::optional<std::string_view>> line = reader.line();
     if (!line) return std::unexpected(line.error());
@@ -55,7 +55,7 @@ Expected<Header> read_header(TextReader& reader) {
     std::string_view text = **line;
     while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
     if (text.empty()) continue;
-    if (text.front() != comment) {
+    if (text.front() != tns_comment) {
       header.entry = std::string(text);
       reader.unread();
       return header;
@@ -80,12 +80,12 @@ Expected<Tensor> read_tns(const FileRequest& request) {
   Expected<TextReader> opened = TextReader::open(request.path, request.compression, request.resources, request.name);
   if (!opened) return std::unexpected(opened.error());
   TextReader& reader = *opened;
-  Expected<Header> header = read_header(reader);
+  Expected<TnsHeader> header = read_tns_header(reader);
   if (!header) return std::unexpected(header.error());
 
   const std::optional<std::vector<std::uint64_t>>& shape = request.options.shape;
   EntryRules rules;
-  rules.comment = comment;
+  rules.comment = tns_comment;
   rules.scalar = request.scalar();
   if (header->entry) {
     rules.order = count_fields(*header->entry) - 1;

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "runtime/digit.h"
+
 namespace weft {
 
-inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 /// Blanks separate the fields of a line. A carriage return is none: it may only stand before a line end.
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 inline bool is_line_end(const char* at) { return *at == '\n' || (*at == '\r' && at[1] == '\n'); }

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "runtime/digit.h"
+
 namespace weft {
 
 /// Deepest nesting of parentheses any text of weft may have: the parsers recurse, and the host's stack is not ours.
@@ -11,7 +13,6 @@ inline constexpr std::size_t deepest_nesting = 256;
 
 /// The classes of the notation are ASCII and do not depend on the host's locale.
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool starts_name(char c) { return is_letter(c) || c == '_'; }
 constexpr bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 

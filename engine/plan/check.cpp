@@ -11,9 +11,9 @@
 #include "runtime/open_levels.h"
 
 namespace weft {
-namespace {
-
 std::string place(std::size_t statement) { return fmt::format("schedule, statement {}: ", statement + 1); }
+
+namespace {
 
 Expected<void> check_operand(const ScheduledTensor& tensor, const std::vector<OperandFacts>& operands) {
   const OperandFacts& facts = facts_of(operands, tensor.tensor);

@@ -5,6 +5,9 @@
 
 namespace weft {
 
+/// "schedule, statement 2: " for statement 1: how messages of the rules begin.
+std::string place(std::size_t statement);
+
 /// Roles, formats and names of the tensors; conversions; formats of results.
 Expected<void> check_tensors(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                              const PlanOptions& options);

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-std::string place(std::size_t statement) { return fmt::format("schedule, statement {}: ", statement + 1); }
-
 Expected<void> check_coverage(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   IndexSet seen = 0;

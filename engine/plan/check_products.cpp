@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-std::string place(std::size_t statement) { return fmt::format("schedule, statement {}: ", statement + 1); }
-
 // The first factor that is accessed in the same way: occurrences that cannot be told apart stand for each other.
 std::size_t representative(const Term& term, std::size_t factor) {
   return static_cast<std::size_t>(std::find(term.factors.begin(), term.factors.end(), term.factors[factor]) -

@@ -16,8 +16,6 @@ namespace {
 constexpr double most_accumulated_keys = 0x1p48;
 constexpr double most_coordinates = 0x1p32;  // of one mode: lists of touched ones are 32 bits wide, and so is a bitmap's extent
 
-std::string place(std::size_t statement) { return fmt::format("schedule, statement {}: ", statement + 1); }
-
 Expected<void> check_delivered(const ScheduledTensor& result) {
   const Format& delivered = *result.delivered;
   const bool known = delivered.order() == result.format.order() && delivered.scalar == result.format.scalar &&

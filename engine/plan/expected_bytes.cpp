@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr double slots_per_entry = 2;  // of a hashed level: 1.5 to 3
+constexpr double slots_per_stored = 2;  // of a hashed level: 1.5 to 3
 
 using Joins = std::map<JoinSet, double>;
 
@@ -60,7 +60,7 @@ StoredArrays stored_arrays(const Format& format, const Statistics& statistics) {
     if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
     const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
     positions = repeats ? statistics.nnz() : statistics.distinct(modes);
-    if (stored.kind == LevelKind::hashed) positions *= slots_per_entry;
+    if (stored.kind == LevelKind::hashed) positions *= slots_per_stored;
     bytes += positions * stored.crd_bits / 8;
   }
   return stored_so_far;

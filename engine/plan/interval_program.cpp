@@ -9,7 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double rounding = 1e-9;  // relative: more than sums in another order differ
 constexpr double asked_again = 8;  // times the limit before, so that no state is looked at many times
 

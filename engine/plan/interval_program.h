@@ -28,6 +28,8 @@
 
 namespace weft {
 
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
 class IntervalProgram {
  public:
   /// Without `fused`, every statement is a nest of its own.

@@ -12,6 +12,7 @@
 #include "engine/plan/cost_model.h"
 #include "engine/plan/effort.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/interval_program.h"
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/shared_layouts.h"
@@ -19,8 +20,6 @@
 namespace weft {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double accuracy = 1e-9;
 constexpr std::uint64_t usual_candidates = 1'500;  // of all plans, and wholes put together of them
 constexpr std::uint64_t candidates_for_proofs = 20'000;
 

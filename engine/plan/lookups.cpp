@@ -20,7 +20,6 @@
 namespace weft {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
 constexpr std::size_t most_copies = 3;  // of one schedule
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole

@@ -14,8 +14,6 @@ constexpr std::size_t most_options = 20'000;      // of one alternative
 constexpr std::size_t options_at_once = 4'000;    // of alternatives that share a solver
 constexpr std::uint64_t most_work = 1'000'000;    // loops priced to tell which alternatives may be cheaper
 constexpr int most_refused = 32;                  // choices that the judges refuse, per solver: the rest of its budget
-// Less than this is not cheaper: some twenty parts of the sum may be rounded by a millionth.
-constexpr double accuracy = 2e-5;
 
 class Prover {
  public:
@@ -104,7 +102,7 @@ class Prover {
     proof_.solved += group.size();
     int refused = 0;
     for (;;) {
-      encoding.below(best_ns_ * (1 - accuracy) * std::min(slack_, request_.kept));
+      encoding.below(best_ns_ * (1 - proof_rounding) * std::min(slack_, request_.kept));
       const std::uint64_t before = solver->effort_spent();
       const std::uint64_t left = request_.effort > proof_.effort ? request_.effort - proof_.effort : 0;
       const Satisfiable answer = solver->check(left);
@@ -118,7 +116,7 @@ class Prover {
       const ChosenNests chosen = encoding.read();
       Candidate candidate = judged(alternatives_[group[chosen.alternative].first], chosen);
       const double loops_ns = candidate.cost.ns - candidate.cost.conversion_ns / std::max(1.0, options_.calls);
-      if (loops_ns < chosen.ns * (1 - accuracy)) slack_ = std::max(slack_, chosen.ns / loops_ns);
+      if (loops_ns < chosen.ns * (1 - proof_rounding)) slack_ = std::max(slack_, chosen.ns / loops_ns);
       if (slack_ > request_.kept) proof_.overpriced = true;
       const bool fits = request_.memory_limit == 0 || candidate.cost.announced_bytes <= request_.memory_limit;
       if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, network_, operands_, options_)) {
@@ -126,7 +124,7 @@ class Prover {
         proof_.cheaper = std::move(candidate);
         continue;
       }
-      // Cheaper only by rounding, or judged otherwise than encoded: never again this one.
+      // Cheaper only by proof_rounding, or judged otherwise than encoded: never again this one.
       encoding.exclude_chosen();
       ++proof_.refused;
       if (++refused == most_refused) {

@@ -14,6 +14,9 @@ inline constexpr std::uint64_t effort_for_proofs = 10'000'000;
 // before they are known.
 inline constexpr double kept_for_proofs = 1.01;
 
+/// What is cheaper by less is not looked for: some twenty parts of the sum may be rounded by a millionth.
+inline constexpr double proof_rounding = 2e-5;
+
 struct ProofRequest {
   double below_ns = 0;  ///< of the best schedule known; infinite if there is none
   /// 0: memory does not matter. Else only schedules that stay within it are looked for.

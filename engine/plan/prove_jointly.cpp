@@ -9,17 +9,16 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/interval_program.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/shared_layouts.h"
 
 namespace weft {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_alternatives = 5'000;
-constexpr std::size_t most_options = 12'000;  // of all assignments: they share one solver
-constexpr int most_refused = 200;
-constexpr double accuracy = 2e-5;  // as in prove(): parts of the sum are rounded
+constexpr std::size_t most_joint_options = 12'000;  // of all assignments: they share one solver
+constexpr int most_refused_jointly = 200;
 
 class JointProver {
  public:
@@ -192,9 +191,9 @@ class JointProver {
       }
       const CostModel model = model_of(opened);
       IntervalProgram program(model);
-      found.back() = nest_graph(model, program, left - opened.conversion_ns, most_options);
+      found.back() = nest_graph(model, program, left - opened.conversion_ns, most_joint_options);
       options += found.back().options.size();
-      if (!found.back().complete || options > most_options) return std::nullopt;
+      if (!found.back().complete || options > most_joint_options) return std::nullopt;
     }
     return found;
   }
@@ -238,7 +237,7 @@ class JointProver {
     double slack = 1;  // as in prove()
     for (int refused = 0;;) {
       if (options_.progress) options_.progress("proving", static_cast<double>(solver.effort_spent()) / static_cast<double>(request_.effort));
-      encoding.below(proof_.ns * (1 - accuracy) * std::min(slack, request_.kept));
+      encoding.below(proof_.ns * (1 - proof_rounding) * std::min(slack, request_.kept));
       const std::uint64_t left = request_.effort > solver.effort_spent() ? request_.effort - solver.effort_spent() : 0;
       const Satisfiable answer = solver.check(left);
       proof_.report.effort = solver.effort_spent();
@@ -254,7 +253,7 @@ class JointProver {
         made.push_back(plan_of(opened_[added[chosen.alternative]], chosen));
         const Cost& judged = made.back().cost;
         const double loops_ns = judged.ns - judged.conversion_ns / std::max(1.0, options_.calls);
-        if (loops_ns < chosen.ns * (1 - accuracy)) slack = std::max(slack, chosen.ns / loops_ns);
+        if (loops_ns < chosen.ns * (1 - proof_rounding)) slack = std::max(slack, chosen.ns / loops_ns);
       }
       if (slack > request_.kept) proof_.proven = false;
       const auto ns = judge_(made);
@@ -264,7 +263,7 @@ class JointProver {
         continue;
       }
       encoding.exclude_chosen();
-      if (++refused == most_refused) {
+      if (++refused == most_refused_jointly) {
         proof_.proven = false;
         return {};
       }

@@ -10,6 +10,7 @@
 #include "engine/plan/convertible_accesses.h"
 #include "engine/plan/effort.h"
 #include "engine/plan/fitting_trees.h"
+#include "engine/plan/interval_program.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/partial_sums.h"
 #include "engine/plan/schedule_text.h"
@@ -20,9 +21,7 @@
 namespace weft {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
-constexpr double accuracy = 1e-9;
 
 // How far the search goes. Work is counted in loops priced.
 struct Effort {

@@ -11,6 +11,8 @@
 
 namespace weft {
 
+inline constexpr double accuracy = 1e-9;  ///< prices nearer to each other than this share are equal: sums in another order
+
 struct Candidate {
   Schedule schedule;
   Cost cost;

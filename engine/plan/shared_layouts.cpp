@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_ordered_modes = 3;
+constexpr std::size_t most_shared_modes = 3;
 
 void add(std::vector<Format>& formats, const Format& format) {
   if (std::ranges::none_of(formats, [&](const Format& other) { return same_layout(other, format); })) formats.push_back(format);
@@ -38,7 +38,7 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
   const OperandFacts& facts = facts_of(operands, operand);
   const TensorAccess* access = access_of(network, operand);
   // On diagonals modes are bound together.
-  if (access == nullptr || facts.format.order() > most_ordered_modes) return {{}, false};
+  if (access == nullptr || facts.format.order() > most_shared_modes) return {{}, false};
   SharedLayouts found;
   const ScheduledAccess read{0, access->indices};
   const ScheduledTensor tensor{{}, TensorRole::operand, operand, {}, facts.format, false};
@@ -59,7 +59,7 @@ SharedLayouts result_layouts(const Network& network, const std::vector<OperandFa
   const TensorAccess& result = network.assignments.front().result;
   const ResultFormat plain = plainest_result_format(network, operands, options);
   if (plain.like || plain.delivered || result.indices.size() < 2) return {};
-  if (result.indices.size() > most_ordered_modes) return {{}, false};
+  if (result.indices.size() > most_shared_modes) return {{}, false};
   SharedLayouts found;
   std::vector<std::uint32_t> order = first_order(result.indices.size());
   if (plain.format.all_dense()) {

@@ -68,7 +68,7 @@ std::string shown(const CommandOptions& options, const ReplOption& option) {
   return options.calls ? fmt::format("{}", *options.calls) : "none";
 }
 
-constexpr std::array table{
+constexpr std::array option_table{
     ReplOption{"calls", "how often an expression is expected to run; amortises layout conversions", &CommandOptions::calls},
     ReplOption{"deterministic", "bit-identical results for every number of threads", &CommandOptions::deterministic},
     ReplOption{"strict-fp", "the nest as printed: no FMA, every sum in loop order", &CommandOptions::strict_fp},
@@ -90,8 +90,8 @@ constexpr std::array table{
 };
 
 const ReplOption* find_option(std::string_view name) {
-  const auto found = std::ranges::find(table, name, &ReplOption::name);
-  return found == table.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(option_table, name, &ReplOption::name);
+  return found == option_table.end() ? nullptr : &*found;
 }
 
 Expected<void> set(Repl& repl, const ReplOption& option, const std::string& value) {
@@ -103,12 +103,12 @@ Expected<void> set(Repl& repl, const ReplOption& option, const std::string& valu
 
 }  // namespace
 
-std::span<const ReplOption> repl_options() { return table; }
+std::span<const ReplOption> repl_options() { return option_table; }
 
 Expected<void> command_set(Repl& repl, const std::string& argument) {
   if (argument.empty()) {
     std::string text;
-    for (const ReplOption& option : table) {
+    for (const ReplOption& option : option_table) {
       text += fmt::format("{:<14} {:<8} {}\n", option.name, shown(repl.options(), option), option.summary);
     }
     return repl.print(text);
@@ -119,7 +119,7 @@ Expected<void> command_set(Repl& repl, const std::string& argument) {
   const ReplOption* const option = find_option(name);
   if (option == nullptr) {
     std::vector<std::string> known;
-    for (const ReplOption& one : table) known.emplace_back(one.name);
+    for (const ReplOption& one : option_table) known.emplace_back(one.name);
     const auto like = nearest(name, known);
     return input_error(fmt::format("no option is named {}; {}", name, like ? fmt::format("did you mean {}?", *like) : ":set lists them"));
   }

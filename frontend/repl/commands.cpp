@@ -37,7 +37,7 @@ constexpr std::string_view statements =
 A line goes on while brackets are open or after '=', '*', ',' or '\'. '#' begins a comment.
 )";
 
-constexpr std::array table{
+constexpr std::array command_table{
     ReplCommand{"help", "[COMMAND]", "this text, or what a command does", "", CommandArgument::command, command_help},
     ReplCommand{"list", "", "the tensors: shape, format, stored entries, bytes", "", CommandArgument::none, command_list},
     ReplCommand{"load", "NAME=SPEC", "load or generate a tensor", "The same as NAME = SPEC, for a SPEC that would be taken for an expression.",
@@ -75,13 +75,13 @@ constexpr std::array table{
 
 }  // namespace
 
-std::span<const ReplCommand> repl_commands() { return table; }
+std::span<const ReplCommand> repl_commands() { return command_table; }
 
 const ReplCommand* find_command(std::string_view name) {
   if (name == "q" || name == "exit") name = "quit";
   if (name == "h" || name == "?") name = "help";
-  const auto found = std::ranges::find(table, name, &ReplCommand::name);
-  return found == table.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(command_table, name, &ReplCommand::name);
+  return found == command_table.end() ? nullptr : &*found;
 }
 
 Expected<void> run_command(Repl& repl, const std::string& name, const std::string& argument) {
@@ -93,7 +93,7 @@ Expected<void> run_command(Repl& repl, const std::string& name, const std::strin
     return command->run(repl, argument);
   }
   std::vector<std::string> known;
-  for (const ReplCommand& one : table) known.emplace_back(one.name);
+  for (const ReplCommand& one : command_table) known.emplace_back(one.name);
   const auto like = nearest(name, known);
   return input_error(fmt::format("no command is named :{}; {}", name, like ? fmt::format("did you mean :{}?", *like) : ":help lists them"));
 }
@@ -110,7 +110,7 @@ Expected<void> command_help(Repl& repl, const std::string& argument) {
   }
   std::string text(statements);
   text += "Commands; without EXPR they refer to the last expression:\n";
-  for (const ReplCommand& command : table) {
+  for (const ReplCommand& command : command_table) {
     text += fmt::format("  {:<32} {}\n", fmt::format(":{} {}", command.name, command.usage), command.summary);
   }
   return repl.print(text);

@@ -62,9 +62,9 @@ Choice choice(std::uint64_t number) {
   return {contraction, place / rights, place % rights};
 }
 
-class Drawing {
+class PairDrawing {
  public:
-  explicit Drawing(std::uint64_t number) : dice_(number), choice_(choice(number)) { random_.seed = number; }
+  explicit PairDrawing(std::uint64_t number) : dice_(number), choice_(choice(number)) { random_.seed = number; }
 
   RequestedNetwork draw() {
     const Contraction& c = choice_.contraction;
@@ -171,6 +171,6 @@ std::vector<Format> operand_formats(std::size_t order) {
   return found;
 }
 
-RequestedNetwork pair(std::uint64_t number) { return Drawing(number).draw(); }
+RequestedNetwork pair(std::uint64_t number) { return PairDrawing(number).draw(); }
 
 }  // namespace weft::test

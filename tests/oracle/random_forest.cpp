@@ -28,9 +28,9 @@ void fill(CoordinateMap& entries, const std::vector<std::uint64_t>& extents) {
   }
 }
 
-class Drawing {
+class ForestDrawing {
  public:
-  Drawing(std::uint64_t seed, bool with_nan) : dice_(seed), with_nan_(with_nan) { random_.seed = seed; }
+  ForestDrawing(std::uint64_t seed, bool with_nan) : dice_(seed), with_nan_(with_nan) { random_.seed = seed; }
 
   RandomForest draw() {
     is_f32_ = percent(15);
@@ -198,7 +198,7 @@ std::vector<std::uint64_t> by_mode(const std::vector<std::uint64_t>& by_level, c
 
 }  // namespace
 
-RandomForest random_forest(std::uint64_t seed, bool with_nan) { return Drawing(seed, with_nan).draw(); }
+RandomForest random_forest(std::uint64_t seed, bool with_nan) { return ForestDrawing(seed, with_nan).draw(); }
 
 std::string reproduction(const RandomForest& random) {
   std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);

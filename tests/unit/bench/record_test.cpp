@@ -10,6 +10,8 @@
 #include "bench/exam_record.h"
 #include "bench/record.h"
 
+namespace record_test {
+
 namespace fs = std::filesystem;
 using namespace weft::bench;
 
@@ -91,3 +93,5 @@ TEST_CASE("what weft-bench did not write is an error that names the file") {
   CHECK(read_json(file.path()).error().message.find(file.path()) != std::string::npos);
   CHECK(read_choices(file.path() + ".absent").error().message.find("cannot read") != std::string::npos);
 }
+
+}  // namespace record_test

@@ -8,6 +8,8 @@
 #include "engine/cache/entry.h"
 #include "unit/cache/cache_fixture.h"
 
+namespace cache_directory_test {
+
 namespace fs = std::filesystem;
 
 TEST_CASE("cache directory: made with its parents, opened only if it is there") {
@@ -46,3 +48,5 @@ TEST_CASE("cache directory: lists its own files only, as often as asked") {
   CHECK(directory->remove(entry));
   CHECK_FALSE(directory->remove(entry));
 }
+
+}  // namespace cache_directory_test

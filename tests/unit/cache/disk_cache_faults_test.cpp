@@ -25,6 +25,8 @@
 #include "unit/cache/cache_fixture.h"
 #include "unit/cache/faults.h"
 
+namespace disk_cache_faults_test {
+
 namespace fs = std::filesystem;
 using faults::Fault;
 using weft::DiskCache;
@@ -430,3 +432,5 @@ TEST_CASE("disk cache: what is wrong with the whole directory is said once") {
   CHECK(said.size() == 1);
   CHECK(cache.status().refused.find("Not a directory") != std::string::npos);
 }
+
+}  // namespace disk_cache_faults_test

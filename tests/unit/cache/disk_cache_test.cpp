@@ -18,6 +18,8 @@
 #include "engine/cache/entry.h"
 #include "unit/cache/cache_fixture.h"
 
+namespace disk_cache_test {
+
 namespace fs = std::filesystem;
 using weft::DiskCache;
 
@@ -390,3 +392,5 @@ TEST_CASE("disk cache: the default directory follows the environment") {
   setenv("WEFT_CACHE_DIR", "", 1);
   CHECK(DiskCache::default_directory() == "/xdg/weft");
 }
+
+}  // namespace disk_cache_test

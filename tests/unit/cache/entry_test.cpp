@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+namespace entry_test {
+
 TEST_CASE("entry: names are 32 hex digits and a suffix, and differ between keys") {
   const std::string name = weft::entry_name("a key");
   CHECK(name.size() == 37);
@@ -63,3 +65,5 @@ TEST_CASE("entry: as text it stays readable, and any change of it is noticed") {
   CHECK(weft::unpack_entry(weft::pack_entry(key, contents), key, EntryForm::text).error() != "");
   CHECK(weft::unpack_entry(weft::pack_entry("", "", EntryForm::text), "", EntryForm::text).value().empty());
 }
+
+}  // namespace entry_test

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+namespace memory_cache_test {
+
 using weft::Expected;
 using weft::MemoryCache;
 
@@ -234,3 +236,5 @@ TEST_CASE("memory cache: hits, misses, failures and evictions of many threads") 
   CHECK(cache.size() <= 16);
   CHECK(cache.weight() <= 200);
 }
+
+}  // namespace memory_cache_test

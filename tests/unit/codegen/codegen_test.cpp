@@ -13,6 +13,8 @@
 #include "engine/codegen/target.h"
 #include "tests/unit/codegen/jit_run.h"
 
+namespace codegen_test {
+
 using namespace weft;
 using loop::Entries;
 using loop::Interpretation;
@@ -215,3 +217,5 @@ TEST_CASE("a set flag stops a kernel within a tenth of a second, inside one gian
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
   }
 }
+
+}  // namespace codegen_test

@@ -7,6 +7,8 @@
 
 #include "tests/unit/codegen/jit_run.h"
 
+namespace jit_test {
+
 using namespace weft;
 
 namespace {
@@ -93,3 +95,5 @@ TEST_CASE("defective bytes are errors") {
   CHECK(refused(no_symbol));
   CHECK_FALSE(refused(good.bytes));
 }
+
+}  // namespace jit_test

@@ -11,6 +11,8 @@
 #include "tests/unit/codegen/jit_run.h"
 #include "tests/unit/sanitized.h"
 
+namespace joined_test {
+
 using namespace weft;
 
 namespace {
@@ -321,3 +323,5 @@ TEST_CASE("a joined loop looks at the cancellation flag, and goes on behind a st
     CHECK(code->function()(run.frame.data(), 0, 1, &run.worker) == static_cast<std::int32_t>(KernelStatus::cancelled));
   }
 }
+
+}  // namespace joined_test

@@ -9,6 +9,8 @@
 #include "tests/unit/codegen/jit_run.h"
 #include "tests/unit/sanitized.h"
 
+namespace loop_cases_test {
+
 using namespace weft;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("every text case as native code") {
   CHECK(counted >= 100 / turns);
   CHECK(symbolic >= 60 / turns);
 }
+
+}  // namespace loop_cases_test

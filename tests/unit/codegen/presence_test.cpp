@@ -4,6 +4,8 @@
 
 #include "engine/loop/presence.h"
 
+namespace presence_test {
+
 using namespace weft;
 
 namespace {
@@ -64,3 +66,5 @@ TEST_CASE("zero does as well as absent in a dense result") {
   scaled.facts.emplace_back(loop::FiniteFact{1});
   CHECK_FALSE(loop::may_be_absent(scaled, 4));
 }
+
+}  // namespace presence_test

@@ -6,6 +6,8 @@
 
 #include "tests/unit/codegen/jit_run.h"
 
+namespace readme_test {
+
 using namespace weft;
 
 namespace {
@@ -39,3 +41,5 @@ TEST_CASE("the README shows the code that is generated") {
   REQUIRE_MESSAGE(found.has_value(), found.error().message);
   CHECK(found->at("y") == loop::Entries{{{0}, 0}, {{1}, 10}, {{2}, 0}, {{3}, 24}});
 }
+
+}  // namespace readme_test

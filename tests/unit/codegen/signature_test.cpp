@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace signature_test {
+
 using namespace weft;
 
 TEST_CASE("a word for everything a kernel reads, and nothing else") {
@@ -63,3 +65,5 @@ TEST_CASE("results that grow and workspaces that know their entries") {
   CHECK(words.hashed == std::vector<std::uint32_t>{4});
   CHECK(words.scratch[2].extra_elements == 1);
 }
+
+}  // namespace signature_test

@@ -9,6 +9,8 @@
 #include "tests/unit/codegen/jit_run.h"
 #include "tests/unit/sanitized.h"
 
+namespace sparse_results_test {
+
 using namespace weft;
 
 namespace {
@@ -194,3 +196,5 @@ TEST_CASE("a result that may not grow ends the kernel") {
     CHECK(ran.error().message.starts_with("status 3"));  // KernelStatus::limit
   }
 }
+
+}  // namespace sparse_results_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace structure_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -35,7 +37,7 @@ Program mttkrp(const std::string& fact) {
 }
 
 const For& loop_at(const Program& program, std::initializer_list<std::size_t> path) {
-  const Block* block = &program.body;
+  const loop::Block* block = &program.body;
   const For* found = nullptr;
   for (const std::size_t place : path) {
     const Statement& statement = (*block)[place];
@@ -144,3 +146,5 @@ TEST_CASE("the loop that forgets what it reads") {
   CHECK(last(with_body(fill + "    for i: drive M\n      for j: drive M, locate w.1, insert y\n        y += M * w.1\n")) == nullptr);
   CHECK(last(with_body(fill + "    for j: drive w.1, locate w.2, insert y\n      y += w.1 * w.2\n")) == nullptr);
 }
+
+}  // namespace structure_test

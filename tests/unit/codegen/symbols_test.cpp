@@ -17,6 +17,8 @@
 #include "engine/jit/jit.h"
 #include "engine/jit/perf_map.h"
 
+namespace symbols_test {
+
 using namespace weft;
 
 namespace {
@@ -176,3 +178,5 @@ TEST_CASE("symbols: perf's map has a line for each function, if it is asked for"
 }
 
 TEST_CASE("symbols: without symbols there is no file") { CHECK(symbol_file({}).empty()); }
+
+}  // namespace symbols_test

@@ -10,6 +10,8 @@
 #include "runtime/charge.h"
 #include "weft/file.h"
 
+namespace assembly_test {
+
 using namespace weft;
 
 namespace {
@@ -212,3 +214,5 @@ TEST_CASE("a result that the limit stops is named, its memory is given back, and
     CHECK(same(result_of(binding, resources), expected));
   }
 }
+
+}  // namespace assembly_test

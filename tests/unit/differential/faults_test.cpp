@@ -11,6 +11,8 @@
 #include "runs.h"
 #include "tests/unit/codegen/jit_run.h"
 
+namespace faults_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -162,3 +164,5 @@ TEST_CASE("deliberate faults are noticed") {
     if (count.compiled > 0) CHECK(count.noticed_native > 0);
   }
 }
+
+}  // namespace faults_test

@@ -12,6 +12,8 @@
 #include "oracle/pairs.h"
 #include "runs.h"
 
+namespace one_factor_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -105,3 +107,5 @@ TEST_CASE("operands that are summed first change no result") {
   MESSAGE(schedules << " schedules with sums of one operand");
   if (drawn.count >= 30) CHECK(schedules > drawn.count / 4);
 }
+
+}  // namespace one_factor_test

@@ -5,6 +5,8 @@
 
 #include "oracle/pairs.h"
 
+namespace oracle_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -97,3 +99,5 @@ TEST_CASE("a few hundred pairs have every contraction") {
   CHECK(kinds == std::set<std::string>{"d", "s", "u", "q", "h", "b"});
   CHECK(with_pattern > 5);
 }
+
+}  // namespace oracle_test

@@ -8,6 +8,8 @@
 #include "oracle/random_forest.h"
 #include "runs.h"
 
+namespace random_forests_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -186,3 +188,5 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
   CHECK((with_nan > 0 || drawn.count < 20));
   MESSAGE(with_nan << " entries are NaN, " << refused << " networks pin what NaN forbids");
 }
+
+}  // namespace random_forests_test

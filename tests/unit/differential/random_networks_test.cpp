@@ -6,6 +6,8 @@
 #include "oracle/built_network.h"
 #include "runs.h"
 
+namespace random_networks_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -154,3 +156,5 @@ TEST_CASE("schedules of tiny networks, compiled and run") {
   });
   CHECK(compiled > 0);
 }
+
+}  // namespace random_networks_test

@@ -10,6 +10,8 @@
 #include "oracle/random_forest.h"
 #include "runs.h"
 
+namespace remembered_plans_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -109,3 +111,5 @@ TEST_CASE("counting changes no result, and counts do not depend on threads") {
   }
   CHECK(counted > 0);
 }
+
+}  // namespace remembered_plans_test

@@ -9,6 +9,8 @@
 #include "frontend/resolve.h"
 #include "weft/file.h"
 
+namespace reproducible_test {
+
 using namespace weft;
 
 namespace {
@@ -106,3 +108,5 @@ TEST_CASE("owned rows are the same for every number of threads") {
       {{"T", "sparse(60x30x40,nnz=9000,seed=3)"}, {"B", "uniform(30x16,seed=4)"}, {"C", "uniform(40x16,seed=5)"}});
   check_reproducible(problem);
 }
+
+}  // namespace reproducible_test

@@ -9,6 +9,8 @@
 #include "oracle/pairs.h"
 #include "runs.h"
 
+namespace sparse_results_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -147,3 +149,5 @@ TEST_CASE("random products with sparse results, compiled and run") {
   MESSAGE(running.counted() << " nests count their entries first");
   if (runs(50).count >= 50) CHECK(running.counted() > 0);
 }
+
+}  // namespace sparse_results_test

@@ -6,6 +6,8 @@
 #include "frontend/resolve.h"
 #include "oracle/sparse_result.h"
 
+namespace stored_scalars_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -122,3 +124,5 @@ TEST_CASE("what is computed from an absent scalar is absent, whoever else reads 
   CHECK(result_of(expression, schedule, {{"a", a}, {"b", vector_of({2, 3}, {1, 1})}, {"c", c}}, "D") ==
         CoordinateMap{{{0}, 0}, {{1}, 0}, {{2}, 0}, {{3}, 0}, {{4}, 0}, {{5}, 0}});
 }
+
+}  // namespace stored_scalars_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace weft {
+namespace weft::chunks_test {
 namespace {
 
 Tensor csr(const std::vector<std::uint32_t>& rows, std::uint64_t extent, const std::string& kinds) {
@@ -59,4 +59,4 @@ TEST_CASE("an empty tensor is cut like an extent") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::chunks_test

@@ -19,6 +19,8 @@
 #include "engine/plan/quantise.h"
 #include "unit/plan/networks.h"
 
+namespace plan_cache_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 namespace fs = std::filesystem;
@@ -298,3 +300,5 @@ TEST_CASE("a hit takes less than planning") {
   MESSAGE("memory " << memory * 1e6 << " us, disk " << disk * 1e6 << " us, planning " << planning * 1e6 << " us");
   CHECK(memory < planning);
 }
+
+}  // namespace plan_cache_test

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+namespace run_progress_test {
+
 using namespace weft;
 
 TEST_CASE("progress of a run is told once in a while, in parts of all nests") {
@@ -33,3 +35,5 @@ TEST_CASE("progress of a run is told once in a while, in parts of all nests") {
   silent.begin(0, 1);
   silent.chunk_done();
 }
+
+}  // namespace run_progress_test

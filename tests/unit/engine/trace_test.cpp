@@ -8,6 +8,8 @@
 
 #include "engine/pipeline.h"
 
+namespace trace_test {
+
 using namespace weft;
 
 namespace {
@@ -79,3 +81,5 @@ TEST_CASE("trace: a directory to dump into that cannot be made is an error at on
   CHECK(pipeline.error().kind == ErrorKind::input);
   CHECK(pipeline.error().message.find("/proc/nowhere") != std::string::npos);
 }
+
+}  // namespace trace_test

@@ -15,6 +15,8 @@
 #include "weft/host.h"
 #include "weft/session.h"
 
+namespace assumptions_test {
+
 using namespace weft;
 
 namespace {
@@ -425,3 +427,5 @@ TEST_CASE("assumptions: each of them through the C API, for tensors for which it
     weft_engine_free(engine);
   }
 }
+
+}  // namespace assumptions_test

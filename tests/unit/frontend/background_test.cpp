@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace weft {
+namespace weft::background_test {
 
 TEST_CASE("work is done, several pieces at once") {
   Background background(2);
@@ -86,4 +86,4 @@ TEST_CASE("in the child of a fork the caller does the work, and the end waits fo
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-}  // namespace weft
+}  // namespace weft::background_test

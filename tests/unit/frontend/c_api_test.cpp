@@ -6,6 +6,8 @@
 
 #include "weft.h"
 
+namespace c_api_test {
+
 extern "C" int c_host_main(int arguments, char** argument);
 
 TEST_CASE("the C API does what its header says, and refuses what it must") {
@@ -24,3 +26,5 @@ TEST_CASE("the C API and the command count kinds of errors alike") {
   CHECK(weft_error_kind(error) == 2);
   weft_error_free(error);
 }
+
+}  // namespace c_api_test

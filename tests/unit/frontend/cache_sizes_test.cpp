@@ -6,7 +6,7 @@
 
 #include "unit/runtime/file_fixture.h"
 
-namespace weft {
+namespace weft::cache_sizes_test {
 namespace {
 
 /// A cache, described as Linux describes those of a CPU.
@@ -37,4 +37,4 @@ TEST_CASE("caches are found by level and kind; what is unknown is 0") {
   CHECK(cache_sizes(directory.path("")) == std::array<double, 3>{48 * 1024, 0, 0});
 }
 
-}  // namespace weft
+}  // namespace weft::cache_sizes_test

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <set>
 
-namespace weft {
+namespace weft::calibration_probes_test {
 namespace {
 
 constexpr double KiB = 1024;
@@ -112,4 +112,4 @@ TEST_CASE("tables lie in the cache that they are to measure, and beyond the larg
   CHECK(table_bytes(large, "rows from memory") > table_bytes(large, "rows from the third cache"));
 }
 
-}  // namespace weft
+}  // namespace weft::calibration_probes_test

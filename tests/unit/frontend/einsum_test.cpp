@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace einsum_test {
+
 using namespace weft;
 
 namespace {
@@ -100,3 +102,5 @@ TEST_CASE("limits of einsum") {
   CHECK(error_of(std::string(33, 'i'), ErrorKind::unsupported).starts_with("tensors of more than 32 modes"));
   CHECK(!parse_einsum(std::string(1000000, ',')));
 }
+
+}  // namespace einsum_test

@@ -10,7 +10,7 @@
 #include "weft/file.h"
 #include "weft/host.h"
 
-namespace weft {
+namespace weft::engine_test {
 namespace {
 
 Engine engine_with(unsigned threads = 1, Memory memory = Memory()) {
@@ -301,4 +301,4 @@ TEST_CASE("the engine may end within a callback of its own") {
   ended.get_future().wait();
 }
 
-}  // namespace weft
+}  // namespace weft::engine_test

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+namespace file_text_test {
+
 using namespace weft;
 
 TEST_CASE("all of a file, byte by byte; what cannot be read is named") {
@@ -19,3 +21,5 @@ TEST_CASE("all of a file, byte by byte; what cannot be read is named") {
   CHECK(missing.error().kind == ErrorKind::input);
   CHECK(missing.error().message.find(path.string()) != std::string::npos);
 }
+
+}  // namespace file_text_test

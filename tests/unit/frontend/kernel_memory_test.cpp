@@ -8,6 +8,8 @@
 #include "frontend/operand.h"
 #include "weft/engine.h"
 
+namespace kernel_memory_test {
+
 using namespace weft;
 
 namespace {
@@ -55,3 +57,5 @@ TEST_CASE("engine: of many kernels only so many stay loaded, and one that is hel
   // Those of tests before this one may go meanwhile.
   CHECK(debugger_entries() <= before);
 }
+
+}  // namespace kernel_memory_test

@@ -10,6 +10,8 @@
 
 #include "frontend/resolve.h"
 
+namespace network_round_trip_test {
+
 using namespace weft;
 
 namespace {
@@ -251,3 +253,5 @@ TEST_CASE("random networks: print parses back, and other ways of writing them me
     }
   }
 }
+
+}  // namespace network_round_trip_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace weft {
+namespace weft::operand_test {
 namespace {
 
 TEST_CASE("an operand is NAME=SPEC, or SPEC alone") {
@@ -49,4 +49,4 @@ TEST_CASE("a number is a scalar, an empty value an error") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::operand_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace page_test {
+
 using namespace weft;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("nothing to show is shown") {
   CHECK(percent_text(0.001) == "< 1 %");
   CHECK(percent_text(0.374) == "37 %");
 }
+
+}  // namespace page_test

@@ -7,6 +7,8 @@
 
 #include "engine/network/names.h"
 
+namespace parse_test {
+
 using namespace weft;
 
 namespace {
@@ -236,3 +238,5 @@ TEST_CASE("any bytes are parsed or refused with a message") {
   }
   CHECK(accepted > 100);
 }
+
+}  // namespace parse_test

@@ -5,6 +5,8 @@
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 
+namespace pinned_trees_test {
+
 using namespace weft;
 
 namespace {
@@ -52,3 +54,5 @@ TEST_CASE("wrong trees are named") {
   CHECK(contains(pinned("S = M * A; O = S * D"), "in the tree of S"));
   CHECK(contains(pinned(" ; \n"), "0 trees"));
 }
+
+}  // namespace pinned_trees_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace resolve_test {
+
 using namespace weft;
 
 namespace {
@@ -191,3 +193,5 @@ TEST_CASE("several assignments: earlier results are factors, indices belong to t
   CHECK(error_of("S(i) = M(i)\nO(i) = S(i,i)", {{"M", {2}}}) ==
         "S has 1 mode but is written with 2 indices\n  O(i) = S(i,i)\n         ^");
 }
+
+}  // namespace resolve_test

@@ -11,6 +11,8 @@
 #include "weft/session.h"
 #include "weft/tensor.h"
 
+namespace session_cache_test {
+
 namespace fs = std::filesystem;
 using namespace weft;
 
@@ -202,3 +204,5 @@ TEST_CASE("session: every line of its trace begins with a command that does the 
   CHECK(has(" # compile weft_"));
   CHECK(has(" # run "));
 }
+
+}  // namespace session_cache_test

@@ -16,7 +16,7 @@
 #include "unit/sanitized.h"
 #include "weft/file.h"
 
-namespace weft {
+namespace weft::session_test {
 namespace {
 
 Session session_with(unsigned threads = 1, Memory memory = Memory()) {
@@ -293,4 +293,4 @@ TEST_CASE("many threads evaluate many texts while a tensor is replaced: no error
   if (!test::is_sanitized()) CHECK(after < before + 20'000);
 }
 
-}  // namespace weft
+}  // namespace weft::session_test

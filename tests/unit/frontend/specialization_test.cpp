@@ -14,6 +14,8 @@
 #include "frontend/resolve.h"
 #include "weft/session.h"
 
+namespace specialization_test {
+
 using namespace weft;
 
 namespace {
@@ -270,3 +272,5 @@ TEST_CASE("specialization: the policy goes by the time that calls will take") {
   for (const char* text : {"generic", "profiled", "baked", "auto"}) CHECK(name(*parse_specialization(text)) == text);
   CHECK_FALSE(parse_specialization("best").has_value());
 }
+
+}  // namespace specialization_test

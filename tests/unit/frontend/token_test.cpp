@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace token_test {
+
 using namespace weft;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("characters of no token are named") {
         "'=' belongs to index notation and '->' to einsum: an expression is one or the other\n  a -> b\n    ^");
   CHECK(error_of("a / 2", ErrorKind::unsupported).starts_with("division is not supported"));
 }
+
+}  // namespace token_test

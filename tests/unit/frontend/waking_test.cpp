@@ -10,7 +10,7 @@
 #include "weft/engine.h"
 #include "weft/file.h"
 
-namespace weft {
+namespace weft::waking_test {
 namespace {
 
 /// y(i) = M(i,j) * x(j) over rows of M: `root` is "owner" or "serial".
@@ -64,4 +64,4 @@ TEST_CASE("a long run on one thread does not make threads pay for a short one be
   CHECK(calls_of(large) > 0);
 }
 
-}  // namespace weft
+}  // namespace weft::waking_test

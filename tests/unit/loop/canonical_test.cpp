@@ -2,6 +2,8 @@
 
 #include "engine/loop/program.h"
 
+namespace canonical_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -118,3 +120,5 @@ TEST_CASE("accesses of one storage are numbered, what the body never meets comes
   CHECK(found.storages == std::vector<StorageId>{1, 2, 0});
   CHECK(found.indices == std::vector<IndexId>{1, 2, 3, 0});
 }
+
+}  // namespace canonical_test

@@ -8,6 +8,8 @@
 #include "tests/files/loop_case.h"
 #include "tests/unit/loop/damage.h"
 
+namespace damaged_text_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -45,3 +47,5 @@ TEST_CASE("damaged texts are refused or understood, never more") {
   CHECK(verified > 20);
   MESSAGE("parsed ", parsed, ", verified ", verified);
 }
+
+}  // namespace damaged_text_test

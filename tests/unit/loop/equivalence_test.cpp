@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+namespace equivalence_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -145,3 +147,5 @@ TEST_CASE("an output that nothing is added to is the empty sum") {
   const auto found = definitions_of("program zero\n  output s : f64 {}   access s[]\n");
   CHECK(found == std::vector<Definition>{{"s", {}, {}}});
 }
+
+}  // namespace equivalence_test

@@ -6,6 +6,8 @@
 
 #include "tests/files/loop_case.h"
 
+namespace interpret_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -97,3 +99,5 @@ TEST_CASE("a workspace that nothing contributed to is absent, not zero") {
   REQUIRE(found.has_value());
   CHECK(found->at("y") == Entries{{{1}, 6}});
 }
+
+}  // namespace interpret_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace lexer_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -47,3 +49,5 @@ TEST_CASE("an error shows the line and the place") {
   REQUIRE(!lines);
   CHECK(lines.error() == Error{ErrorKind::input, "line 2: '~' stands for nothing here\n    b ~ c\n      ^"});
 }
+
+}  // namespace lexer_test

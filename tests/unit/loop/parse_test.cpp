@@ -4,6 +4,8 @@
 
 #include "engine/loop/program.h"
 
+namespace parse_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -203,3 +205,5 @@ TEST_CASE("a pattern is a fact about an input of dense and compressed levels") {
     CHECK(verified.error().message.find(wrong) != std::string::npos);
   }
 }
+
+}  // namespace parse_test

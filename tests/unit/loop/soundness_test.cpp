@@ -15,6 +15,8 @@
 #include "tests/files/loop_case.h"
 #include "tests/unit/loop/damage.h"
 
+namespace soundness_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -219,3 +221,5 @@ TEST_CASE("verified programs compute their definitions, and zeros in dense works
   CHECK(tried.zeros > 50);
   MESSAGE("definitions tried ", tried.definitions, ", zeros tried ", tried.zeros);
 }
+
+}  // namespace soundness_test

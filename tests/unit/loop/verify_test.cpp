@@ -4,6 +4,8 @@
 
 #include "engine/loop/program.h"
 
+namespace verify_test {
+
 using namespace weft;
 using namespace weft::loop;
 
@@ -137,3 +139,5 @@ TEST_CASE("what would take for ever is refused") {
 TEST_CASE("a program without statements is valid: its outputs are zero") {
   CHECK(verify(parse("program zero\n  output s : f64 {}   access s[]\n").value()).has_value());
 }
+
+}  // namespace verify_test

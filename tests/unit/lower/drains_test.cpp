@@ -5,6 +5,8 @@
 #include "lowered_case.h"
 #include "runtime/dense_levels.h"
 
+namespace drains_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -89,3 +91,5 @@ TEST_CASE("levels are counted as far as the loops follow them") {
   storage.levels[1].kind = LevelKind::compressed;
   CHECK(appended_levels(storage.levels) == 2);
 }
+
+}  // namespace drains_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace einsum_test {
+
 using namespace weft::test;
 
 TEST_CASE("the oracle against products done by hand") {
@@ -21,3 +23,5 @@ TEST_CASE("the oracle: absent annihilates, cancelled sums stay") {
   CHECK(einsum({}, {{{"i"}, &none}, {{"i"}, &opposite}}, 1).empty());
   CHECK(einsum({}, {{{"i"}, &opposite}}, 1) == CoordinateMap{{{}, 0}});
 }
+
+}  // namespace einsum_test

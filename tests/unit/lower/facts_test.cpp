@@ -6,6 +6,8 @@
 
 #include "lowered_case.h"
 
+namespace facts_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -48,3 +50,5 @@ TEST_CASE("finite operands are facts where there is a workspace to be read") {
   CHECK(std::ranges::count_if(
             known, [](const loop::Fact& fact) { return std::holds_alternative<loop::FiniteFact>(fact); }) == 1);
 }
+
+}  // namespace facts_test

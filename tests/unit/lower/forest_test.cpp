@@ -4,6 +4,8 @@
 
 #include "lowered_case.h"
 
+namespace forest_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -90,3 +92,5 @@ TEST_CASE("overlapping lives: the workspace opened first encloses the other") {
   CHECK(y < z);
   CHECK(z != std::string::npos);
 }
+
+}  // namespace forest_test

@@ -9,6 +9,8 @@
 #include "frontend/resolve.h"
 #include "unit/replaced.h"
 
+namespace joined_results_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -68,3 +70,5 @@ TEST_CASE("results are not joined where the loops would run over something else"
   // No sum over nothing makes an entry.
   CHECK(lowered(sampled, "O(i,h) = S(i,j) * D(j,h)", 0).size() == 2);
 }
+
+}  // namespace joined_results_test

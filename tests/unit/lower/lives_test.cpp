@@ -4,6 +4,8 @@
 
 #include "lowered_case.h"
 
+namespace lives_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -39,3 +41,5 @@ TEST_CASE("a workspace lives around the statements that write and read it, insid
   CHECK(read->front().storages[lives[0].storage].storage.name == "x");
   CHECK(read->front().storages[lives[1].storage].storage.name == "y");
 }
+
+}  // namespace lives_test

@@ -4,6 +4,8 @@
 
 #include "lowered_case.h"
 
+namespace lower_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -284,3 +286,5 @@ TEST_CASE("what is no schedule is refused") {
   CHECK(message("fused 2", "fused 3").find("do not share 3 loops") != std::string::npos);
   CHECK(message("loops i,j,k,r", "loops i,j,r").find("has an index without a loop") != std::string::npos);
 }
+
+}  // namespace lower_test

@@ -4,6 +4,8 @@
 
 #include "lowered_case.h"
 
+namespace nest_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -112,3 +114,5 @@ TEST_CASE("statements that share a loop but do not meet in the nest become two")
   CHECK(nests_of(met).size() == 1);
   CHECK(defect(met) == "");
 }
+
+}  // namespace nest_test

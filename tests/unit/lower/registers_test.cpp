@@ -4,6 +4,8 @@
 
 #include "lowered_case.h"
 
+namespace registers_test {
+
 using namespace weft;
 using namespace weft::test;
 
@@ -76,3 +78,5 @@ TEST_CASE("no row where nothing would be kept") {
   CHECK(statements("ds:0,1", "loops i,k,r   vector r") == 1);  // r is not dense
   CHECK(statements("dd:0,1", "loops i,k,r   vector r") == 2);
 }
+
+}  // namespace registers_test

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+namespace contraction_tree_test {
+
 using namespace weft;
 
 namespace {
@@ -165,3 +167,5 @@ TEST_CASE("random trees: check, print and parse, canonical") {
     CHECK(canonical(form) == form);
   }
 }
+
+}  // namespace contraction_tree_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace extents_test {
+
 using namespace weft;
 
 namespace {
@@ -48,3 +50,5 @@ TEST_CASE("extents: an index with two extents is named with both places") {
   REQUIRE_FALSE(later);
   CHECK(later.error().message == "index i is 8 in s (mode 0) but 3 in N (mode 1)");
 }
+
+}  // namespace extents_test

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+namespace inlining_test {
+
 using namespace weft;
 
 namespace {
@@ -168,3 +170,5 @@ TEST_CASE("reads are counted") {
   CHECK(times[given.assignments[1].result.tensor] == 1);
   CHECK(times[given.assignments[2].result.tensor] == 0);
 }
+
+}  // namespace inlining_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace names_test {
+
 using namespace weft;
 
 TEST_CASE("names are letters, digits and '_', not starting with a digit") {
@@ -11,3 +13,5 @@ TEST_CASE("names are letters, digits and '_', not starting with a digit") {
   }
   static_assert(is_name("k") && !is_name("2k"));
 }
+
+}  // namespace names_test

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+namespace network_test {
+
 using namespace weft;
 
 namespace {
@@ -134,3 +136,5 @@ TEST_CASE("check names what is wrong") {
                  }),
                  "index i of A is in no factor"));
 }
+
+}  // namespace network_test

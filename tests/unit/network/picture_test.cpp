@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+namespace picture_test {
+
 using namespace weft;
 
 TEST_CASE("carets stand under every place, whatever their order") {
@@ -85,3 +87,5 @@ TEST_CASE("any bytes and places give a picture whose lines come in pairs") {
     CHECK(shown.ends_with('^'));
   }
 }
+
+}  // namespace picture_test

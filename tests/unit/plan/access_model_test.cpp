@@ -7,6 +7,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace access_model_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -159,3 +161,5 @@ TEST_CASE("rows of a dense array reach the share of a cache that their distance 
   CHECK(share(33, index_set({0, 2})) == 1);
   CHECK(share(48, index_set({0, 2})) == 384.0 / 4096);  // 12 KiB apart
 }
+
+}  // namespace access_model_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace weft {
+namespace weft::append_order_test {
 namespace {
 
 // Indices 0 1 2 … of a target in a format, below loops.
@@ -47,4 +47,4 @@ TEST_CASE("what is computed with a dense block is handed over with one") {
   CHECK_FALSE(may_be_computed(format("uq")));
 }
 
-}  // namespace weft
+}  // namespace weft::append_order_test

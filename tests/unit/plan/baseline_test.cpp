@@ -2,6 +2,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace baseline_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -36,3 +38,5 @@ TEST_CASE("a pinned tree has one nest per product") {
   CHECK(schedule.roots.size() == 2);
   CHECK(check(schedule, made.network, made.operands, made.options).has_value());
 }
+
+}  // namespace baseline_test

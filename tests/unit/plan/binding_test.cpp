@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace binding_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -55,3 +57,5 @@ TEST_CASE("only an unshared innermost loop without sparse levels becomes vector 
   std::swap(schedule.statements[0].loops[1], schedule.statements[0].loops[2]);
   CHECK_FALSE(may_be_vector(schedule, 0, made.options));
 }
+
+}  // namespace binding_test

@@ -4,6 +4,8 @@
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 
+namespace check_forest_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -123,3 +125,5 @@ TEST_CASE("what a scalar is made from has to be known if any of its readers make
   CHECK(contains(defect(made, text("d")), "S is dense and may be read where nothing was accumulated"));
   CHECK(defect(made, text("s")) == "");
 }
+
+}  // namespace check_forest_test

@@ -3,6 +3,8 @@
 #include "engine/plan/check.h"
 #include "unit/plan/networks.h"
 
+namespace check_loops_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -53,3 +55,5 @@ TEST_CASE("shared loops must exist on both sides") {
   CHECK(defect(made, text + " vector k\n parallel i owner\n").empty());
   CHECK(defect(made, text + " fused 1\n").find("no predecessor") != std::string::npos);
 }
+
+}  // namespace check_loops_test

@@ -5,6 +5,8 @@
 #include "engine/plan/check.h"
 #include "unit/plan/networks.h"
 
+namespace check_presence_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -90,3 +92,5 @@ TEST_CASE("a dense intermediate between two nests makes entries of a sparse resu
   CHECK(defect(problem_of("ds:50"), text("ds:0,1")).find("give it a level a, h or b") != std::string::npos);  // an empty row
   CHECK(defect(problem_of("dd:400"), text("dd:0,1")).empty());
 }
+
+}  // namespace check_presence_test

@@ -4,6 +4,8 @@
 #include "engine/plan/statements.h"
 #include "unit/plan/networks.h"
 
+namespace check_products_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -81,3 +83,5 @@ TEST_CASE("a single factor has a statement without a contraction") {
   const Problem made = problem("A:ij:ss:5 -> j", {{'i', 4}, {'j', 4}});
   CHECK(message(made_schedule(made, "A", {"A"}), made).empty());
 }
+
+}  // namespace check_products_test

@@ -3,7 +3,7 @@
 #include "engine/plan/check.h"
 #include "unit/plan/networks.h"
 
-namespace weft::plan_test {
+namespace weft::plan_test::check_sparse_test {
 namespace {
 
 struct Change {
@@ -103,4 +103,4 @@ TEST_CASE("positions are shared where the product has them, or where that is ask
   CHECK(defect(made, good).find("may have fewer entries than M") != std::string::npos);
 }
 
-}  // namespace weft::plan_test
+}  // namespace weft::plan_test::check_sparse_test

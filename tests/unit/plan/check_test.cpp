@@ -5,6 +5,8 @@
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 
+namespace check_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -123,3 +125,5 @@ TEST_CASE("two products do not leave one nest that sparse factors filter") {
   shared.replace(shared.find("parallel i owner\n parallel i private"), 36, "parallel i private");
   CHECK(defect(sparse, shared).empty());
 }
+
+}  // namespace check_test

@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace complete_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -43,3 +45,5 @@ TEST_CASE("an intermediate is stored in the order of the loops that write it") {
   CHECK(done.roots.size() == 1);
   CHECK(check(done, made.network, made.operands, made.options).has_value());
 }
+
+}  // namespace complete_test

@@ -7,6 +7,8 @@
 #include "engine/plan/cost_model.h"
 #include "unit/plan/networks.h"
 
+namespace convertible_accesses_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -51,3 +53,5 @@ TEST_CASE("more room gives other layouts only where a dense level comes to fit")
   const ConvertibleAccesses dense(full.network, full.operands, full.options);
   CHECK_FALSE(dense.differs(1, 1));
 }
+
+}  // namespace convertible_accesses_test

@@ -7,6 +7,8 @@
 #include "engine/plan/joins.h"
 #include "unit/plan/modelled.h"
 
+namespace cost_model_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -206,3 +208,5 @@ TEST_CASE("a workspace takes in what its writer's operands were counted to have 
   made.options.joins[occurred[0].all() | occurred[1].all()] = 4;
   CHECK(filled_ns() == doctest::Approx(4 * independent).epsilon(0.15));
 }
+
+}  // namespace cost_model_test

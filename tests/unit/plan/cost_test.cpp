@@ -2,6 +2,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace cost_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -61,3 +63,5 @@ TEST_CASE("nothing to do costs next to nothing") {
   CHECK(found.loops.empty());
   CHECK(found.ns > 0);
 }
+
+}  // namespace cost_test

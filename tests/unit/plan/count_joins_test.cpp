@@ -8,6 +8,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace count_joins_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -212,3 +214,5 @@ TEST_CASE("joins are counted across assignments, in whatever products they end u
   }
   CHECK(dearer > 1);
 }
+
+}  // namespace count_joins_test

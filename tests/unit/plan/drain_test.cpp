@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace weft {
+namespace weft::drain_test {
 
 TEST_CASE("few of many keys are hashed, many of few are a bitmap, the rest an accumulator") {
   const Machine machine;
@@ -37,4 +37,4 @@ TEST_CASE("prices grow with what is touched, and a table is as large as its keys
   }
 }
 
-}  // namespace weft
+}  // namespace weft::drain_test

@@ -10,6 +10,8 @@
 #include "engine/plan/sparse_intermediates.h"
 #include "unit/plan/networks.h"
 
+namespace encode_memory_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -153,3 +155,5 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   CHECK(drained >= scaled(2));
   CHECK(stored >= scaled(1));
 }
+
+}  // namespace encode_memory_test

@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace enumerate_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -32,3 +34,5 @@ TEST_CASE("enumerated schedules are legal, different and read back") {
   // Kept and converted layouts may come to the same where the stored order suits the loops.
   CHECK(texts.size() * 4 > all.size());
 }
+
+}  // namespace enumerate_test

@@ -2,6 +2,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace explain_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -40,3 +42,5 @@ TEST_CASE("a plan without loops is explained too") {
   REQUIRE(found.has_value());
   CHECK(explain(*found, made.network, made.operands, made.options).find("s scalar f64  kept") != std::string::npos);
 }
+
+}  // namespace explain_test

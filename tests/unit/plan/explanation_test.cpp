@@ -6,6 +6,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace explanation_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -122,3 +124,5 @@ TEST_CASE("pinned layouts, memory limits and strict floating point are constrain
   REQUIRE(by_user.size() == 1);
   CHECK(by_user[0].name == "schedule");
 }
+
+}  // namespace explanation_test

@@ -5,6 +5,8 @@
 #include "engine/network/inlining.h"
 #include "unit/plan/networks.h"
 
+namespace forest_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -161,3 +163,5 @@ TEST_CASE("a stored result is as finite as what it is made from") {
   made.operands[1].statistics = Statistics({10, 4}, dense_format(2), 40, {}, false);
   CHECK(!stored_facts(made.network, assignment, dense_format(2), made.operands).statistics.finite());
 }
+
+}  // namespace forest_test

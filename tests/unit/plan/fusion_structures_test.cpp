@@ -13,6 +13,8 @@
 #include "engine/plan/trees.h"
 #include "unit/plan/networks.h"
 
+namespace fusion_structures_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -414,3 +416,5 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
   CHECK(compared >= scaled(100));
   CHECK(covered >= scaled(10));
 }
+
+}  // namespace fusion_structures_test

@@ -7,6 +7,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace improve_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -154,3 +156,5 @@ TEST_CASE("so it is on the way to a sparse result, which is named itself only if
   CHECK(message.find("no order of loops, fusion or conversion fits)") != std::string::npos);
   CHECK(message.find("result R") == std::string::npos);  // which grows
 }
+
+}  // namespace improve_test

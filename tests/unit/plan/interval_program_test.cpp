@@ -11,6 +11,8 @@
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
+namespace interval_program_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -197,3 +199,5 @@ TEST_CASE("twenty indices in one statement stay within a bounded effort") {
   CHECK_FALSE(nests->exact);
   CHECK(program.work() < 100'000);
 }
+
+}  // namespace interval_program_test

@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace joins_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -46,3 +48,5 @@ TEST_CASE("only connected sets of two and more occurrences are joins") {
   CHECK(joins_in(0b11111111, known) == std::vector<JoinSet>{0b00001111, 0b11110000});
   CHECK(joins_in(0, known).empty());
 }
+
+}  // namespace joins_test

@@ -7,6 +7,8 @@
 #include "engine/plan/lookups.h"
 #include "unit/plan/joint_schedules.h"
 
+namespace joint_parts_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -97,3 +99,5 @@ TEST_CASE("an intermediate is stored as its readers would like") {
   CHECK(stored(free)->format.mode_order == std::vector<std::uint32_t>{1, 0});
   CHECK(free.cost.ns < fixed.cost.ns);
 }
+
+}  // namespace joint_parts_test

@@ -8,7 +8,7 @@
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 
-namespace weft::plan_test {
+namespace weft::plan_test::lookups_test {
 namespace {
 
 Problem masked(std::uint64_t mask_entries) {
@@ -171,4 +171,4 @@ TEST_CASE("names of copies are free") {
   CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row2");
 }
 
-}  // namespace weft::plan_test
+}  // namespace weft::plan_test::lookups_test

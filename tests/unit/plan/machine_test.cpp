@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace machine_test {
+
 using namespace weft;
 
 namespace {
@@ -46,3 +48,5 @@ TEST_CASE("defects of a calibration name the file and the line") {
     CHECK(message(defective).find("loop_entry wants a finite number above 0") != std::string::npos);
   }
 }
+
+}  // namespace machine_test

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+namespace meeting_test {
+
 using namespace weft;
 
 namespace {
@@ -51,3 +53,5 @@ TEST_CASE("tables that hold several modes drive, and no two of them meet") {
   meeters[0].table = Table::several_modes;
   CHECK(std::isinf(cheapest_meeting(Machine(), meeters).ns));
 }
+
+}  // namespace meeting_test

@@ -6,6 +6,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace memory_demand_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -118,3 +120,5 @@ TEST_CASE("sizes beyond 64 bits saturate instead of wrapping") {
   limited.memory_limit = 1000;
   CHECK(usable_memory(limited) == 1000);
 }
+
+}  // namespace memory_demand_test

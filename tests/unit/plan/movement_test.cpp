@@ -7,6 +7,8 @@
 
 #include "unit/plan/modelled.h"
 
+namespace movement_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -154,3 +156,5 @@ TEST_CASE("what meets other fibers ends differently each time") {
   CHECK(alone.ns(0, "ja", 'b') < Machine{}.branch_miss);
   CHECK(met.ns(0, "ja", 'b') > Machine{}.branch_miss);
 }
+
+}  // namespace movement_test

@@ -6,7 +6,7 @@
 
 #include "unit/plan/networks.h"
 
-namespace weft::plan_test {
+namespace weft::plan_test::open_layouts_test {
 namespace {
 
 Problem product(std::uint64_t extent, std::uint64_t entries) {
@@ -82,4 +82,4 @@ TEST_CASE("what is no opening is refused by name") {
   CHECK(legal.error().message.find("C cannot be opened from ss:0,1 to ds:1,0") != std::string::npos);
 }
 
-}  // namespace weft::plan_test
+}  // namespace weft::plan_test::open_layouts_test

@@ -6,6 +6,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace order_system_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -71,3 +73,5 @@ TEST_CASE("a contradiction names its families, given layouts are kept, dense ope
   }
   CHECK(std::count(core.begin(), core.end(), "the order of the statements") == 0);
 }
+
+}  // namespace order_system_test

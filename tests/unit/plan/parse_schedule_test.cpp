@@ -4,6 +4,8 @@
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 
+namespace parse_schedule_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -145,3 +147,5 @@ TEST_CASE("the text of a schedule of several assignments reads back") {
     }
   }
 }
+
+}  // namespace parse_schedule_test

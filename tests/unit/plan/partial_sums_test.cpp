@@ -8,7 +8,7 @@
 #include "engine/plan/trees.h"
 #include "unit/plan/networks.h"
 
-namespace weft::plan_test {
+namespace weft::plan_test::partial_sums_test {
 namespace {
 
 Problem paths() {
@@ -86,4 +86,4 @@ TEST_CASE("the planner sums first where that takes less") {
   CHECK(planned(made).cost.ns < 0.5 * whole.cost.ns);
 }
 
-}  // namespace weft::plan_test
+}  // namespace weft::plan_test::partial_sums_test

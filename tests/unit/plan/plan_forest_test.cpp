@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace plan_forest_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -142,3 +144,5 @@ TEST_CASE("unfused, every intermediate is stored between nests") {
   CHECK(found->schedule.statements.size() > 1);
   for (const ScheduledStatement& statement : found->schedule.statements) CHECK(statement.fused == 0);
 }
+
+}  // namespace plan_forest_test

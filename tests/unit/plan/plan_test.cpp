@@ -7,6 +7,8 @@
 #include "engine/plan/statements.h"
 #include "unit/plan/networks.h"
 
+namespace plan_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -229,3 +231,5 @@ TEST_CASE("planning tells how far it is, and what is cancelled ends with that") 
     }
   }
 }
+
+}  // namespace plan_test

@@ -9,6 +9,8 @@
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
+namespace print_schedule_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -110,3 +112,5 @@ TEST_CASE("the first lines in which two schedules differ are those of their whol
   CHECK(different > scaled(60) * 50);
   CHECK(shorter > scaled(60));
 }
+
+}  // namespace print_schedule_test

@@ -7,7 +7,7 @@
 
 #include "unit/plan/networks.h"
 
-namespace weft::plan_test {
+namespace weft::plan_test::product_estimate_test {
 
 TEST_CASE("the estimate of a product of uniform matrices is near what such products have") {
   std::mt19937 random(1);
@@ -55,4 +55,4 @@ TEST_CASE("estimated statistics hold together") {
   CHECK(statistics.distinct(1) * 70 >= statistics.nnz());
 }
 
-}  // namespace weft::plan_test
+}  // namespace weft::plan_test::product_estimate_test

@@ -10,6 +10,8 @@
 #include "engine/plan/forest.h"
 #include "unit/plan/joint_schedules.h"
 
+namespace prove_jointly_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -213,3 +215,5 @@ TEST_CASE("a copy for one assignment gives way to what another one has to store"
     CHECK(found->cost.ns >= free.cost.ns * (1 - 1e-9));
   }
 }
+
+}  // namespace prove_jointly_test

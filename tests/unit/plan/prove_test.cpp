@@ -11,6 +11,8 @@
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
+namespace prove_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -212,3 +214,5 @@ TEST_CASE("choices that break one constraint are refused by the judge") {
     CHECK(refused[what] > scaled(1));
   }
 }
+
+}  // namespace prove_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+namespace quantise_test {
+
 using namespace weft;
 
 TEST_CASE("figures keep five binary digits") {
@@ -100,3 +102,5 @@ TEST_CASE("facts keep what was counted, for memory") {
   CHECK(facts.statistics.nnz() == quantised(100100));
   CHECK(static_cast<double>(facts.bytes) == quantised(1234567));
 }
+
+}  // namespace quantise_test

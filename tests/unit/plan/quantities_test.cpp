@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace quantities_test {
+
 using namespace weft;
 
 TEST_CASE("figures have a unit and few digits") {
@@ -16,3 +18,5 @@ TEST_CASE("figures have a unit and few digits") {
   CHECK(count_text(557056) == "557.1k");
   CHECK(count_text(1e30).ends_with("T"));
 }
+
+}  // namespace quantities_test

@@ -7,6 +7,8 @@
 #include "engine/plan/lookups.h"
 #include "unit/plan/networks.h"
 
+namespace sample_schedules_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -60,3 +62,5 @@ TEST_CASE("a network with few schedules yields them all, and factors beyond six 
   }
   CHECK(trees.size() > 5);
 }
+
+}  // namespace sample_schedules_test

@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace search_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -73,3 +75,5 @@ TEST_CASE("more is tried the more is at stake, and everything for a proof") {
   CHECK_FALSE(often.spent);
   CHECK(often.all_trees);
 }
+
+}  // namespace search_test

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+namespace short_row_test {
+
 using namespace weft;
 
 TEST_CASE("a row keeps its values when it outgrows the object") {
@@ -20,3 +22,5 @@ TEST_CASE("a row keeps its values when it outgrows the object") {
   row[4] = 70;
   CHECK(row[4] == 70);
 }
+
+}  // namespace short_row_test

@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace smaller_intermediates_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -62,3 +64,5 @@ TEST_CASE("only what fits is added, in order, and nothing where memory does not 
   }
   CHECK(now == fitting + (found.candidates.size() - all));
 }
+
+}  // namespace smaller_intermediates_test

@@ -10,6 +10,8 @@
 
 #include "unit/sanitized.h"
 
+namespace solver_test {
+
 using namespace weft;
 
 namespace {
@@ -354,3 +356,5 @@ TEST_CASE("a question to Z3 ends soon after a token is set, and no other is aske
   CHECK(solver->check(4'000'000'000) == Satisfiable::unknown);
   CHECK(solver->why_unknown() == "cancelled");
 }
+
+}  // namespace solver_test

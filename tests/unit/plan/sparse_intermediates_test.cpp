@@ -12,6 +12,8 @@
 #include "engine/plan/result_format.h"
 #include "unit/plan/random_networks.h"
 
+namespace sparse_intermediates_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -116,3 +118,5 @@ TEST_CASE("what nobody reaches is impossible rather than no number where it is i
     CHECK_FALSE(std::isnan(cost(schedule, made.network, made.operands, made.options).ns));
   }
 }
+
+}  // namespace sparse_intermediates_test

@@ -10,7 +10,7 @@
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
-namespace weft::plan_test {
+namespace weft::plan_test::sparse_result_test {
 namespace {
 
 const ScheduledTensor& result_of(const Plan& plan) { return plan.schedule.tensors.back(); }
@@ -149,4 +149,4 @@ TEST_CASE("whatever is asked for has a plan, and what needs no workspace is alwa
   CHECK(delivered > 0);
 }
 
-}  // namespace weft::plan_test
+}  // namespace weft::plan_test::sparse_result_test

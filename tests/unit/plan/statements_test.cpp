@@ -4,6 +4,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace statements_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -102,3 +104,5 @@ TEST_CASE("intermediates are as exact as what flows into them") {
   made.operands[2].format.scalar = Scalar::f64;
   CHECK(scalar() == Scalar::f64);
 }
+
+}  // namespace statements_test

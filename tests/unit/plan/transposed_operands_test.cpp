@@ -7,6 +7,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace transposed_operands_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -78,3 +80,5 @@ TEST_CASE("a plan converts a dense operand where that pays, and keeps the one wi
   made.options.memory_limit = kept.cost.announced_bytes;
   CHECK(planned(made).cost.announced_bytes <= made.options.memory_limit);
 }
+
+}  // namespace transposed_operands_test

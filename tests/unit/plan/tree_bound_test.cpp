@@ -9,6 +9,8 @@
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
+namespace tree_bound_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -63,3 +65,5 @@ TEST_CASE("no schedule takes less than the bounds of its tree and of its stateme
   CHECK(closest_tree > 0.1);
   CHECK(closest_statements > 0.9);
 }
+
+}  // namespace tree_bound_test

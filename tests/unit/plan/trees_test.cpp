@@ -7,6 +7,8 @@
 
 #include "unit/plan/networks.h"
 
+namespace trees_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -89,3 +91,5 @@ TEST_CASE("sixteen factors, connected or not, have trees") {
   REQUIRE_FALSE(choice.trees.empty());
   for (const ContractionTree& tree : choice.trees) CHECK(check(tree, 16).has_value());
 }
+
+}  // namespace trees_test

@@ -8,6 +8,8 @@
 #include "engine/plan/memory_demand.h"
 #include "unit/plan/networks.h"
 
+namespace workspace_bytes_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -113,3 +115,5 @@ TEST_CASE("the smaller of both is taken where the block of a key may have to be 
   CHECK(*second <= 200 * 8 + 200 + 200 * 4);
   CHECK_FALSE(sizes.drained(0, indices(made, "i"), index(made, 'k'), {0, 0}).has_value());
 }
+
+}  // namespace workspace_bytes_test

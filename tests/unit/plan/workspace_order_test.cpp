@@ -13,6 +13,8 @@
 #include "unit/plan/networks.h"
 #include "unit/plan/order_case.h"
 
+namespace workspace_order_test {
+
 using namespace weft;
 using namespace weft::plan_test;
 
@@ -325,3 +327,5 @@ TEST_CASE("the same question, the same answer") {
     CHECK(again->candidates == first->candidates);
   }
 }
+
+}  // namespace workspace_order_test

@@ -5,7 +5,7 @@
 #include "frontend/operand.h"
 #include "frontend/repl/stored.h"
 
-namespace weft {
+namespace weft::array_text_test {
 namespace {
 
 const Resources resources{Memory(), Threads(1), {}, {}};
@@ -89,4 +89,4 @@ TEST_CASE("other tensors are listed entry by entry") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::array_text_test

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace weft {
+namespace weft::completion_test {
 namespace {
 
 const std::vector<std::string> tensors{"Alpha", "Albert", "b"};
@@ -59,4 +59,4 @@ TEST_CASE("the start that candidates share") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::completion_test

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace weft {
+namespace weft::history_test {
 namespace {
 
 struct Directory {
@@ -71,4 +71,4 @@ TEST_CASE("without a place there is only this session") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::history_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace weft {
+namespace weft::nearest_test {
 namespace {
 
 TEST_CASE("the nearest word") {
@@ -22,4 +22,4 @@ TEST_CASE("the nearest word") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::nearest_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace weft {
+namespace weft::number_text_test {
 namespace {
 
 /// The numbers of one array, joined by blanks as in its print.
@@ -60,4 +60,4 @@ TEST_CASE("numbers of an array") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::number_text_test

@@ -6,7 +6,7 @@
 
 #include "frontend/repl/commands.h"
 
-namespace weft {
+namespace weft::repl_test {
 namespace {
 
 /// A session whose output is a string.
@@ -204,4 +204,4 @@ TEST_CASE("every command has help, and quit ends") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::repl_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace weft {
+namespace weft::slice_test {
 namespace {
 
 /// The coordinates that a slice selects of one mode.
@@ -111,4 +111,4 @@ TEST_CASE("wrong slices say what is wrong") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::slice_test

@@ -5,7 +5,7 @@
 
 #include "frontend/operand.h"
 
-namespace weft {
+namespace weft::spy_test {
 namespace {
 
 const Resources resources{Memory(), Threads(1), {}, {}};
@@ -127,4 +127,4 @@ TEST_CASE("SVG: a rectangle for cells side by side, a path per grey") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::spy_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace weft {
+namespace weft::statement_test {
 namespace {
 
 Statement only(std::string_view text) {
@@ -103,4 +103,4 @@ TEST_CASE("which lines go on") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::statement_test

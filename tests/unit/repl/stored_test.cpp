@@ -7,7 +7,7 @@
 
 #include "frontend/operand.h"
 
-namespace weft {
+namespace weft::stored_test {
 namespace {
 
 const Resources resources{Memory(), Threads(2), {}, {}};
@@ -113,4 +113,4 @@ TEST_CASE("a walk ends when its visitor has enough, or is cancelled") {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::stored_test

@@ -5,6 +5,8 @@
 #include "unit/runtime/reference.h"
 #include "weft/tensor.h"
 
+namespace build_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -149,3 +151,5 @@ TEST_CASE("an extent of 0 behind huge dense extents is empty, not too large") {
   CHECK(tensor->nnz() == 0);
   CHECK(verify(*tensor, resources(), "T"));
 }
+
+}  // namespace build_test

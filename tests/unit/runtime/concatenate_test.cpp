@@ -1,5 +1,7 @@
 #include "unit/runtime/appending.h"
 
+namespace concatenate_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -248,3 +250,5 @@ TEST_CASE("cancelled while it is copied: nothing stays") {
   CHECK(refused.error().kind == ErrorKind::cancelled);
   CHECK(with.memory.used() == 0);
 }
+
+}  // namespace concatenate_test

@@ -8,6 +8,8 @@
 #include "unit/runtime/reference.h"
 #include "weft/tensor.h"
 
+namespace convert_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -190,3 +192,5 @@ TEST_CASE("larger sparse extents copy nothing, more rows only the pos array, mor
 
   CHECK(with_extents(*csf, {4}, resources(), "T").error().kind == ErrorKind::input);
 }
+
+}  // namespace convert_test

@@ -6,6 +6,8 @@
 
 #include "unit/runtime/reference.h"
 
+namespace dense_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -81,3 +83,5 @@ TEST_CASE("strided host memory becomes an ordinary dense tensor") {
   REQUIRE(sparse);
   CHECK(stored(*sparse) == stored(*dense));
 }
+
+}  // namespace dense_test

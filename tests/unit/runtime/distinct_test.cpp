@@ -5,6 +5,8 @@
 #include "runtime/sketch.h"
 #include "unit/runtime/reference.h"
 
+namespace distinct_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -130,3 +132,5 @@ TEST_CASE("estimates are moved within the bounds of exact figures, and no furthe
     }
   }
 }
+
+}  // namespace distinct_test

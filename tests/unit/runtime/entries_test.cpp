@@ -4,6 +4,8 @@
 
 #include "unit/runtime/reference.h"
 
+namespace entries_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -79,3 +81,5 @@ TEST_CASE("leaves below positions") {
   CHECK(leaves.position_of(0, 4, 1) == 0);
   CHECK(leaves.position_of(0, 4, 2) == 3);
 }
+
+}  // namespace entries_test

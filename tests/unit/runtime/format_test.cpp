@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace format_test {
+
 using namespace weft;
 
 TEST_CASE("formats parse and print") {
@@ -67,3 +69,5 @@ TEST_CASE("wrong formats say which part is wrong") {
   CHECK(message("ds:0,1:f64:x").find("three parts") != std::string::npos);
   CHECK(message("a").find("unknown level kind 'a'") != std::string::npos);
 }
+
+}  // namespace format_test

@@ -2,6 +2,8 @@
 
 #include "unit/runtime/reference.h"
 
+namespace gaps_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -130,3 +132,5 @@ TEST_CASE("coordinates of a hashed level are as wide as the empty slot asks") {
   t.extents[1] = std::uint64_t{1} << 32;
   CHECK(contains(refusal(t), "as wide as its empty slots"));
 }
+
+}  // namespace gaps_test

@@ -3,6 +3,8 @@
 #include "unit/runtime/reference.h"
 #include "weft/file.h"
 
+namespace generate_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -112,3 +114,5 @@ TEST_CASE("what is a generator, and what is wrong with it") {
   CHECK(message("uniform(2x3)", dense_format(1)).find("has 1 levels") != std::string::npos);
   CHECK(message("nonsense(2)").find("none of") != std::string::npos);
 }
+
+}  // namespace generate_test

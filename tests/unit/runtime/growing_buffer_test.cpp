@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace growing_buffer_test {
+
 using namespace weft;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("what is not needed is given back") {
   CHECK(memory.used() == 0);
   CHECK(buffer.finish(0).size_bytes() == 0);
 }
+
+}  // namespace growing_buffer_test

@@ -10,6 +10,8 @@
 #include "runtime/hashed_memory.h"
 #include "unit/runtime/earlier.h"
 
+namespace hashed_table_test {
+
 using namespace weft;
 using reference::Earlier;
 
@@ -251,3 +253,5 @@ TEST_CASE("listing slots says why it cannot") {
   cancelled.cancelled = &flag;
   CHECK(weft_sort_slots(&cancelled, crd.data(), 32, 0, crd.size(), 0, 5000) == static_cast<std::int32_t>(KernelStatus::cancelled));
 }
+
+}  // namespace hashed_table_test

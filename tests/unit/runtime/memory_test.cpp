@@ -8,6 +8,8 @@
 
 #include "runtime/charge.h"
 
+namespace memory_test {
+
 using namespace weft;
 
 TEST_CASE("charges count and end") {
@@ -85,3 +87,5 @@ TEST_CASE("empty, refused and borrowed buffers") {
   host[1] = 5;
   CHECK(std::as_const(borrowed).as<double>()[1] == 5);
 }
+
+}  // namespace memory_test

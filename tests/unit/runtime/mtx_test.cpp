@@ -2,6 +2,8 @@
 
 #include "unit/runtime/file_fixture.h"
 
+namespace mtx_test {
+
 using namespace weft;
 using namespace weft::test;
 using Extents = std::vector<std::uint64_t>;
@@ -189,3 +191,5 @@ TEST_CASE("mtx: random symmetric matrices over several blocks") {
     }
   }
 }
+
+}  // namespace mtx_test

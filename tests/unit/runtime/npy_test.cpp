@@ -5,6 +5,8 @@
 #include "runtime/npy_header.h"
 #include "unit/runtime/file_fixture.h"
 
+namespace npy_test {
+
 using namespace weft;
 using namespace weft::test;
 using Extents = std::vector<std::uint64_t>;
@@ -230,3 +232,5 @@ TEST_CASE("npy: the preamble parses back and is padded as numpy pads it") {
     CHECK(read(directory.write("a.npy", text)).extents == shape);
   }
 }
+
+}  // namespace npy_test

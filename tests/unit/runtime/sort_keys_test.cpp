@@ -7,6 +7,8 @@
 
 #include "unit/runtime/reference.h"
 
+namespace sort_keys_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -93,3 +95,5 @@ TEST_CASE("few numbers of 64 bits are ordered by how many are smaller") {
     CHECK(ordered.back() == 7);
   }
 }
+
+}  // namespace sort_keys_test

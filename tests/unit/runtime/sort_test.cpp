@@ -5,6 +5,8 @@
 #include "unit/runtime/reference.h"
 #include "unit/sanitized.h"
 
+namespace sort_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -84,3 +86,5 @@ TEST_CASE("one descent anywhere is noticed") {
     CHECK_FALSE(ordered_by(coordinates(damaged), modes, resources()));
   }
 }
+
+}  // namespace sort_test

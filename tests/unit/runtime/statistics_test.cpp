@@ -9,6 +9,8 @@
 
 #include "unit/runtime/reference.h"
 
+namespace statistics_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -245,3 +247,5 @@ TEST_CASE("text has a line per fact") {
         "fibers of level 1: mean 2, maximum 3, spread 1\n"
         "all values finite\n");
 }
+
+}  // namespace statistics_test

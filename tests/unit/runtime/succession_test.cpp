@@ -6,7 +6,7 @@
 
 #include "weft/memory.h"
 
-namespace weft {
+namespace weft::succession_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -91,4 +91,4 @@ TEST_CASE("work of whatever copy of the threads follows that of the others") {
   CHECK_FALSE(others.works(30));
 }
 
-}  // namespace weft
+}  // namespace weft::succession_test

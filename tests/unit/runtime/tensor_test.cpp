@@ -4,6 +4,8 @@
 
 #include "unit/runtime/reference.h"
 
+namespace tensor_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -52,3 +54,5 @@ TEST_CASE("more than 2^32 entries are representable") {
   compressed.levels[0].pos = array({0, 1ull << 41}, 64);
   CHECK(compressed.nnz() == 1ull << 41);
 }
+
+}  // namespace tensor_test

@@ -15,6 +15,8 @@
 #include "runtime/blocks.h"
 #include "weft/memory.h"
 
+namespace threads_test {
+
 using namespace weft;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("blocks cover a range without gaps") {
     CHECK(at == count);
   }
 }
+
+}  // namespace threads_test

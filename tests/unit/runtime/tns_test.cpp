@@ -9,6 +9,8 @@
 
 #include "unit/runtime/file_fixture.h"
 
+namespace tns_test {
+
 using namespace weft;
 using namespace weft::test;
 using Extents = std::vector<std::uint64_t>;
@@ -357,3 +359,5 @@ TEST_CASE("tns: the real tensors have the size their index tells") {
   for (const double value : std::as_const(flights.values).as<double>()) sum += value;
   CHECK(sum == 3000000);
 }
+
+}  // namespace tns_test

@@ -5,6 +5,8 @@
 #include "unit/runtime/reference.h"
 #include "weft/tensor.h"
 
+namespace verify_test {
+
 using namespace weft;
 using namespace weft::reference;
 
@@ -206,3 +208,5 @@ TEST_CASE("random damage is found by somebody: either verify refuses or the entr
   }
   CHECK(refused > 100);
 }
+
+}  // namespace verify_test

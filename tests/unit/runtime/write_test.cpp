@@ -8,6 +8,8 @@
 
 #include "unit/runtime/file_fixture.h"
 
+namespace write_test {
+
 using namespace weft;
 using namespace weft::test;
 using Extents = std::vector<std::uint64_t>;
@@ -288,3 +290,5 @@ TEST_CASE("write: a disk that takes no more is a resource error and leaves nothi
   }
   CHECK(directory.files() == 0);
 }
+
+}  // namespace write_test
