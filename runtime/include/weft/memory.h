@@ -100,7 +100,8 @@ class Threads {
   static Threads of_caller(unsigned count = 0);
   unsigned count() const;
   /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
-  /// exclusive to one thread at a time. Blocks until all are done. `body` must not throw.
+  /// exclusive to one thread at a time. Blocks until all are done. What a body throws comes out of here, on the calling
+  /// thread: the first if several do; tasks that have not begun are then left out.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
   Succession& succession() const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
 
