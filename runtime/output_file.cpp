@@ -107,6 +107,12 @@ Expected<void> OutputFile::finish() {
   if (state_->zstandard != nullptr) {
     if (Expected<void> done = state_->compress({}, ZSTD_e_end); !done) return done;
   }
+  // A name that reaches the disk before the bytes would be a torn file after a power loss. What is no file on a disk cannot
+  // be synchronised (EINVAL), nor need it.
+  while (!state_->temporary.empty() && ::fdatasync(state_->descriptor) != 0) {
+    if (errno == EINVAL || errno == ENOSYS) break;
+    if (errno != EINTR) return state_->failure(errno);
+  }
   // Some file systems report a full disk only here.
   if (::close(std::exchange(state_->descriptor, -1)) != 0) return state_->failure(errno);
   if (state_->temporary.empty()) return {};

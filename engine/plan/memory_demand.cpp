@@ -150,9 +150,9 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
       // The number of copies gives way to the limit before the schedule does.
       const double room = static_cast<double>(options.memory_limit) - announced - growing - live - live_growing;
-      const double most_copies = std::max(options.machine.threads, static_cast<double>(usual_slots));
-      const double fitting = leaving > 0 ? std::floor(room / leaving) : most_copies;
-      live += demand("private copies", std::clamp(fitting, 2.0, most_copies) * leaving);
+      const double copies_at_most = std::max(options.machine.threads, static_cast<double>(usual_slots));
+      const double fitting = leaving > 0 ? std::floor(room / leaving) : copies_at_most;
+      live += demand("private copies", std::clamp(fitting, 2.0, copies_at_most) * leaving);
     }
     most = std::max(most, live + live_growing);
     most_announced = std::max(most_announced, live);

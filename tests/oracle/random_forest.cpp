@@ -30,7 +30,7 @@ void fill(CoordinateMap& entries, const std::vector<std::uint64_t>& extents) {
 
 class ForestDrawing {
  public:
-  ForestDrawing(std::uint64_t seed, bool with_nan) : dice_(seed), with_nan_(with_nan) { random_.seed = seed; }
+  ForestDrawing(Dice& dice, bool with_nan) : dice_(dice), with_nan_(with_nan) {}
 
   RandomForest draw() {
     is_f32_ = percent(15);
@@ -181,7 +181,7 @@ class ForestDrawing {
     return fmt::format("{}({}) = {}{}", assigned.name, fmt::join(assigned.indices, ","), number, fmt::join(parts, " * "));
   }
 
-  Dice dice_;
+  Dice& dice_;
   RandomForest random_;
   bool with_nan_;
   bool is_f32_ = false;
@@ -198,7 +198,14 @@ std::vector<std::uint64_t> by_mode(const std::vector<std::uint64_t>& by_level, c
 
 }  // namespace
 
-RandomForest random_forest(std::uint64_t seed, bool with_nan) { return ForestDrawing(seed, with_nan).draw(); }
+RandomForest random_forest(std::uint64_t seed, bool with_nan) {
+  Dice dice(seed);
+  RandomForest random = random_forest(dice, with_nan);
+  random.seed = seed;
+  return random;
+}
+
+RandomForest random_forest(Dice& dice, bool with_nan) { return ForestDrawing(dice, with_nan).draw(); }
 
 std::string reproduction(const RandomForest& random) {
   std::string text = fmt::format("WEFT_SEED={} WEFT_COUNT=1   weft run '{}'", random.seed, random.expression);

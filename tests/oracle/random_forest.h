@@ -37,6 +37,8 @@ struct RandomForest {
 /// results in formats with levels of every kind. With `with_nan` some entries are NaN (not Inf, whose products depend on
 /// the tree), and results are dense: what absent entries annihilate depends on which are stored.
 RandomForest random_forest(std::uint64_t seed, bool with_nan = false);
+/// The next draws of the dice, and seed 0.
+RandomForest random_forest(Dice& dice, bool with_nan = false);
 
 /// What `weft run` would be told, and the entries of every operand.
 std::string reproduction(const RandomForest& random);

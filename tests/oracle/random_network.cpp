@@ -16,7 +16,7 @@ enum class ScalarMix { f64, f32, mixed };
 
 class Drawing {
  public:
-  Drawing(std::uint64_t seed, const RandomLimits& limits) : dice_(seed), limits_(limits) { random_.seed = seed; }
+  Drawing(Dice& dice, const RandomLimits& limits) : dice_(dice), limits_(limits) {}
 
   RandomNetwork draw() {
     const std::uint64_t mix = dice_.below(100);
@@ -31,7 +31,51 @@ class Drawing {
     return std::move(random_);
   }
 
+  RandomNetwork redraw(RandomNetwork random) {
+    random_ = std::move(random);
+    mix_ = std::ranges::all_of(random_.operands, [](const RandomOperand& operand) { return operand.format.scalar == Scalar::f64; })
+               ? ScalarMix::f64
+               : ScalarMix::mixed;
+    for (const RandomFactor& factor : random_.factors)
+      for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
+        extents_[factor.indices[mode]] = random_.operands[factor.operand].extents[mode];
+    if (dice_.percent(50)) redraw_extents();
+    const bool other_formats = dice_.percent(30);
+    for (RandomOperand& operand : random_.operands) {
+      if (other_formats) operand.format = draw_format(operand.extents.size(), operand.format.scalar);
+      operand.entries.clear();
+      draw_entries(operand);
+    }
+    if (dice_.percent(85)) plant_products();
+    return std::move(random_);
+  }
+
  private:
+  /// Indices that share a mode of an operand keep equal extents.
+  void redraw_extents() {
+    std::map<std::string, std::string> same;  // to one index of each class
+    for (const auto& [index, extent] : extents_) same[index] = index;
+    for (const RandomFactor& left : random_.factors)
+      for (const RandomFactor& right : random_.factors)
+        for (std::size_t mode = 0; left.operand == right.operand && mode < left.indices.size(); ++mode) {
+          const std::string from = same[left.indices[mode]], to = same[right.indices[mode]];
+          for (auto& [index, one] : same)
+            if (one == from) one = to;
+        }
+    std::map<std::string, std::uint64_t> drawn;
+    std::uint64_t space = 1;
+    for (auto& [index, extent] : extents_) {
+      if (!drawn.contains(same[index])) drawn[same[index]] = dice_.percent(3) ? 0 : 1 + dice_.below(limits_.extent);
+      extent = drawn[same[index]];
+      if (extent > 1 && space * extent > limits_.index_space) drawn[same[index]] = 1;
+      space *= std::max<std::uint64_t>(extent, 1);
+    }
+    for (auto& [index, extent] : extents_) extent = drawn[same[index]];
+    for (const RandomFactor& factor : random_.factors)
+      for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
+        random_.operands[factor.operand].extents[mode] = extents_[factor.indices[mode]];
+  }
+
   void draw_extents() {
     static const std::vector<std::string> names = {"i", "j", "k", "l", "m", "n", "p", "q", "r", "s"};
     const std::size_t count = 1 + dice_.below(std::min(limits_.indices, names.size()));
@@ -211,7 +255,7 @@ class Drawing {
     return fmt::format("R({}) = {}", fmt::join(random_.result, ","), text);
   }
 
-  Dice dice_;
+  Dice& dice_;
   RandomLimits limits_;
   RandomNetwork random_;
   ScalarMix mix_ = ScalarMix::f64;
@@ -223,7 +267,18 @@ std::string shape(const RandomOperand& operand) { return fmt::format("{}", fmt::
 
 }  // namespace
 
-RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits) { return Drawing(seed, limits).draw(); }
+RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits) {
+  Dice dice(seed);
+  RandomNetwork random = random_network(dice, limits);
+  random.seed = seed;
+  return random;
+}
+
+RandomNetwork random_network(Dice& dice, const RandomLimits& limits) { return Drawing(dice, limits).draw(); }
+
+void redraw_operands(RandomNetwork& random, Dice& dice, const RandomLimits& limits) {
+  random = Drawing(dice, limits).redraw(std::move(random));
+}
 
 void widen(Format& format, Dice& dice) {
   if (!dice.percent(25)) return;

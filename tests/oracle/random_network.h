@@ -48,6 +48,10 @@ struct RandomLimits {
 };
 
 RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits = {});
+/// The next draws of the dice, and seed 0.
+RandomNetwork random_network(Dice& dice, const RandomLimits& limits = {});
+/// Other entries for the same expression; now and then other extents and, with the same scalars, other formats.
+void redraw_operands(RandomNetwork& random, Dice& dice, const RandomLimits& limits = {});
 
 /// What `weft run` would be told, and below it the entries of every operand.
 std::string reproduction(const RandomNetwork& random);

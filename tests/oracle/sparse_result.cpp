@@ -65,8 +65,12 @@ std::optional<std::string> lends_pattern(const RandomNetwork& random) {
 }
 
 RequestedNetwork random_requested(std::uint64_t seed, const RandomLimits& limits) {
-  RequestedNetwork requested{random_network(seed, limits), std::nullopt, std::nullopt};
   Dice dice(seed ^ 0x5EED0FF0F4A7);
+  return requested_of(random_network(seed, limits), dice);
+}
+
+RequestedNetwork requested_of(RandomNetwork random, Dice& dice) {
+  RequestedNetwork requested{std::move(random), std::nullopt, std::nullopt};
   Scalar scalar = Scalar::f32;
   for (const RandomFactor& factor : requested.random.factors)
     if (requested.random.operands[factor.operand].format.scalar == Scalar::f64) scalar = Scalar::f64;

@@ -21,6 +21,8 @@ Format random_result_format(std::size_t order, Scalar scalar, Dice& dice);
 
 /// A random network whose result is asked for in a random format, now and then like an operand, or left to weft.
 RequestedNetwork random_requested(std::uint64_t seed, const RandomLimits& limits = {});
+/// The same for a network that is drawn already.
+RequestedNetwork requested_of(RandomNetwork random, Dice& dice);
 
 /// The operand that has exactly the modes of the result, so that it may lend its pattern; nothing if there is none.
 std::optional<std::string> lends_pattern(const RandomNetwork& random);

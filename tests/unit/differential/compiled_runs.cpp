@@ -1,8 +1,7 @@
 #include "compiled_runs.h"
 
-#include <doctest/doctest.h>
-
 #include <map>
+#include <stdexcept>
 
 #include "oracle/cut_roots.h"
 
@@ -31,7 +30,7 @@ Pipeline pipeline_with(bool checked, bool strict_fp) {
   options.checked = checked;
   options.strict_fp = strict_fp;
   auto pipeline = Pipeline::create(options);
-  REQUIRE_MESSAGE(pipeline, pipeline.error().message);
+  if (!pipeline) throw std::runtime_error(pipeline.error().message);
   return *pipeline;
 }
 
