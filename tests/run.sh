@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing (Debian packages), builds with GCC and with clang's sanitizers, runs all tests of both.
-# The last line is "N passed, N failed"; the exit status is 0 only if nothing failed. Needs no argument.
+# run.sh [--long] [FOLDER...]: installs what is missing (Debian packages), builds, runs the tests.
+#
+# Without an argument: everything with GCC, and with clang's AddressSanitizer and UndefinedBehaviorSanitizer what reads, writes or
+# generates memory; of what is drawn at random a share that the commit chooses.
+# FOLDER (runtime, engine/plan or plan, frontend, command, embedding, …): the tests of these folders alone, with GCC.
+# --long: all of what is drawn, everything sanitized too, and a build in which every file is compiled by itself.
+# The last line is "N passed, N failed"; the exit status is 0 only if nothing failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/debian_packages.sh
@@ -8,38 +13,108 @@ source cmake/debian_packages.sh
 # Whatever goes wrong before the tests, the last line keeps its form.
 stopped() { echo "0 passed, 1 failed"; exit 1; }
 
+folders=()
+for argument in "$@"; do
+  case $argument in
+    --long) export WEFT_LONG=1 ;;
+    -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' tests/run.sh; exit 0 ;;
+    -*) echo "run.sh: $argument is no option; --help tells which there are" >&2; exit 2 ;;
+    *)
+      folder=$(basename "$argument")
+      if ! [ -d "tests/unit/$folder" ] && ! [[ $folder =~ ^(command|embedding|package|include_order)$ ]]; then
+        echo "run.sh: $argument has no tests: $(cd tests/unit && echo */ | tr -d /) command embedding package include_order" >&2
+        exit 2
+      fi
+      folders+=("$folder")
+      ;;
+  esac
+done
+
 gcc=g++
 command -v g++-12 >/dev/null && gcc=g++-12
 # shellcheck disable=SC2086 # a list of words
 install_missing $build_packages $test_packages || stopped
 [ -n "${WEFT_DATA:-}" ] || step "WEFT_DATA is not set: tests on downloaded tensors are skipped"
 
+# What the commit draws; another number for what is not committed yet is not needed.
+: "${WEFT_DRAW:=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))}"
+export WEFT_DRAW
+step "WEFT_DRAW=$WEFT_DRAW repeats what this run draws"
+
 # A test that hangs is killed and fails. The sanitizers slow some tests down tenfold.
 seconds_per_test=600
+[ -z "${WEFT_LONG:-}" ] || seconds_per_test=3600
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 results=()
 
-# run_tests DIRECTORY: a failing test does not stop the script; summary.py counts.
+# run_tests DIRECTORY [CTEST OPTION...]: a failing test does not stop the script; summary.py counts.
 run_tests() {
   local directory=$1
+  shift
   step "$directory: running the tests"
   results+=("$directory/tests.xml")
   rm -f "$directory/tests.xml"
   ctest --test-dir "$directory" --parallel "$(nproc)" --timeout "$seconds_per_test" --output-junit "$PWD/$directory/tests.xml" \
-    --test-output-size-passed 1000000 --test-output-size-failed 1000000 >"$directory/tests.log" 2>&1 || true
+    --test-output-size-passed 1000000 --test-output-size-failed 1000000 "$@" >"$directory/tests.log" 2>&1 || true
 }
 
-step "build: GCC, release"
-configure build -DCMAKE_CXX_COMPILER="${CXX:-$gcc}" -DCMAKE_BUILD_TYPE=Release -DWEFT_TESTS=ON -DWEFT_UNIT_FLAGS=-O0 || stopped
-build build all || stopped
-run_tests build
+release=(-DCMAKE_CXX_COMPILER="${CXX:-$gcc}" -DCMAKE_BUILD_TYPE=Release -DWEFT_TESTS=ON -DWEFT_UNIT_FLAGS=-O0)
 
-step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
+if [ ${#folders[@]} -gt 0 ]; then
+  targets=()
+  pattern=
+  for folder in "${folders[@]}"; do
+    case $folder in
+      command) targets+=(weft) ;;
+      embedding | package) targets+=(all) ;;
+      include_order) ;;
+      *) targets+=("test_$folder") ;;
+    esac
+    pattern+="|^$folder(_test)?$"
+    [ "$folder" = differential ] && pattern+='|^random_networks$'
+  done
+  configure build "${release[@]}" || stopped
+  [ ${#targets[@]} -eq 0 ] || build build "${targets[@]}" || stopped
+  run_tests build --tests-regex "${pattern#|}"
+  exec python3 tests/summary.py "${results[@]}"
+fi
+
+step "build: GCC, release"
+configure build "${release[@]}" || stopped
+build build all || stopped
+
+# Plans, networks and schedules are figures and texts; what is sanitized by default reads files and arrays, owns memory, generates
+# code, or runs it. It is compiled while the tests of the first build run.
+sanitized=(runtime loop codegen cache engine frontend differential)
+targets=(weft)
+pattern='^command$|^random_networks$'
+for folder in "${sanitized[@]}"; do
+  targets+=("test_$folder")
+  pattern+="|^$folder$"
+done
+if [ -n "${WEFT_LONG:-}" ]; then
+  targets=(all)
+  pattern=.
+fi
 # Assertions stay on; -O1 halves the time to compile. Nothing is measured under sanitizers: no benchmarks.
-configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_BENCH=OFF -DWEFT_UNIT_FLAGS=-O0 || stopped
-build build/asan all || stopped
-run_tests build/asan
+build_sanitized() {
+  renice -n 10 "$BASHPID" >/dev/null
+  step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
+  configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_BENCH=OFF -DWEFT_UNIT_FLAGS=-O0 &&
+    build build/asan "${targets[@]}"
+}
+build_sanitized &
+sanitized_build=$!
+run_tests build
+wait "$sanitized_build" || stopped
+run_tests build/asan --tests-regex "$pattern"
+
+if [ -n "${WEFT_LONG:-}" ]; then
+  step "build/alone: GCC, every file by itself"
+  configure build/alone "${release[@]}" -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DWEFT_UNITY=OFF -DWEFT_PRECOMPILE=OFF || stopped
+  build build/alone all || stopped
+fi
 
 step "done"
 exec python3 tests/summary.py "${results[@]}"

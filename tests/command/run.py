@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Black-box tests of the weft command: run.py --weft PATH [--only WORD] [--jobs N] [--seed N]
+"""Black-box tests of the weft command: run.py --weft PATH [--only WORD] [--jobs N] [--seed N] [--parts N]
 
 Every case calls the command as a user would and judges it by the interface alone. A failing case prints one line: its
 name, what was wrong, and the command line that repeats it (the case's directory is kept then). Lines that begin with
 "skipped" say what was not run. The last line is "N passed, N failed"; the exit status is 1 if anything failed.
-With WEFT_DATA naming the directory of downloaded tensors, cases on real tensors run too.
+With WEFT_DATA naming the directory of downloaded tensors, cases on real tensors run too. With --parts N one in N cases
+runs, chosen by WEFT_DRAW (see tests/unit/share.h), unless WEFT_LONG is set.
 """
 
 import argparse
@@ -60,6 +61,7 @@ def main():
     options.add_argument("--only", default="", help="only cases whose name contains this")
     options.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options.add_argument("--seed", type=int, default=1, help="of the random expressions")
+    options.add_argument("--parts", type=int, default=1, help="run one in so many cases")
     given = options.parse_args()
     command = os.path.abspath(given.weft)
     if not os.access(command, os.X_OK):
@@ -70,6 +72,9 @@ def main():
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as workers:
         chosen = [(name, function) for name, function in cases(given.seed) if given.only in name]
+        if given.parts > 1 and "WEFT_LONG" not in os.environ:
+            draw = int(os.environ.get("WEFT_DRAW", "0"))
+            chosen = chosen[draw % given.parts::given.parts]
         for outcome, line in workers.map(lambda one: judge(*one, command, root, os.path.join(root, "cache")), chosen):
             counts[outcome] += 1
             if line:

@@ -19,6 +19,7 @@ std::array<char, 1 << 16> watched;
 std::size_t watched_bytes = 0;
 // A machine shared with others lets a network wait much longer than it computes; one that waits for itself computes nothing.
 constexpr unsigned waiting = 9;
+constexpr std::uint64_t usual_share = 3;
 
 void hung(int) {
   constexpr std::string_view message = "no answer in time from\n";
@@ -33,7 +34,11 @@ std::uint64_t environment(const char* name, std::uint64_t otherwise) {
 
 }  // namespace
 
-Runs runs(std::uint64_t count) { return {environment("WEFT_SEED", 1), environment("WEFT_COUNT", count)}; }
+Runs runs(std::uint64_t count) {
+  // Far enough apart that two commits draw no network in common, and small enough to be typed.
+  const std::uint64_t first = 1 + draw() % 1'000'000 * 10'000;
+  return {environment("WEFT_SEED", first), environment("WEFT_COUNT", is_long_run() ? count : count / usual_share)};
+}
 
 Watchdog::Watchdog(std::string_view network, unsigned seconds) {
   watched_bytes = std::min(network.size(), watched.size() - 1);

@@ -7,10 +7,12 @@
 
 #include "oracle/random_network.h"
 #include "unit/sanitized.h"
+#include "unit/share.h"
 
 namespace weft::test {
 
-/// Environment: WEFT_COUNT networks (default `count`) of the seeds WEFT_SEED, WEFT_SEED + 1, … (default 1).
+/// Environment: WEFT_COUNT networks (default: `count` in the long run, else a third) of the seeds WEFT_SEED, WEFT_SEED + 1, …
+/// (default: what the commit chooses, see unit/share.h; 1 by hand).
 struct Runs {
   std::uint64_t first = 1;
   std::uint64_t count = 0;
