@@ -21,7 +21,7 @@ namespace weft {
 namespace {
 
 constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
-constexpr std::size_t most_copies = 3;  // of one schedule
+constexpr std::size_t most_lookup_copies = 3;  // of one schedule
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
@@ -91,7 +91,7 @@ class LookupSearch {
         const auto copies = static_cast<std::size_t>(std::ranges::count_if(next.schedule.tensors, [](const ScheduledTensor& tensor) {
           return tensor.role == TensorRole::intermediate;
         }));
-        if (copies < most_copies) open.push_back(std::move(next));
+        if (copies < most_lookup_copies) open.push_back(std::move(next));
       }
     }
     return schedules;
@@ -153,7 +153,7 @@ class LookupSearch {
 
   // Every further copy that makes the schedule cheaper, the best one first.
   void extend(const Statements& from, std::size_t copies) {
-    if (copies == most_copies) return;
+    if (copies == most_lookup_copies) return;
     std::optional<Statements> better;
     for (Statements& next : extensions(from)) {
       if (is_spent()) break;
