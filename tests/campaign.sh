@@ -17,8 +17,8 @@ shift
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(fuzz networks threads faults)
 jobs=${WEFT_JOBS:-$(nproc)}
-renice -n 15 -p $$ >/dev/null
-command -v ionice >/dev/null && ionice -c 3 -p $$
+renice -n 15 -p $$ >/dev/null || true
+if command -v ionice >/dev/null; then ionice -c 3 -p $$ || true; fi
 
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 export TSAN_OPTIONS="halt_on_error=1"
@@ -52,7 +52,10 @@ prepare() {
     step "build: without sanitizers"
     [ -e build/CMakeCache.txt ] || configure build -DCMAKE_BUILD_TYPE=Release -DWEFT_TESTS=ON -DWEFT_UNIT_FLAGS=-O0
     if has_part networks; then build build test_differential; fi
-    if has_part faults; then build build test_durability test_cache weft; fi
+    if has_part faults; then
+      build build test_durability test_cache weft
+      if has_target test_memory; then build build test_memory; fi
+    fi
   fi
   if has_part threads; then
     step "build/thread: ThreadSanitizer"
@@ -61,9 +64,12 @@ prepare() {
   fi
 }
 
+# has_target NAME: of the build without sanitizers.
+has_target() { ninja -C build -t query "$1" >/dev/null 2>&1; }
+
 # add NAME NUMBER: to what all processes count together.
 add() { echo "$2" >>"$tally/$1"; }
-total() { awk '{ sum += $1 } END { printf "%d", sum }' "$tally/$1" 2>/dev/null || echo 0; }
+total() { { cat "$tally/$1" 2>/dev/null || true; } | awk '{ sum += $1 } END { printf "%d", sum }'; }
 # found TEXT: a finding and how to repeat it.
 found() { printf '%s\n' "$1" >>"$tally/findings"; }
 export -f add found
@@ -147,11 +153,19 @@ fi
 if has_part faults; then
   step "faults"
   limit=$(seconds_of faults)
-  WEFT_DAMAGE=all faulty timeout -k 9 "$((limit > 600 ? limit : 600))" build/bin/test_durability
+  end=$((SECONDS + limit))
+  WEFT_DAMAGE=all faulty timeout -k 9 "$((limit > 900 ? limit : 900))" build/bin/test_durability
   faulty build/bin/test_cache
-  for script in tests/memory_limit.py tests/thread_limits.py; do
-    if [ -e "$script" ] && [ -n "${WEFT_DATA:-}" ]; then faulty python3 -B "$script" --weft build/bin/weft --all; fi
+  # Allocations that fail, at other points than those of any run before.
+  while has_target test_memory && [ "$SECONDS" -lt "$end" ]; do
+    WEFT_SEED=$(date +%s%N) WEFT_COUNT=200 faulty build/bin/test_memory
+    add points 200
   done
+  if [ -e tests/memory_limit.py ]; then
+    python=(python3 -B tests/memory_limit.py --weft build/bin/weft)
+    [ -n "${WEFT_DATA:-}" ] && python+=(--data "$WEFT_DATA" --all --minutes $((1 + limit / 60)))
+    faulty "${python[@]}"
+  fi
 fi
 
 spent=$(((SECONDS - begin + 59) / 60))

@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -38,6 +39,10 @@ std::size_t replay(const weft::fuzz::Target& target, const fs::path& file) {
   const std::string name = std::string(target.name) + " " + file.string() + "\n";
   current_bytes = name.copy(current_file.data(), current_file.size());
   std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    std::fprintf(stderr, "cannot read %s", name.c_str());
+    std::exit(2);
+  }
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(stream), {}};
   // An input that neither computes nor ends is a finding too.
   ::alarm(300);
@@ -68,7 +73,10 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "no target %s\n", argv[1]);
       return 2;
     }
-    for (int n = 2; n < argc; ++n) replay(*target, argv[n]);
+    // Absolute, because a target may change the directory.
+    std::vector<fs::path> files;
+    for (int n = 2; n < argc; ++n) files.push_back(fs::absolute(argv[n]));
+    for (const fs::path& file : files) replay(*target, file);
     return 0;
   }
   const fs::path root = WEFT_SOURCE_DIR "/tests/fuzz";

@@ -11,9 +11,9 @@ namespace {
 constexpr std::array target_table{
     Target{"tns", read_tns},
     Target{"mtx", read_mtx},
-    Target{"npy", read_npy},
-    Target{"gzip", read_gzip},
-    Target{"zstandard", read_zstandard},
+    Target{"npy", read_npy, false},
+    Target{"gzip", read_gzip, false},
+    Target{"zstandard", read_zstandard, false},
     Target{"expression", expression},
     Target{"tree", tree},
     Target{"schedule", schedule},
@@ -21,13 +21,13 @@ constexpr std::array target_table{
     Target{"format", format},
     Target{"operand", operand},
     Target{"calibration", calibration},
-    Target{"cache_entry", cache_entry},
+    Target{"cache_entry", cache_entry, false},
     Target{"plan_entry", plan_entry},
     Target{"prompt", prompt},
     Target{"slice", slice},
-    Target{"networks", networks},
-    Target{"assignments", assignments},
-    Target{"rebinding", rebinding},
+    Target{"networks", networks, false},
+    Target{"assignments", assignments, false},
+    Target{"rebinding", rebinding, false},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ using Bytes = std::span<const std::uint8_t>;
 struct Target {
   std::string_view name;  ///< of its folders corpus/NAME and regressions/NAME
   void (*run)(Bytes bytes);
+  bool is_text = true;  ///< changed by words, too
 };
 std::span<const Target> targets();
 const Target* find_target(std::string_view name);
