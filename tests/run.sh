@@ -21,8 +21,8 @@ for argument in "$@"; do
     -*) echo "run.sh: $argument is no option; --help tells which there are" >&2; exit 2 ;;
     *)
       folder=$(basename "$argument")
-      if ! [ -d "tests/unit/$folder" ] && ! [[ $folder =~ ^(command|embedding|package|include_order)$ ]]; then
-        echo "run.sh: $argument has no tests: $(cd tests/unit && echo */ | tr -d /) command embedding package include_order" >&2
+      if ! [ -d "tests/unit/$folder" ] && ! [[ $folder =~ ^(command|embedding|package|include_order|fuzz)$ ]]; then
+        echo "run.sh: $argument has no tests: $(cd tests/unit && echo */ | tr -d /) command embedding package include_order fuzz" >&2
         exit 2
       fi
       folders+=("$folder")
@@ -85,7 +85,7 @@ build build all || stopped
 
 # Plans, networks and schedules are figures and texts; what is sanitized by default reads files and arrays, owns memory, generates
 # code, or runs it. It is compiled while the tests of the first build run.
-sanitized=(runtime loop codegen cache engine frontend differential)
+sanitized=(runtime loop codegen cache engine frontend durability fuzz differential)
 targets=(weft)
 pattern='^command$|^random_networks$'
 for folder in "${sanitized[@]}"; do
