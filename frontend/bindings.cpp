@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "frontend/engine_state.h"
+#include "weft/host.h"
 
 namespace weft {
 namespace {
@@ -52,7 +53,9 @@ void Bindings::output(const std::string& name, Tensor memory) {
 Expected<void> Bindings::State::verify(const Resources& resources) {
   for (auto& [name, operand] : operands) {
     if (operand.use.trusted || operand.verified) continue;
-    if (auto right = weft::verify(operand.tensor, resources, name); !right) return right;
+    // Arrays that are not borrowed may have been filled by the host all the same.
+    auto right = operand.tensor.borrowed() ? verify_once(operand.tensor, resources, name) : weft::verify(operand.tensor, resources, name);
+    if (!right) return right;
     operand.verified = true;
   }
   for (const auto& [name, memory] : outputs) {
@@ -83,7 +86,7 @@ Expected<std::shared_ptr<RunPool>> Bindings::State::pool(const std::shared_ptr<c
   Tensors tensors;
   HostMemory host{outputs, {}};
   for (const auto& [name, operand] : operands) {
-    tensors[name] = operand.tensor;
+    tensors[name] = operand.use.trusted ? trusted(operand.tensor) : operand.tensor;
     if (operand.use.changes) host.changing.insert(name);
   }
   auto pool = std::make_shared<RunPool>(kernel->code, std::move(tensors), std::move(host), kernel->options, idle);

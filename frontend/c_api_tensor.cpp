@@ -80,6 +80,7 @@ Expected<weft_tensor*> taken(Expected<Tensor> tensor, std::uint32_t flags, const
   if ((flags & WEFT_TRUSTED) == 0) {
     if (auto valid = verify(*tensor, resources, tensor_name); !valid) return std::unexpected(std::move(valid.error()));
   }
+  tensor->validity = Validity::trusted();
   return tensor_handle(std::move(*tensor));
 }
 
@@ -113,7 +114,7 @@ Expected<Coordinates> copied_entries(Scalar scalar, std::vector<std::uint64_t> e
   entries.count = count;
   for (std::size_t mode = 0; mode < extents.size(); ++mode) {
     const bool wide = extents[mode] > std::uint64_t{1} << 32;
-    auto array = Buffer::allocate(count * (wide ? 8 : 4), resources.memory, tensor_name);
+    auto array = Buffer::allocate(saturating_product(count, wide ? 8 : 4), resources.memory, tensor_name);
     if (!array) return std::unexpected(std::move(array.error()));
     for (std::uint64_t n = 0; n < count; ++n) {
       const std::uint64_t coordinate = crd[mode].bits == 64 ? static_cast<const std::uint64_t*>(crd[mode].data)[n]
@@ -130,7 +131,7 @@ Expected<Coordinates> copied_entries(Scalar scalar, std::vector<std::uint64_t> e
     }
     entries.crd.push_back(std::move(*array));
   }
-  auto stored = Buffer::allocate(count * scalar_bytes(scalar), resources.memory, tensor_name);
+  auto stored = Buffer::allocate(saturating_product(count, scalar_bytes(scalar)), resources.memory, tensor_name);
   if (!stored) return std::unexpected(std::move(stored.error()));
   if (count > 0) std::memcpy(stored->data(), values, count * scalar_bytes(scalar));
   entries.values = std::move(*stored);

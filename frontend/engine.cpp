@@ -55,7 +55,10 @@ Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInpu
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
                                  const Cancellation* cancellation) const {
-  return state_->compile(text, operand_inputs(operands, this->options().resources.threads), options, cancellation);
+  const Resources& resources = this->options().resources;
+  const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
+  if (!inputs) return std::unexpected(inputs.error());
+  return state_->compile(text, *inputs, options, cancellation);
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::string, Statistics>& operands,
@@ -74,9 +77,9 @@ std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Ten
                            machine = state_->machine](bool dropped) {
     Expected<Kernel> kernel = fail(ErrorKind::cancelled, dropped ? "the engine has ended" : "interrupted");
     if (!dropped && !cancellation.cancelled()) {
-      const Threads& threads = pipeline.options().resources.threads;
-      kernel = Kernel::made(pipeline.options(),
-                            prepared(pipeline, machine, text, operand_inputs(operands, threads), options, cancellation));
+      const auto inputs = operand_inputs(operands, pipeline.options().resources.with(cancellation));
+      kernel = inputs ? Kernel::made(pipeline.options(), prepared(pipeline, machine, text, *inputs, options, cancellation))
+                      : std::unexpected(inputs.error());
     }
     promise->set_value(kernel);
     if (done) done(kernel);

@@ -4,9 +4,12 @@
 
 namespace weft {
 
-OperandInputs operand_inputs(const Tensors& tensors, const Threads& threads) {
+Expected<OperandInputs> operand_inputs(const Tensors& tensors, const Resources& resources) {
   OperandInputs inputs;
-  for (const auto& [name, tensor] : tensors) inputs.emplace(name, OperandInput{statistics(tensor, threads), tensor.bytes(), &tensor});
+  for (const auto& [name, tensor] : tensors) {
+    if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
+    inputs.emplace(name, OperandInput{statistics(tensor, resources.threads), tensor.bytes(), &tensor});
+  }
   return inputs;
 }
 

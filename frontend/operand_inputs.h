@@ -17,7 +17,8 @@ struct OperandInput {
 };
 using OperandInputs = std::map<std::string, OperandInput>;
 
-OperandInputs operand_inputs(const Tensors& tensors, const Threads& threads);
+/// Input error for borrowed arrays that are not valid.
+Expected<OperandInputs> operand_inputs(const Tensors& tensors, const Resources& resources);
 /// Bytes are estimated from distinct counts.
 OperandInputs operand_inputs(const std::map<std::string, Statistics>& statistics);
 

@@ -88,9 +88,9 @@ Expected<Evaluation> Session::evaluate(std::string_view expression, const std::v
   const Pipeline& pipeline = state_->engine.state_->pipeline;
   const Cancellation& cancellation = token ? *token : pipeline.options().resources.cancellation;
   const Tensors operands = chosen(*tensors(), names);
-  auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names,
-                          operand_inputs(operands, pipeline.options().resources.threads), options,
-                          cancellation);
+  const auto inputs = operand_inputs(operands, pipeline.options().resources.with(cancellation));
+  if (!inputs) return std::unexpected(inputs.error());
+  auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names, *inputs, options, cancellation);
   if (!prepared) return std::unexpected(prepared.error());
   Evaluation evaluation;
   if (options.run && options.count) {

@@ -119,7 +119,10 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
   if (answer == Answer::soonest) {
     // The best kernel, if the caches have it. Else any of the text will do, or a generic one: others may have made it for other
     // sizes, and it is the cheapest.
-    Expected<Kernel> kernel = engine.state_->compile(text, operand_inputs(operands, engine.options().resources.threads), {}, cancellation,
+    const Resources& resources = engine.options().resources;
+    const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
+    if (!inputs) return std::unexpected(inputs.error());
+    Expected<Kernel> kernel = engine.state_->compile(text, *inputs, {}, cancellation,
                                                      known ? CodeFrom::caches : CodeFrom::caches_or_generic);
     const bool best = kernel && kernel->report().specialization != name(Specialization::generic);
     if (!kernel && known && kernel.error().kind == ErrorKind::unsupported) kernel = known->kernel;

@@ -103,6 +103,7 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
                          std::string_view name) {
   if (tensor.format == format) return tensor;
+  if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (auto checked = check_buildable(format, tensor.order(), name); !checked)
     return std::unexpected(checked.error());
   if (has_gaps(tensor.format) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
@@ -164,6 +165,7 @@ Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> e
   if (extents == tensor.extents) return tensor;
   if (extents.size() != tensor.order())
     return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));
+  if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (has_gaps(tensor.format)) {
     auto listed = relaid(tensor, without_gaps(tensor.format), resources, name);
     if (listed) listed = with_extents(*listed, std::move(extents), resources, name);

@@ -145,6 +145,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
 }  // namespace
 
 Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
+  if (auto valid = verify_once(tensor, resources, "the tensor"); !valid) return std::unexpected(valid.error());
   if (has_gaps(tensor.format)) {
     auto listed = relaid(tensor, without_gaps(tensor.format), resources, "entries");
     if (!listed) return std::unexpected(listed.error());

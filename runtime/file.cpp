@@ -89,6 +89,7 @@ Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const
                             std::string_view name) {
   const Expected<Extension> extension = extension_of(path);
   if (!extension) return std::unexpected(extension.error());
+  if (auto valid = verify_once(tensor, resources, name); !valid) return valid;
   switch (extension->kind) {
     case FileKind::tns:
       return write_tns(tensor, path, extension->compression, resources, name);

@@ -16,6 +16,25 @@ Expected<Buffer> root_pos(std::uint64_t entries, Level& level) {
   return pos;
 }
 
+std::unexpected<Error> borrowed_defect(std::size_t level, std::string_view array, std::string_view what) {
+  return input_error(fmt::format("a borrowed tensor: level {}: {} {}", level, array, what));
+}
+
+/// What makes an address none of an array; sizes are left to verify(), which names the position.
+std::string_view wrong_address(const void* data, std::uint64_t bytes, unsigned element_bytes) {
+  if (bytes > 0 && data == nullptr) return "is a null pointer";
+  return reinterpret_cast<std::uintptr_t>(data) % element_bytes == 0 ? "" : "is not aligned to its elements";
+}
+
+Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, std::size_t level, std::string_view array) {
+  if (indices.bits != 32 && indices.bits != 64) return borrowed_defect(level, array, fmt::format("of {} bits: indices have 32 or 64", indices.bits));
+  // Else a negative one would be a coordinate: -1 is 4294967295 to what reads 32 bits.
+  if (indices.is_signed && indices.bits == 32 && extent > std::uint64_t{1} << 31)
+    return borrowed_defect(level, array, fmt::format("of signed 32-bit integers, but the extent is {}", extent));
+  const std::string_view wrong = wrong_address(indices.data, indices.bytes, indices.bits / 8);
+  return wrong.empty() ? Expected<void>{} : borrowed_defect(level, array, wrong);
+}
+
 }  // namespace
 
 Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
@@ -30,6 +49,14 @@ Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const
     Level& level = format.levels[l];
     const auto& [pos, crd] = levels[l];
     if (level.kind == LevelKind::dense) continue;
+    const std::uint64_t extent = format.mode_order.size() > l && format.mode_order[l] < extents.size() ? extents[format.mode_order[l]] : 0;
+    if (auto checked = check_indices(crd, level.kind == LevelKind::bitmap ? 0 : extent, l, "crd"); !checked)
+      return std::unexpected(checked.error());
+    if (auto checked = check_indices(pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
+    if (level.kind == LevelKind::bitmap) {
+      const std::string_view wrong = wrong_address(crd.data, crd.bytes, sizeof(std::uint64_t));
+      if (!wrong.empty()) return borrowed_defect(l, "the bitmap", wrong);
+    }
     level.crd_bits = crd.bits;
     tensor.levels[l].crd = Buffer::borrow(crd.data, crd.bytes);
     if (level.kind == LevelKind::singleton) continue;
@@ -42,8 +69,11 @@ Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const
   }
   format.scalar = values.scalar;
   if (auto checked = check_buildable(format, extents.size(), "a borrowed tensor"); !checked) return std::unexpected(checked.error());
+  const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
+  if (!wrong.empty()) return input_error(fmt::format("a borrowed tensor: the array of values {}", wrong));
   tensor.format = std::move(format);
   tensor.extents = std::move(extents);
+  tensor.validity = Validity::unknown();
   tensor.values = Buffer::borrow(values.data, values.bytes);
   return tensor;
 }
@@ -95,6 +125,11 @@ Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vecto
     levels.push_back({{}, crd[mode]});
   }
   return borrow(std::move(format), std::move(extents), levels, values);
+}
+
+Tensor trusted(Tensor tensor) {
+  tensor.validity = Validity::trusted();
+  return tensor;
 }
 
 }  // namespace weft

@@ -203,17 +203,18 @@ double Statistics::State::counted_distinct(ModeSet modes) {
 Statistics::Statistics(const Tensor& tensor, const Threads& threads) : state_(std::make_shared<State>()) {
   state_->extents = tensor.extents;
   state_->format = tensor.format;
+  state_->threads = threads;
+  state_->fibers.resize(tensor.order());
+  const Resources resources{Memory{}, threads, {}, {}};
+  if (!verify_once(tensor, resources, "the tensor")) return;
   state_->nnz = static_cast<double>(tensor.nnz());
   if (has_gaps(tensor.format)) {
     // Without memory for a copy there is no recount: what independence says has to do.
-    const Resources resources{Memory{}, threads, {}, {}};
     if (auto listed = relaid(tensor, without_gaps(tensor.format), resources, "statistics")) state_->tensor = std::move(*listed);
   } else {
     state_->tensor = tensor;
   }
   if (state_->tensor) state_->tensor->known_statistics = nullptr;  // or the two would keep each other alive
-  state_->threads = threads;
-  state_->fibers.resize(tensor.order());
 }
 
 Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,

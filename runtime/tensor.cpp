@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
@@ -39,6 +41,11 @@ std::uint64_t Tensor::bytes() const {
   std::uint64_t total = values.size_bytes();
   for (const LevelArrays& level : levels) total += level.pos.size_bytes() + level.crd.size_bytes();
   return total;
+}
+
+bool Tensor::borrowed() const {
+  return values.borrowed() ||
+         std::ranges::any_of(levels, [](const LevelArrays& level) { return level.pos.borrowed() || level.crd.borrowed(); });
 }
 
 std::string Tensor::summary() const {

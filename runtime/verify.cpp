@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <mutex>
 #include <vector>
 
 #include "runtime/blocks.h"
@@ -76,6 +78,15 @@ class Verification {
     if (auto checked = check_buildable(format, tensor_.order(), name_); !checked) return checked;
     if (tensor_.levels.size() != tensor_.order())
       return refuse("{} level arrays for order {}", tensor_.levels.size(), tensor_.order());
+    constexpr std::uint64_t longest = saturated >> 1;
+    for (std::size_t mode = 0; mode < tensor_.order(); ++mode)
+      if (tensor_.extents[mode] > longest) return refuse("mode {} has the extent {}, the largest is {}", mode, tensor_.extents[mode], longest);
+    for (std::size_t l = 0; l < tensor_.order(); ++l) {
+      const auto known = [](unsigned bits) { return bits == 32 || bits == 64; };
+      const Level& level = format.levels[l];
+      if (!known(level.pos_bits) || !known(level.crd_bits))
+        return refuse("level {}: indices of {} and {} bits: they have 32 or 64", l, level.pos_bits, level.crd_bits);
+    }
     return {};
   }
 
@@ -130,6 +141,9 @@ class Verification {
         first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
     if (wrong != saturated)
       return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
+    const std::uint64_t stored = tensor_.levels[l].crd.size_bytes() / (level.crd_bits / 8);
+    if (pos[positions_] > stored)
+      return refuse("level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
     return exact_size(l, "crd", tensor_.levels[l].crd, pos[positions_], level.crd_bits);
   }
 
@@ -207,7 +221,7 @@ class Verification {
     if (auto done = exact_size(l, "bitmap", bits, saturating_product(positions_, words), 64); !done) return done;
     const std::uint64_t positions = saturating_product(positions_, extent);
     std::vector<bool> below(positions);
-    for (std::uint64_t parent = 0; parent < positions_; ++parent)
+    for (std::uint64_t parent = 0; parent < positions_ && words > 0; ++parent)
       for (std::uint64_t word = 0; word < words; ++word)
         for (std::uint64_t rest = bits.as<std::uint64_t>()[parent * words + word]; rest != 0; rest &= rest - 1) {
           const std::uint64_t c = word * 64 + static_cast<std::uint64_t>(std::countr_zero(rest));
@@ -283,6 +297,7 @@ class Verification {
       Wide reach = static_cast<Wide>(static_cast<std::int64_t>(tensor_.levels[l].stride)) *
                        static_cast<Wide>(tensor_.extent_of_level(l) - 1);
       (reach < 0 ? lowest : highest) += reach;
+      if (lowest < 0 || highest > static_cast<Wide>(saturated)) break;  // before 128 bits are too few
     }
     if (lowest < 0 || highest >= static_cast<Wide>(tensor_.values.size_bytes() / bytes))
       return refuse("its strides reach outside of the {} bytes of values", tensor_.values.size_bytes());
@@ -315,6 +330,34 @@ class Verification {
 
 Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name) {
   return Verification(tensor, resources, name).run();
+}
+
+struct Validity::State {
+  std::atomic<bool> known = false;
+  std::mutex verifying;  // whoever comes second waits, and need not look again
+};
+
+Validity Validity::unknown() {
+  Validity validity;
+  validity.state_ = std::make_shared<State>();
+  return validity;
+}
+
+Validity Validity::trusted() {
+  Validity validity = unknown();
+  validity.state_->known = true;
+  return validity;
+}
+
+Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  Validity::State* const state = tensor.validity.state_.get();
+  if (state == nullptr) return tensor.borrowed() ? verify(tensor, resources, name) : Expected<void>{};
+  if (state->known.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(state->verifying);
+  if (state->known.load(std::memory_order_relaxed)) return {};
+  if (auto valid = verify(tensor, resources, name); !valid) return valid;
+  state->known.store(true, std::memory_order_release);
+  return {};
 }
 
 }  // namespace weft

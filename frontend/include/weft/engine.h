@@ -48,7 +48,7 @@ struct CompileOptions {
 };
 
 struct OperandUse {
-  bool trusted = false;  ///< its arrays are not verified: a defect in them then is undefined behaviour
+  bool trusted = false;  ///< runs do not verify its arrays, as weft::trusted() tells of all that reads them
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
 };
 
@@ -57,7 +57,7 @@ struct OperandUse {
 class Bindings {
  public:
   Bindings();
-  /// Replaces what the name stood for. The arrays are verified once, by the first run, unless trusted.
+  /// Replaces what the name stood for. Borrowed arrays are verified by what reads them first, once for all copies, unless trusted.
   void set(const std::string& name, Tensor tensor, OperandUse use = {});
   /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so: row-major, of
   /// the same scalar type. Runs then take turns. It must not overlap an operand.

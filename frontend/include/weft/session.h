@@ -37,7 +37,8 @@ class Session {
   explicit Session(Engine engine);
   const Engine& engine() const;
 
-  /// Replaces what the name stood for. The tensor is taken to be valid (verify()).
+  /// Replaces what the name stood for. Borrowed arrays are verified by the first evaluation, once for all copies of the
+  /// tensor; else it is taken to be valid (verify()).
   void set(const std::string& name, Tensor tensor) const;
   void drop(const std::string& name) const;
   std::shared_ptr<const Tensors> tensors() const;  ///< as they are now

@@ -1,4 +1,4 @@
-// Tensors over memory of the host: nothing is copied, and nothing is checked here (verify(), Bindings::set).
+// Tensors over memory of the host: nothing is copied, and the arrays are verified before something first reads them.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,12 @@ struct HostIndices {
   HostIndices() = default;
   template <class Array, class T = std::remove_cvref_t<decltype(*std::data(std::declval<const Array&>()))>>
     requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8))
-  HostIndices(const Array& array) : data(std::data(array)), bytes(std::size(array) * sizeof(T)), bits(sizeof(T) * 8) {}
+  HostIndices(const Array& array) 
+      : data(std::data(array)), bytes(std::size(array) * sizeof(T)), bits(sizeof(T) * 8), is_signed(std::is_signed_v<T>) {}
   const void* data = nullptr;
   std::uint64_t bytes = 0;
   std::uint8_t bits = 32;
+  bool is_signed = false;
 };
 
 struct HostValues {
@@ -39,7 +41,8 @@ struct HostLevel {
 };
 
 /// Each lends the arrays, which must stay as they are until the last copy of the tensor dies; values may be changed
-/// between runs where OperandUse::changes says so. Input error for arrays whose sizes cannot be right. Any thread.
+/// between runs where OperandUse::changes says so. Input error for arrays whose sizes cannot be right. Any thread. They are
+/// verified once for all copies, by the first call that reads them, which fails with what verify() tells.
 /// `format` says kinds and mode order; widths and scalar are those of the arrays.
 Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels, HostValues values);
 /// Strides in elements by mode, negative ones too, of an element at coordinate 0, 0, … that is the `offset`-th of
@@ -50,5 +53,8 @@ Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndic
 Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values);
 /// Entries sorted by mode 0, then 1, …, none twice; one array of coordinates per mode. Others: build().
 Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vector<HostIndices>& crd, HostValues values);
+
+/// The tensor with arrays that the host vouches for: nothing verifies them, and a defect in them is undefined behaviour.
+Tensor trusted(Tensor tensor);
 
 }  // namespace weft

@@ -50,6 +50,9 @@ class Buffer {
   /// The same bytes, kept alive by `owner` alone.
   Buffer owned_by(std::shared_ptr<void> owner) const;
 
+  /// Whether the bytes are the host's: nothing of weft keeps them alive.
+  bool borrowed() const { return bytes_ > 0 && !owner_; }
+
   std::uint64_t size_bytes() const { return bytes_; }
   void* data() { return data_; }
   const void* data() const { return data_; }

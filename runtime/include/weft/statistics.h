@@ -30,7 +30,8 @@ struct FiberLengths {
 /// when first asked, then kept. Thread safe. Results do not depend on the number of threads or the order of asking.
 class Statistics {
  public:
-  /// Of a tensor, which must be valid (verify()); keeps a (shared) copy of it.
+  /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty: what
+  /// can refuse it does.
   explicit Statistics(const Tensor& tensor, const Threads& threads);
   /// Given figures, for tests and what-if planning: distinct counts of every non-empty subset are looked up in
   /// `distinct`, absent ones estimated by independence from extents and nnz (entries drawn without replacement), within

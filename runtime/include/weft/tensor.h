@@ -14,6 +14,7 @@
 namespace weft {
 
 class Statistics;
+struct Tensor;
 
 /// The arrays of one level. Elements are 32- or 64-bit unsigned as Level says. compressed and nonunique: pos has
 /// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither. hashed and
@@ -40,6 +41,20 @@ class KnownStatistics {
   mutable std::shared_ptr<const Statistics> pointer_;
 };
 
+/// Whether the arrays of a tensor are known to be valid (verify()); shared by its copies, so that one verification does for
+/// all of them. Arrays that weft makes are; borrowed ones are as soon as verify_once() has found no defect.
+class Validity {
+ public:
+  Validity() = default;       ///< known, unless the tensor has borrowed arrays
+  static Validity unknown();  ///< of borrowed arrays
+  static Validity trusted();  ///< of borrowed arrays that the host vouches for
+
+ private:
+  friend Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name);
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
 /// A stored tensor. A value: copies share the arrays, which are immutable once built. Any number of threads may read.
 ///
 /// A chain `u q q …` (or `s`/`d` followed by `q`) holds one position per distinct tuple of its modes, sorted
@@ -52,12 +67,14 @@ struct Tensor {
   Buffer values;                    ///< f64 or f32 as format.scalar says
   std::uint64_t offset = 0;         ///< strided only: element of `values` at coordinate 0, 0, …
   KnownStatistics known_statistics;  ///< filled by statistics(); shared by copies made afterwards
+  Validity validity;                 ///< of the arrays; whoever changes a copied tensor sets it anew
 
   std::size_t order() const { return extents.size(); }
   std::uint64_t extent_of_level(std::size_t level) const { return extents[format.mode_order[level]]; }
   /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary.
   std::uint64_t nnz() const;
   std::uint64_t bytes() const;  ///< of all arrays
+  bool borrowed() const;        ///< whether some array is the host's
   /// Positions of a level: positions(-1 as order 0) is 1. Read from pos, crd and extents; never from a product that
   /// could overflow for a valid tensor. Those of hashed and bitmap levels include positions without an entry.
   std::uint64_t positions(std::size_t level) const;
@@ -102,5 +119,9 @@ Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> e
 /// says so, no compressed position without a stored leaf (dense levels are exempt), index widths sufficient. Input
 /// error naming level and position. Parallel.
 Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name);
+
+/// verify(), unless a copy of the tensor has passed it before, the host vouches for the arrays, or weft has made them. All
+/// that reads tensors calls this first: compilation, binding, statistics, conversion, listing and writing.
+Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name);
 
 }  // namespace weft
