@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <sstream>
 
 #include "engine/codegen/codegen.h"
 #include "frontend/report_json.h"
@@ -158,7 +158,10 @@ Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* a
   try {
     app.parse(explicit_arguments(argc, argv));
   } catch (const CLI::Success& done) {
-    return std::optional<int>(app.exit(done));
+    std::ostringstream text;
+    const int status = app.exit(done, text, text);
+    if (auto written = write_text("", text.str()); !written) return std::unexpected(written.error());
+    return std::optional<int>(status);
   } catch (const CLI::ParseError& error) {
     return input_error(std::string(error.what()) + "\nRun with --help for more information.");
   }
@@ -166,11 +169,11 @@ Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* a
 }
 
 int report_error(const Error& error, const CommandOptions& options) {
-  fmt::print(stderr, "error: {}\n", error.message);
+  write_note(fmt::format("error: {}\n", error.message));
   if (options.json) {
     // Where the report cannot go, standard error has said the first error already.
-    if (const auto written = write_text(*options.json, error_json(error)); !written) {
-      fmt::print(stderr, "error: {}\n", written.error().message);
+    if (const auto written = write_text(*options.json, error_json(error)); !written && written.error().message != error.message) {
+      write_note(fmt::format("error: {}\n", written.error().message));
     }
   }
   return exit_status(error.kind);
@@ -241,7 +244,7 @@ int command(int argc, const char* const* argv, ReplCommandLine repl) {
   if (!parsed) return report_error(parsed.error(), options);
   if (*parsed) return **parsed;
   if (app.get_subcommands().empty()) {
-    std::fputs(app.help().c_str(), stdout);
+    write_note(app.help());
     return exit_status(ErrorKind::input);
   }
   options.subcommand = app.get_subcommands().front()->get_name();

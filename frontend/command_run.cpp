@@ -143,10 +143,10 @@ Expected<EngineOptions> session_options(const CommandOptions& options, const Res
   } else {
     session.cache_directory = DiskCache::default_directory();
     if (!session.cache_directory && options.verbose && session.use_cache)
-      fmt::print(stderr, "cache not used: none of WEFT_CACHE_DIR, XDG_CACHE_HOME and HOME is set\n");
+      write_note("cache not used: none of WEFT_CACHE_DIR, XDG_CACHE_HOME and HOME is set\n");
   }
   if (!options.dump_directory.empty()) session.dump_directory = options.dump_directory;
-  if (options.verbose) session.trace = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  if (options.verbose) session.trace = [](std::string_view line) { write_note(fmt::format("{}\n", line)); };
   if (options.verbose && options.subcommand != "repl") {
     // A session knows its tensors, but not where they are from: the line that does the same is the one that was given.
     std::string same = "weft run";
@@ -156,7 +156,7 @@ Expected<EngineOptions> session_options(const CommandOptions& options, const Res
     session.trace = [same](std::string_view line) {
       const std::size_t told = line.find(" # ");
       const bool is_command = line.starts_with("weft run ") && told != std::string_view::npos;
-      fmt::print(stderr, "{}{}\n", is_command ? same : "", is_command ? line.substr(told) : line);
+      write_note(fmt::format("{}{}\n", is_command ? same : "", is_command ? line.substr(told) : line));
     };
   }
   auto calibration = calibration_text();
@@ -267,7 +267,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   const auto evaluation = session->evaluate(options.arguments.front(), *names, evaluate);
   if (!evaluation) return std::unexpected(evaluation.error());
   for (const std::string& name : evaluation->report.not_computed) {
-    if (!options.quiet) fmt::print(stderr, "note: {0} is not computed: nothing reads it, and neither --out nor --format names it\n", name);
+    if (!options.quiet) write_note(fmt::format("note: {0} is not computed: nothing reads it, and neither --out nor --format names it\n", name));
   }
   for (const auto& [stage, path] : *wanted) {
     if (auto written = write_text(path, evaluation->report.stages.at(stage)); !written) return written;

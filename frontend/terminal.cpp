@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,8 +19,7 @@ Progress terminal_progress(bool quiet) {
   const auto start = std::chrono::steady_clock::now();
   return [start](std::string_view what, double fraction) {
     if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
-    fmt::print(stderr, "\r\033[K{} {:3.0f} %", what, 100 * fraction);
-    std::fflush(stderr);
+    write_note(fmt::format("\r\033[K{} {:3.0f} %", what, 100 * fraction));
   };
 }
 
@@ -27,10 +27,22 @@ void clear_progress() {
   if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
 }
 
+void write_note(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+void keep_standard_streams() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    (void)open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest that is free: this one
+  }
+}
+
 Expected<void> write_text(const std::string& path, std::string_view text) {
   if (path.empty()) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-      return resource_error(fmt::format("standard output: {}", std::strerror(errno)));
+      return input_error(fmt::format("cannot write standard output: {}", std::strerror(errno)));
     }
     return {};
   }

@@ -17,6 +17,13 @@ void clear_progress();
 /// Writes `text` to standard output, or to `path`, which has its final name only when it is whole.
 Expected<void> write_text(const std::string& path, std::string_view text);
 
+/// Writes text to standard error. Where that cannot be written, nothing else could be told either.
+void write_note(std::string_view text);
+
+/// Takes the numbers of standard streams that the caller has closed, so that no file that is opened later gets one and is
+/// written to in its place. Using such a stream still fails.
+void keep_standard_streams();
+
 /// Can a file be made at `path`? Asked before the work, so that it is not lost. Input error naming the path.
 Expected<void> writable_place(const std::string& path);
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "frontend/terminal.h"
+
 namespace weft {
 namespace {
 
@@ -52,8 +54,7 @@ struct Activity::State {
       const std::string shown_what = what.size() > most ? "..." + what.substr(what.size() - most + 3) : what;
       const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", shown_what, 100 * fraction);
       const std::string line = fmt::format("{}, {:.0f} s, Ctrl-C stops it", done, seconds);
-      fmt::print(stderr, "\r\033[K{}", line.substr(0, columns()));
-      std::fflush(stderr);
+      write_note(fmt::format("\r\033[K{}", line.substr(0, columns())));
       standing = true;
     } while (!ended.wait_for(lock, std::chrono::milliseconds(200), stopped));
   }

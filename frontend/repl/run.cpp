@@ -88,7 +88,7 @@ Expected<int> run_script(const CommandOptions& options, const std::string& name,
     }
     const auto done = execute(*session, activity, text);
     if (done) continue;
-    fmt::print(stderr, "{}:{}: error: {}\n", name, first, done.error().message);
+    write_note(fmt::format("{}:{}: error: {}\n", name, first, done.error().message));
     return exit_status(done.error().kind);
   }
   return 0;
@@ -118,9 +118,9 @@ void report(const Error& error) {
   const char* const no_color = std::getenv("NO_COLOR");
   const bool colored = isatty(STDERR_FILENO) != 0 && (no_color == nullptr || no_color[0] == '\0');
   if (error.kind == ErrorKind::cancelled) {
-    fmt::print(stderr, "{}\n", error.message);
+    write_note(fmt::format("{}\n", error.message));
   } else {
-    fmt::print(stderr, "{}error:{} {}\n", colored ? "\033[1;31m" : "", colored ? "\033[0m" : "", error.message);
+    write_note(fmt::format("{}error:{} {}\n", colored ? "\033[1;31m" : "", colored ? "\033[0m" : "", error.message));
   }
 }
 
@@ -138,16 +138,17 @@ Expected<int> run_interactive(const CommandOptions& options) {
   for (const std::string& entry : history.entries()) editor.remember(entry);
   if (!options.quiet) {
     const unsigned threads = session->resources().threads.count();
-    fmt::print("weft {} on {} thread{}; :help tells what can be said, Ctrl-D leaves\n", WEFT_VERSION, threads, threads == 1 ? "" : "s");
+    const std::string greeting = fmt::format("weft {} on {} thread{}; :help tells what can be said, Ctrl-D leaves\n", WEFT_VERSION, threads, threads == 1 ? "" : "s");
+    if (auto written = write_text("", greeting); !written) return std::unexpected(written.error());
   }
   bool finished = false;
   while (!finished && !session->finished()) {
     const auto text = edited_statement(editor, history, finished);
     if (!text) continue;
     if (const auto done = execute(*session, activity, *text); !done) report(done.error());
-    if (!options.quiet && activity.seconds() >= 1) fmt::print(stderr, "({:.1f} s)\n", activity.seconds());
+    if (!options.quiet && activity.seconds() >= 1) write_note(fmt::format("({:.1f} s)\n", activity.seconds()));
   }
-  if (finished && !options.quiet) fmt::print("\n");
+  if (finished && !options.quiet) (void)write_text("", "\n");  // the session is over either way
   return 0;
 }
 

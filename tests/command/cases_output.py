@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 import stat
 import subprocess
 
@@ -128,8 +129,68 @@ def case_full_disk(weft):
         environment, _ = weft.environment(None)
         done = subprocess.run([weft.command, "run", "A(i) = B(i)", "B=ones(3)"], cwd=weft.directory, env=environment, stdout=full,
                               stderr=subprocess.PIPE, check=False)
-    require_equal(done.returncode, 5, "exit status when standard output cannot be written")
-    require(done.stderr.startswith(b"error: "), f"the message {done.stderr!r}")
+    require_equal(done.returncode, 2, "exit status when standard output cannot be written")
+    require_equal(done.stderr, b"error: cannot write standard output: No space left on device\n", "the message")
+
+
+def redirected(weft, arguments, redirection, status, err=None):
+    """Through a shell, which can close a stream; what the case returns is standard error."""
+    environment, _ = weft.environment(None)
+    words = " ".join(shlex.quote(word) for word in (weft.command, *arguments))
+    weft.history.append(f"{words} {redirection}")
+    done = subprocess.run(["/bin/sh", "-c", f"{words} {redirection}"], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    require_equal(done.returncode, status, f"exit status of {weft.history[-1]} ({done.stderr[-300:]!r})")
+    if err is not None:
+        require_equal(done.stderr.decode(), err, f"standard error of {weft.history[-1]}")
+    return done
+
+
+PRINTS = [["--help"], ["--version"], ["run", "--help"], ["repl", "--help"], ["run", "A(i) = B(i)", "B=ones(3)"], ["run", "A(i) = B(i)", "B=ones(3)", "--json"],
+          ["run", "A(i) = B(i)", "B=ones(3)", "--emit", "llvm"], ["plan", "A(i) = B(i)", "B=ones(3)"], ["info", "ones(3)"],
+          ["info", "ones(3)", "--json"], ["convert", "ones(3)", "b.tns"], ["cache", "path"], ["cache", "status"],
+          ["cache", "status", "--json"]]
+
+
+def cases_unwritable_output(_):
+    for arguments in PRINTS:
+        def one(weft, arguments=arguments):
+            if os.access("/dev/full", os.W_OK):
+                redirected(weft, arguments, ">/dev/full", 2, "error: cannot write standard output: No space left on device\n")
+            redirected(weft, arguments, ">&-", 2, "error: cannot write standard output: Bad file descriptor\n")
+        yield " ".join(arguments), one
+
+
+def case_repl_into_a_full_disk(weft):
+    if not os.access("/dev/full", os.W_OK):
+        raise Skip("there is no /dev/full")
+    weft.write("s.weft", "B = ones(3)\n")
+    redirected(weft, ["repl", "s.weft"], ">/dev/full", 2, "s.weft:1: error: cannot write standard output: No space left on device\n")
+
+
+def case_unwritable_standard_error(weft):
+    """What cannot be said is not said; the exit status tells all the same."""
+    for redirection in ("2>/dev/full", "2>&-", "2>&- <&-"):
+        redirected(weft, ["run", "A(i) = B(j)", "B=ones(3)"], redirection, 2)
+        redirected(weft, ["run", "A(i) = B(i)", "B=ones(3)", "--verbose", "--quiet"], redirection, 2)
+        redirected(weft, ["run", "A(i) = B(i)", "B=ones(3)", "--verbose"], redirection, 0)
+        redirected(weft, [], redirection, 2)
+
+
+def case_closed_streams_get_no_file(weft):
+    """Numbers of closed streams must not become those of files that the command opens: its messages would go there."""
+    weft.write("t.tns", "1 2\n2 3\n")
+    for redirection, status in ((">&-", 2), ("2>&-", 0), (">&- 2>&-", 2), ("<&- >&- 2>&-", 2)):
+        redirected(weft, ["run", "A(i) = B(i); C(i) = B(i)", "B=t.tns", "--out", "C=c.tns", "--verbose"], redirection, status)
+        require_equal(weft.text("t.tns"), "1 2\n2 3\n", "the operand")
+        require_equal(weft.text("c.tns"), "1 2\n2 3\n", "the result")
+        os.remove(weft.path("c.tns"))
+
+
+def case_no_command(weft):
+    done = redirected(weft, [], "", 2)
+    require_equal(done.stdout, b"", "standard output")
+    require_in(b"Usage", done.stderr, "the help")
 
 
 CUBE = Tensor((4, 3, 5), {(0, 0, 0): 1.0, (0, 2, 4): 2.5, (3, 1, 1): -3.0, (2, 2, 2): 0.0})
