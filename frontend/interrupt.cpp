@@ -7,6 +7,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "runtime/unfinished_files.h"
+
 namespace weft {
 namespace {
 
@@ -15,7 +17,18 @@ std::atomic<const Cancellation*> interrupted{nullptr};
 std::atomic<bool> goes_on{false};
 std::atomic<std::int64_t> interrupted_at{0};  // milliseconds
 
-void on_alarm(int) { _exit(130); }
+void end_interrupted() {
+  remove_unfinished_files();
+  _exit(130);
+}
+
+void on_alarm(int) { end_interrupted(); }
+
+// The default action comes next, so that what waits for the process learns of the signal.
+void on_end(int signal) {
+  remove_unfinished_files();
+  raise(signal);
+}
 
 std::int64_t now() {
   timespec time{};
@@ -27,12 +40,12 @@ void on_interrupt(int signal) {
   const Cancellation& cancellation = *interrupted.load();
   const bool again = cancellation.cancelled();
   if (goes_on.load() && signal == SIGINT) {
-    if (again && now() - interrupted_at.load() >= 1000) _exit(130);
+    if (again && now() - interrupted_at.load() >= 1000) end_interrupted();
     if (!again) interrupted_at.store(now());
     cancellation.cancel();
     return;
   }
-  if (again) _exit(130);
+  if (again) end_interrupted();
   cancellation.cancel();
   const itimerval patience{{0, 0}, {0, 800'000}};
   setitimer(ITIMER_REAL, &patience, nullptr);
@@ -56,6 +69,20 @@ void listen(const Cancellation& cancellation) {
 }
 
 }  // namespace
+
+void end_without_leftovers() {
+  // A file beyond the limit of its size is then an error of write().
+  signal(SIGXFSZ, SIG_IGN);
+  for (const int ending : {SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU}) {
+    struct sigaction known{};
+    // What the caller had ignored, as nohup does, stays so.
+    if (sigaction(ending, nullptr, &known) != 0 || known.sa_handler == SIG_IGN) continue;
+    struct sigaction action{};
+    action.sa_handler = on_end;
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
+    sigaction(ending, &action, nullptr);
+  }
+}
 
 void cancel_on_interrupt(const Cancellation& cancellation) {
   goes_on.store(false);

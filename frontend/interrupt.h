@@ -1,12 +1,16 @@
-// Ctrl-C: asks for cancellation, and ends the process if that is not heard.
+// Signals: Ctrl-C asks for cancellation, and ends the process if that is not heard; others end it, and no temporary file stays.
 #pragma once
 
 #include "weft/memory.h"
 
 namespace weft {
 
+/// SIGHUP, SIGQUIT, SIGPIPE and SIGXCPU end the process as they do by default (ignored ones stay ignored), after removing the
+/// temporary files that it is writing; SIGXFSZ becomes an error of what writes. Only the command calls it, never the library.
+void end_without_leftovers();
+
 /// SIGINT and SIGTERM set `cancellation`; a second signal, or 0.8 s without an end, exits with status 130 at once
-/// (files are written under temporary names, so nothing partial keeps its final name). Once per process; only the
+/// (temporary files are removed, and nothing partial has its final name). Once per process; only the
 /// command calls it, never the library.
 void cancel_on_interrupt(const Cancellation& cancellation);
 

@@ -13,12 +13,15 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/unfinished_files.h"
+
 namespace weft {
 
 struct OutputFile::State {
   std::string path;
   std::string final_path;  // of the renamed file
   std::string temporary;   // empty: written in place
+  UnfinishedFile listed;   // under that name
   int descriptor = -1;
   ZSTD_CCtx* zstandard = nullptr;
   std::string compressed;
@@ -83,11 +86,14 @@ Expected<OutputFile> OutputFile::create(const std::string& path, Compression com
   for (int attempt = 0; state->descriptor < 0; ++attempt) {
     std::string temporary = state->final_path.substr(0, state->final_path.rfind('/') + 1) + ".weft-" + std::to_string(::getpid()) + "-" +
                             std::to_string(attempt) + ".tmp";
+    state->listed.replace(temporary);
     state->descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (state->descriptor >= 0) {
       state->temporary = std::move(temporary);
-    } else if (errno != EEXIST || attempt == 1000) {
-      return state->failure(errno);
+    } else {
+      const int code = errno;
+      state->listed.replace({});  // another writer's
+      if (code != EEXIST || attempt == 1000) return state->failure(code);
     }
   }
   if (compression == Compression::zstandard) {
@@ -118,6 +124,7 @@ Expected<void> OutputFile::finish() {
   if (state_->temporary.empty()) return {};
   if (std::rename(state_->temporary.c_str(), state_->final_path.c_str()) != 0) return state_->failure(errno);
   state_->temporary.clear();
+  state_->listed.replace({});
   return {};
 }
 

@@ -1,6 +1,7 @@
-"""Ctrl-C: exit status 130 within a second, and never a partial file under its final name."""
+"""Signals: Ctrl-C is exit status 130 within a second; never a partial file under its final name, nor a temporary one left."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -102,15 +103,74 @@ def case_while_reading_a_pipe(weft):
         os.close(descriptor)
 
 
-def case_while_writing(weft):
-    """Compression of the output takes long; its temporary file shows that it has begun."""
-    weft.write("a.tns.gz", "old")
+WRITES = ["run", "A(i,j) = u(i) * v(j)", "u=uniform(3000,seed=1)", "v=uniform(3000,seed=2)", "--out", "A=a.tns.gz"]
 
-    def writing(_):
-        return any(".tmp" in name and os.path.getsize(weft.path(name)) > 0 for name in os.listdir(weft.directory))
-    arguments = ["run", "A(i,j) = u(i) * v(j)", "u=uniform(3000,seed=1)", "v=uniform(3000,seed=2)", "--out", "A=a.tns.gz"]
-    require_interrupted(interrupted(weft, arguments, writing))
+
+def temporary_files(weft):
+    return [name for name in os.listdir(weft.directory) if ".tmp" in name]
+
+
+def writing(weft):
+    """Compression of the output takes long; its temporary file shows that it has begun."""
+    return lambda _: any(os.path.getsize(weft.path(name)) > 0 for name in temporary_files(weft))
+
+
+def case_while_writing(weft):
+    weft.write("a.tns.gz", "old")
+    require_interrupted(interrupted(weft, WRITES, writing(weft)))
     require_equal(weft.text("a.tns.gz"), "old", "the file of that name is untouched")
+
+
+def ended_by(weft, number, **options):
+    """The exit status of a command that gets the signal while it writes."""
+    weft.write("a.tns.gz", "old")
+    process = weft.start(*WRITES, **options)
+    try:
+        deadline = time.monotonic() + 30
+        while not writing(weft)(process) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        require(process.poll() is None, f"the command is still at work; it ended with {process.returncode}")
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        return process.returncode
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def cases_ended_while_writing(_):
+    """What a signal ends leaves no temporary file, and says which signal it was."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXCPU):
+        def one(weft, number=number):
+            status = ended_by(weft, number, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+            require_equal(status, -number, "exit status")
+            require_equal(temporary_files(weft), [], "temporary files left over")
+            require_equal(weft.text("a.tns.gz"), "old", "the file of that name is untouched")
+        yield number.name, one
+
+
+def case_ignored_hangup(weft):
+    """As nohup starts it: it goes on."""
+    status = ended_by(weft, signal.SIGHUP, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    require_equal(status, 0, "exit status")
+    require(weft.read("a.tns.gz") != b"old", "the result is written")
+
+
+def case_terminated_while_writing(weft):
+    require_equal(ended_by(weft, signal.SIGTERM), 130, "exit status")
+    require_equal(temporary_files(weft), [], "temporary files left over")
+    require_equal(weft.text("a.tns.gz"), "old", "the file of that name is untouched")
+
+
+def case_largest_file(weft):
+    """A limit of what a process may write is an error like a full disk."""
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    process = weft.start("run", "A(i,j) = u(i) * v(j)", "u=ones(1000)", "v=ones(1000)", "--out", "A=a.tns", "--no-cache", preexec_fn=limited)
+    _, err = process.communicate(timeout=60)
+    require_equal(process.returncode, 5, "exit status")
+    require_in(b"cannot write a.tns", err, "the message")
+    require_equal(temporary_files(weft), [], "temporary files left over")
 
 
 def case_json_report(weft):
