@@ -147,6 +147,7 @@ Specialization choose_specialization(double predicted_ns, double calls, std::uin
 std::string_view name(Specialization grade) { return names[static_cast<std::size_t>(grade)]; }
 
 std::optional<Specialization> parse_specialization(std::string_view text) {
+  if (text == "automatic") return Specialization::automatic;
   const auto found = std::ranges::find(names, text);
   if (found == std::end(names)) return std::nullopt;
   return static_cast<Specialization>(found - std::begin(names));

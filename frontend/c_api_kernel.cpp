@@ -97,7 +97,9 @@ int32_t weft_engine_compile_for(const weft_engine* engine, const char* expressio
                            given(statistics[number], fmt::format("statistics[{}]", number)));
           !there)
         return std::unexpected(there.error());
-      operands.emplace(names[number], statistics[number]->known);
+      if (!operands.emplace(names[number], statistics[number]->known).second) {
+        return input_error(fmt::format("names[{}]: {} is given twice", number, names[number]));
+      }
     }
     auto kernel = engine->engine.compile(expression, operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));

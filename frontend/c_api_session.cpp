@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "engine/specialize.h"
@@ -108,7 +109,7 @@ int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error*
 
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
-    if (!(calls >= 1)) return input_error(fmt::format("{} expected calls: at least 1 is possible", calls));
+    if (!(calls >= 1) || std::isinf(calls)) return input_error(fmt::format("{} expected calls: a number from 1 on is possible", calls));
     request->options.calls = calls;
     return {};
   });

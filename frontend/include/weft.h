@@ -203,7 +203,8 @@ const char* weft_tensor_summary(const weft_tensor* tensor);  /* "50x60 ds:0,1 f6
 /* One level in place: its kind (the letter of the format), its mode, and its arrays with the number and the width of
  * their elements (unsigned, 32 or 64 bits), NULL, 0 and 0 where it has none. `stride`: of strided host memory, in
  * elements, else 0. Each of them may be NULL if not wanted. The arrays live as long as any handle of the tensor.
- * s, u: children of position p of the level above stand in crd at pos[p] to pos[p+1] - 1; q: crd only; d: neither. */
+ * s, u, h: children of position p of the level above stand in crd at pos[p] to pos[p+1] - 1, those of h with gaps of all ones;
+ * q: crd only; b: crd has a bit for each coordinate, in words of 64 per position above; d: neither. */
 int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
                           uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count, uint32_t* crd_bits,
                           int64_t* stride, weft_error** error);

@@ -24,6 +24,9 @@ void sparse_result(weft_engine* engine) {
   EXPECT(weft_request_create(&request, &error) == WEFT_OK);
   EXPECT(weft_request_set_format(request, "A", "ds", &error) == WEFT_OK);
   EXPECT(weft_request_set_calls(request, 10, &error) == WEFT_OK);
+  EXPECT(weft_request_set_specialization(request, "automatic", &error) == WEFT_OK);
+  EXPECT(weft_request_set_specialization(request, "baked", &error) == WEFT_OK);
+  EXPECT(weft_request_set_specialization(request, "profiled", &error) == WEFT_OK);
   EXPECT(weft_request_set_specialization(request, "generic", &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "raw", weft_request_set_specialization(request, "raw", &error));
   EXPECT(weft_request_set_repeat(request, 2, &error) == WEFT_OK);

@@ -1,7 +1,9 @@
 // The host in C of tests/embedding, in this process: the sanitizers watch it too. It ends the process where an expectation fails.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "weft.h"
@@ -25,6 +27,95 @@ TEST_CASE("the C API and the command count kinds of errors alike") {
   CHECK(weft_tensor_load(nullptr, "ones(3)", nullptr, &tensor, &error) == 2);
   CHECK(weft_error_kind(error) == 2);
   weft_error_free(error);
+}
+
+namespace {
+
+struct Told {
+  int32_t kind = WEFT_OK;
+  std::string message;
+};
+
+template <class Call>
+Told told(Call&& call) {
+  weft_error* error = nullptr;
+  Told what;
+  what.kind = call(&error);
+  what.message = weft_error_message(error);
+  weft_error_free(error);
+  return what;
+}
+
+}  // namespace
+
+TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
+  weft_engine* engine = nullptr;
+  REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);
+  weft_tensor* tensor = nullptr;
+  const double values[] = {1, 2, 3, 4};
+  const std::int32_t pos[] = {0, 2, 2, 4}, crd[] = {0, 3, 1, 2};
+  const std::int32_t beyond[] = {0, 2, 2, 9}, negative[] = {0, -3, 1, 2};
+  for (const std::uint32_t flags : {+WEFT_COPY, +WEFT_BORROW}) {
+    CAPTURE(flags);
+    const auto csr = [&](const std::int32_t* starts, const std::int32_t* columns) {
+      const Told what = told([&](weft_error** error) {
+        return weft_tensor_csr(engine, WEFT_F64, 3, 4, 4, 32, starts, columns, values, flags, &tensor, error);
+      });
+      CHECK((tensor == nullptr) == (what.kind != WEFT_OK));
+      weft_tensor_free(tensor);
+      return what.message;
+    };
+    CHECK(csr(pos, crd).empty());
+    CHECK(csr(beyond, crd) == "the tensor: level 1: pos is 9 at position 3, beyond the 4 coordinates");
+    CHECK(csr(pos, negative) == "the tensor: level 1: coordinate 4294967293 at position 1 is not below the extent 4 of mode 1");
+  }
+  const std::uint64_t extents[] = {4};
+  const void* coordinates[] = {crd};
+  // More entries than any memory holds: their bytes would wrap.
+  CHECK(told([&](weft_error** error) {
+          return weft_tensor_coo(engine, WEFT_F64, 1, extents, std::uint64_t{1} << 62, 32, coordinates, values, WEFT_COPY, &tensor, error);
+        }).kind == WEFT_RESOURCE);
+  CHECK(told([&](weft_error** error) {
+          return weft_tensor_coo(engine, WEFT_F64, 1, extents, 4, 32, coordinates, reinterpret_cast<const char*>(values) + 1,
+                                 WEFT_BORROW, &tensor, error);
+        }).message == "a borrowed tensor: the array of values is not aligned to its elements");
+
+  weft_statistics* known = nullptr;
+  REQUIRE(weft_statistics_create("s", extents, 3, 1, &known, nullptr) == WEFT_OK);
+  const char* names[] = {"x", "x"};
+  const weft_statistics* statistics[] = {known, known};
+  weft_kernel* kernel = nullptr;
+  CHECK(told([&](weft_error** error) {
+          return weft_engine_compile_for(engine, "s = x(i)", 2, names, statistics, nullptr, &kernel, error);
+        }).message == "names[1]: x is given twice");
+  weft_statistics_free(known);
+
+  weft_request* request = nullptr;
+  REQUIRE(weft_request_create(&request, nullptr) == WEFT_OK);
+  for (const double calls : {0.5, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    CHECK(weft_request_set_calls(request, calls, nullptr) == WEFT_INPUT);
+  weft_request_free(request);
+
+  // A bitmap is read back through the arrays that the API tells.
+  REQUIRE(weft_tensor_load(engine, "sparse(3x70,nnz=9)", "db", &tensor, nullptr) == WEFT_OK);
+  const void *bits = nullptr, *stored = nullptr;
+  std::uint64_t words = 0, count = 0;
+  std::uint32_t width = 0;
+  REQUIRE(weft_tensor_level(tensor, 1, nullptr, nullptr, nullptr, nullptr, nullptr, &bits, &words, &width, nullptr, nullptr) == WEFT_OK);
+  CHECK(words == 6);
+  CHECK(width == 64);
+  REQUIRE(weft_tensor_values(tensor, &stored, &count, nullptr) == WEFT_OK);
+  const void *no_pos[] = {nullptr, nullptr}, *both_crd[] = {nullptr, bits};
+  const std::uint64_t no_counts[] = {0, 0}, both_counts[] = {0, words}, shape[] = {3, 70};
+  weft_tensor* again = nullptr;
+  const Told made = told([&](weft_error** error) {
+    return weft_tensor_levels(engine, "db", shape, width, no_pos, no_counts, both_crd, both_counts, stored, count, WEFT_BORROW, &again, error);
+  });
+  CHECK(made.message == "");
+  CHECK(weft_tensor_nnz(again) == 9);
+  weft_tensor_free(again);
+  weft_tensor_free(tensor);
+  weft_engine_free(engine);
 }
 
 }  // namespace c_api_test

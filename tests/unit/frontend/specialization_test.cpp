@@ -270,6 +270,7 @@ TEST_CASE("specialization: the policy goes by the time that calls will take") {
   CHECK(choose_specialization(1000, 1e4, 4000) == Specialization::profiled);
   CHECK(choose_specialization(1e9, 1, 0) == Specialization::profiled);
   for (const char* text : {"generic", "profiled", "baked", "auto"}) CHECK(name(*parse_specialization(text)) == text);
+  CHECK(parse_specialization("automatic") == Specialization::automatic);  // as weft.h calls it
   CHECK_FALSE(parse_specialization("best").has_value());
 }
 
