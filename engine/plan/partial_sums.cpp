@@ -94,10 +94,11 @@ std::vector<Schedule> with_partial_sums(Schedule statements, const Network& netw
   return found;
 }
 
-std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const PlanOptions& options, bool every_order) {
+std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const PlanOptions& options, bool every_order,
+                                         bool unfused) {
   std::vector<Schedule> found;
   for (Schedule& one : with_partial_sums(std::move(statements), network, options)) {
-    std::ranges::move(with_sparse_intermediates(std::move(one), every_order), std::back_inserter(found));
+    std::ranges::move(with_sparse_intermediates(std::move(one), every_order, unfused), std::back_inserter(found));
   }
   return found;
 }
