@@ -174,7 +174,9 @@ class OrderSearch {
 
   Error failure() const {
     if (illegal_) {
-      return Error{illegal_->kind, fmt::format("no nest that --objective workspace-order finds is legal here, for example: "
+      // The expression is right, and other loops carry it out.
+      const ErrorKind kind = illegal_->kind == ErrorKind::input ? ErrorKind::unsupported : illegal_->kind;
+      return Error{kind, fmt::format("no nest that --objective workspace-order finds is legal here, for example: "
                                                "{}; use --objective time",
                                                illegal_->message)};
     }
@@ -184,7 +186,7 @@ class OrderSearch {
     }
     const bool pinned = std::any_of(contradiction_.begin(), contradiction_.end(),
                                     [](const std::string& family) { return family.starts_with("the pinned layout"); });
-    return Error{pinned ? ErrorKind::input : ErrorKind::unsupported,
+    return Error{ErrorKind::unsupported,
                  fmt::format("no loops satisfy --objective workspace-order, which visits every operand in the order of "
                              "its one layout; these contradict each other: {}. {}",
                              fmt::join(contradiction_, "; "),

@@ -241,6 +241,18 @@ def case_proof(weft):
     require("Z3 asked about 1 alternative," in run.out, f"explanation of a proof: {run.out}")
 
 
+def case_unfused_keeps_sparse_intermediates_sparse(weft):
+    """Dense they would have 10^11 elements."""
+    operands = ["A=sparse(50x60,nnz=200,seed=1)", "B=sparse(60x2000000000,nnz=500,seed=2)", "C=sparse(50x2000000000,nnz=500,seed=3)"]
+    for text, used in (("s = (A(i,k) * B(k,L)) * (A(i,m) * B(m,L))", 2), ("F(i,L) = A(i,k) * B(k,L); s = F(i,L) * F(i,L)", 2),
+                       ("y(i) = (A(i,k) * B(k,L)) * C(i,L)", 3)):
+        fused = weft("run", text, *operands[:used], "--json").json["results"]
+        run = weft("run", text, *operands[:used], "--unfused", "--json").json
+        require_in("intermediate", run["plan"]["schedule"] + weft("plan", text, *operands[:used], "--unfused").out, f"the plan of {text}")
+        for name, result in run["results"].items():
+            require(abs(result["sum"] - fused[name]["sum"]) <= 1e-9 * abs(fused[name]["sum"]), f"{name} of {text}: {result}")
+
+
 def case_wrong_objective(weft):
     weft.error("plan", EXPRESSION, *OPERANDS, "--objective", "space", says="time and workspace-order")
     weft.error("run", EXPRESSION, *OPERANDS, "--objective", "", says="--objective")
@@ -259,7 +271,15 @@ def case_contradictory_layouts_under_an_objective(weft):
     layouts = ["--format", "A:ss:0,1", "--format", "B:ss:1,0"]
     weft("run", "a = A(i,j) * B(i,j)", *operands, *layouts)
     for says in ("the pinned layout ss:0,1 of A", "the pinned layout ss:1,0 of B"):
-        weft.error("plan", "a = A(i,j) * B(i,j)", *operands, *layouts, "--objective", "workspace-order", says=says)
+        weft.error("plan", "a = A(i,j) * B(i,j)", *operands, *layouts, "--objective", "workspace-order", status=3, says=says)
+
+
+def case_no_legal_nest_under_an_objective(weft):
+    """The input is right: other loops carry it out."""
+    given = ["A(k,j) = T(j) * U(j) * V(k,i) * W(j,i)", "T=sparse(5,nnz=4,seed=0)", "U=uniform(5)", "V=sparse(5x5,nnz=4,seed=2)",
+             "W=sparse(5x5,nnz=4,seed=3)", "--format", "A:sd"]
+    weft("run", *given)
+    weft.error("plan", *given, "--objective", "workspace-order", status=3, says=["no nest that --objective workspace-order finds is legal", "--objective time"])
 
 
 def case_a_proof_without_z3(weft):
