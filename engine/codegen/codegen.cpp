@@ -9,6 +9,7 @@
 #include "engine/codegen/emit_object.h"
 #include "engine/codegen/generate.h"
 #include "engine/codegen/target.h"
+#include "engine/loop/rules.h"
 
 namespace weft {
 
@@ -23,7 +24,7 @@ std::string text_of(const llvm::Module& module) {
 
 Expected<std::unique_ptr<llvm::Module>> generate_verified(const loop::Program& program, const Target& target,
                                                           const CodeOptions& options, llvm::LLVMContext& context) {
-  if (Expected<void> possible = supported(program); !possible) return std::unexpected(possible.error());
+  if (Expected<void> possible = loop::check_built(program); !possible) return std::unexpected(possible.error());
   const unsigned bits = vector_bits(target);
   if (bits == 0) return unsupported("no code generator for the machine '" + target.text() + "'");
   std::unique_ptr<llvm::Module> module = generate(program, target, bits, options, context);

@@ -26,9 +26,6 @@ struct Hold {
   bool operator==(const Hold&) const = default;
 };
 
-/// Internal error naming the first level kind or step that this version writes no code for.
-Expected<void> supported(const loop::Program& program);
-
 std::optional<std::uint64_t> known_extent(const loop::Program& program, loop::IndexId index);
 bool is_full(const loop::Program& program, loop::StorageId storage, std::uint32_t level);
 /// Extent known and small: vector loops over the index are unrolled.
@@ -86,6 +83,8 @@ struct BlockUses {
   std::vector<loop::StorageId> workspaces;  ///< whose With is inside
 };
 BlockUses uses(const loop::Block& block);
+/// The statement accumulates into the storage and reads nothing of it.
+bool only_adds_to(const loop::Program& program, const loop::Statement& statement, loop::StorageId storage);
 /// Whether all that the block accumulates into is the storage, or a workspace that lives in the block.
 bool accumulates_only_into(const loop::Program& program, const loop::Block& block, loop::StorageId storage);
 

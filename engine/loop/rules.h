@@ -37,4 +37,7 @@ Expected<void> check_coverage(const Program& program);
 /// A workspace level that is dense is read only where absent and zero need not be told apart.
 Expected<void> check_presence(const Program& program);
 
+/// What is legal and not built: level kinds and steps that no code is written for. The interpreter knows them.
+Expected<void> check_built(const Program& program);
+
 }  // namespace weft::loop
