@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "engine/codegen/generate.h"
+#include "engine/codegen/long_sum.h"
 #include "runtime/abi.h"
 
 namespace weft {
@@ -233,7 +234,9 @@ void Generator::append_leaf(loop::AccessId access, llvm::Value* coordinate, Fill
                       emit_->mul(elements, emit_->constant(bytes)), llvm::Align(bytes));
     if (emit_->checked()) storage.levels.back().positions = emit_->mul(behind, elements);
   }
+  LongSum sum(*this, storage, scalar ? inner.held[id] : std::vector<Slot>{});
   then(inner);
+  sum.end();
   const auto keep = [&] {
     if (scalar) {
       make_room(id, level, behind);

@@ -77,6 +77,12 @@ llvm::Value* Emitter::words(std::uint64_t count) {
   return at_entry.CreateAlloca(llvm::ArrayType::get(word(), count));
 }
 
+llvm::AllocaInst* Emitter::memory(llvm::Type* type) {
+  llvm::BasicBlock& entry = function_.getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  return at_entry.CreateAlloca(type);
+}
+
 llvm::Value* Emitter::get(Slot slot) { return ir_.CreateLoad(slot.type(), slot.place()); }
 
 void Emitter::set(Slot slot, llvm::Value* value) { ir_.CreateStore(value, slot.place()); }
@@ -201,6 +207,7 @@ void Emitter::poll() {
   ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::cancelled)));
   ir_.SetInsertPoint(go_on);
   set(fuel_, constant(fuel_per_poll));
+  for (const std::function<void()>& more : at_poll_) more();
 }
 
 llvm::Value* Emitter::call(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments) {

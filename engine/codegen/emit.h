@@ -6,7 +6,9 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/codegen/codegen.h"
@@ -77,6 +79,13 @@ class Emitter {
   /// At the back edge of a loop that has loops inside, unless one of them always runs in strips: these spend fuel, too.
   void spend_fuel();
 
+  /// Until forget_poll(), writes `more`, code without branches, wherever the flag is polled: after fuel_per_poll iterations
+  /// or at most some more.
+  void on_poll(std::function<void()> more) { at_poll_.push_back(std::move(more)); }
+  void forget_poll() { at_poll_.pop_back(); }
+  /// Memory of the function for a value of that type, not to be promoted.
+  llvm::AllocaInst* memory(llvm::Type* type);
+
   /// Calls a function of runtime/abi.h.
   llvm::Value* call(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments);
   /// Where a member of the worker lies, `offset` bytes into it.
@@ -101,6 +110,7 @@ class Emitter {
   CodeOptions options_;
   llvm::IRBuilder<> ir_;
   std::vector<llvm::AllocaInst*> slots_;
+  std::vector<std::function<void()>> at_poll_;
   Slot fuel_;
 };
 

@@ -1,4 +1,5 @@
 #include "engine/codegen/generate.h"
+#include "engine/codegen/long_sum.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -97,18 +98,21 @@ void Generator::store_counts() {
 }
 
 void Generator::block(const loop::Block& statements, const Scope& scope) {
-  for (const loop::Statement& statement : statements)
-    std::visit(loop::Overloaded{[&](const loop::For& each) { loop(each, scope, false); },
-                                [&](const loop::Bind& late) {
-                                  bind(makers_last(program_, late.steps, scope.depths()), scope, {}, &late.body, [&](const Scope& inner) {
-                                    Scope loaded = inner;
-                                    load_values(late.body, loaded);
-                                    block(late.body, loaded);
-                                  });
-                                },
-                                [&](const loop::With& live) { with(live, scope); },
-                                [&](const loop::Accumulate& sum) { accumulate(sum, scope); }},
-               statement.node);
+  for (const loop::Statement& each : statements) statement(each, scope);
+}
+
+void Generator::statement(const loop::Statement& statement, const Scope& scope) {
+  std::visit(loop::Overloaded{[&](const loop::For& each) { loop(each, scope, false); },
+                              [&](const loop::Bind& late) {
+                                bind(makers_last(program_, late.steps, scope.depths()), scope, {}, &late.body, [&](const Scope& inner) {
+                                  Scope loaded = inner;
+                                  load_values(late.body, loaded);
+                                  block(late.body, loaded);
+                                });
+                              },
+                              [&](const loop::With& live) { with(live, scope); },
+                              [&](const loop::Accumulate& sum) { accumulate(sum, scope); }},
+             statement.node);
 }
 
 void Generator::with(const loop::With& statement, const Scope& scope) {
@@ -126,7 +130,12 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
     if (const loop::For* last = last_drain(program_, statement); last && storage.touched)
       forgetting_.emplace(last, statement.workspace);
   }
-  block(statement.body, inner);
+  // A row or scalar in registers is read when the loops that add to it have ended: sums end with each of these.
+  for (const loop::Statement& each : statement.body) {
+    LongSum sum(*this, storage, only_adds_to(program_, each, statement.workspace) ? inner.held[statement.workspace] : std::vector<Slot>{});
+    this->statement(each, inner);
+    sum.end();
+  }
   close_workspace(statement);
 }
 

@@ -1,5 +1,5 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
-// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, vector.cpp the vector loops and rows of vectors,
+// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector loops and rows of vectors,
 // append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
 #pragma once
 
@@ -68,6 +68,7 @@ class Generator {
   void store_counts();
   void tell_presence(std::span<const std::uint32_t> told, const Scope& scope);
   void block(const loop::Block& statements, const Scope& scope);
+  void statement(const loop::Statement& statement, const Scope& scope);
   void with(const loop::With& statement, const Scope& scope);
   void accumulate(const loop::Accumulate& sum, const Scope& scope);
   void add_product(const loop::Accumulate& sum, const Scope& scope);
@@ -182,6 +183,9 @@ class Generator {
   bool rest_is_dense(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const;
   bool always_strips(const loop::Block& statements) const;
   bool has_running_loop(const loop::Block& statements) const;
+
+  // long_sum.cpp
+  class LongSum;
 
   // hold.cpp
   void hold(const Hold& hold, bool from_zero, Scope& scope);

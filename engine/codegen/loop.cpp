@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <deque>
 
 #include "engine/codegen/generate.h"
+#include "engine/codegen/long_sum.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/loop/overloaded.h"
 
@@ -40,12 +42,19 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   Scope scope = outer;
   const Depths depths = scope.depths();
   std::vector<Hold> held;
+  std::deque<LongSum> sums;  // of those
   const bool from_zero = may_skip(program_, each, depths) && !options_.strict_fp;
   for (const Hold& each_hold : options_.symbolic ? std::vector<Hold>{} : holds(program_, each, depths))
     if (scope.held[program_.accesses[each_hold.access].storage].empty()) {
       hold(each_hold, from_zero, scope);
       held.push_back(each_hold);
+      const StorageCode& storage = storage_of(each_hold.access);
+      sums.emplace_back(*this, storage, scope.held[storage.id]);
     }
+  const auto release_all = [&] {
+    for (; !sums.empty(); sums.pop_back()) sums.back().end();
+    for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
+  };
 
   // A sparse drive that is not to be merged is looked up under the others.
   std::vector<loop::Step> driving;
@@ -109,7 +118,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
       const Driver driver = open_driver(opened, driving.size() == 1, scope, cut);
       if (driving.size() == 1 && is_baked(storage_of(step.access), driver.range)) {
         unroll(each, driver, rest, fingers, scope, cut);
-        for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
+        release_all();
         return;
       }
       drivers.push_back(driver);
@@ -117,7 +126,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     if (cut || drivers.size() != 1 || !walk_short_fiber(each, drivers.front(), rest, fingers, scope))
       iterate(each, drivers, rest, fingers, scope);
   }
-  for (const Hold& each_hold : held) release(each_hold, from_zero, scope);
+  release_all();
 }
 
 /// The block always runs a loop in strips, which looks at the cancellation flag often enough for the loops around it.

@@ -23,19 +23,24 @@ void add_once(std::vector<std::uint32_t>& ids, std::uint32_t id) {
   if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
 }
 
+void collect(const Block& block, BlockUses& found);
+
+void collect(const Statement& statement, BlockUses& found) {
+  std::visit(loop::Overloaded{[&](const For& each) { collect(each.body, found); },
+                              [&](const Bind& bind) { collect(bind.body, found); },
+                              [&](const With& with) {
+                                add_once(found.workspaces, with.workspace);
+                                collect(with.body, found);
+                              },
+                              [&](const Accumulate& sum) {
+                                add_once(found.targets, sum.target);
+                                for (const loop::AccessId factor : sum.factors) add_once(found.factors, factor);
+                              }},
+             statement.node);
+}
+
 void collect(const Block& block, BlockUses& found) {
-  for (const Statement& statement : block)
-    std::visit(loop::Overloaded{[&](const For& each) { collect(each.body, found); },
-                                [&](const Bind& bind) { collect(bind.body, found); },
-                                [&](const With& with) {
-                                  add_once(found.workspaces, with.workspace);
-                                  collect(with.body, found);
-                                },
-                                [&](const Accumulate& sum) {
-                                  add_once(found.targets, sum.target);
-                                  for (const loop::AccessId factor : sum.factors) add_once(found.factors, factor);
-                                }},
-               statement.node);
+  for (const Statement& statement : block) collect(statement, found);
 }
 
 bool uses_storage(const Program& program, const std::vector<loop::AccessId>& accesses, loop::StorageId storage) {
@@ -365,6 +370,12 @@ bool reads_in_order_only(const Program& program, const Block& block, loop::Stora
 
 bool is_read_in_order_only(const Program& program, loop::StorageId storage) {
   return reads_in_order_only(program, program.body, storage, Depths(program.accesses.size(), 0));
+}
+
+bool only_adds_to(const Program& program, const Statement& statement, loop::StorageId storage) {
+  BlockUses found;
+  collect(statement, found);
+  return uses_storage(program, found.targets, storage) && !uses_storage(program, found.factors, storage);
 }
 
 BlockUses uses(const Block& block) {

@@ -3,6 +3,7 @@
 // both. Marks are bytes: to set one reads nothing. Those of keys are clean outside of every `with`, at the cost of what was
 // touched, those of bitmaps below other levels are cleared where their `with` begins.
 #include "engine/codegen/generate.h"
+#include "engine/codegen/long_sum.h"
 
 namespace weft {
 
@@ -115,7 +116,9 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
   llvm::Value* place = value_address(*emit_, storage, position);
   llvm::Value* zero = llvm::ConstantFP::get(storage.type, 0.0);
   inner.held[storage.id] = {emit_->slot(ir.CreateSelect(fresh, zero, emit_->load(storage.type, place, bytes)))};
+  LongSum sum(*this, storage, inner.held[storage.id]);
   then(inner);
+  sum.end();
   const auto keep = [&] {
     if (!certain) push();
     emit_->store(emit_->get(inner.held[storage.id].front()), place, bytes);

@@ -29,7 +29,10 @@ class Interpreter {
           fmt::format("coefficient c{} is missing: {} given", *missing_coefficient_, values_.coefficients.size()));
     std::map<std::string, Entries> outputs;
     for (StorageId id = 0; id < program_.storages.size(); ++id)
-      if (program_.storages[id].role == Role::output) outputs[program_.storages[id].name] = std::move(entries_[id]);
+      if (program_.storages[id].role == Role::output) {
+        for (auto& [coordinates, value] : entries_[id]) value = rounded(id, value);
+        outputs[program_.storages[id].name] = std::move(entries_[id]);
+      }
     return outputs;
   }
 
@@ -73,6 +76,11 @@ class Interpreter {
     run_block(with.body);
   }
 
+  /// A scalar is added up unrounded, as in a register, and rounds when it is read.
+  double rounded(StorageId storage, double value) const {
+    return program_.storages[storage].scalar == Scalar::f32 ? static_cast<float>(value) : value;
+  }
+
   void run_statement(const Accumulate& accumulate) {
     double product = accumulate.negative ? -1 : 1;
     if (accumulate.coefficient) product *= coefficient(*accumulate.coefficient);
@@ -80,7 +88,7 @@ class Interpreter {
       const StorageId storage = program_.accesses[factor].storage;
       const auto entry = entries_[storage].find(key(factor));
       if (entry != entries_[storage].end())
-        product *= entry->second;
+        product *= rounded(storage, entry->second);
       else if (program_.storages[storage].role == Role::input && !program_.storages[storage].levels.empty())
         product *= 0;  // an entry of a dense level that the caller left out
       else
@@ -89,7 +97,7 @@ class Interpreter {
     const StorageId storage = program_.accesses[accumulate.target].storage;
     double& value = entries_[storage][key(accumulate.target)];
     value += product;
-    if (program_.storages[storage].scalar == Scalar::f32) value = static_cast<float>(value);
+    if (!program_.storages[storage].levels.empty()) value = rounded(storage, value);
   }
 
   /// Runs the body, and says so, if every drive and locate step has an entry extending what is bound.
