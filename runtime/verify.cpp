@@ -78,9 +78,6 @@ class Verification {
     if (auto checked = check_buildable(format, tensor_.order(), name_); !checked) return checked;
     if (tensor_.levels.size() != tensor_.order())
       return refuse("{} level arrays for order {}", tensor_.levels.size(), tensor_.order());
-    constexpr std::uint64_t longest = saturated >> 1;
-    for (std::size_t mode = 0; mode < tensor_.order(); ++mode)
-      if (tensor_.extents[mode] > longest) return refuse("mode {} has the extent {}, the largest is {}", mode, tensor_.extents[mode], longest);
     for (std::size_t l = 0; l < tensor_.order(); ++l) {
       const auto known = [](unsigned bits) { return bits == 32 || bits == 64; };
       const Level& level = format.levels[l];
