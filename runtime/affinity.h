@@ -1,6 +1,7 @@
 // The CPUs this process may run on.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <vector>
@@ -24,17 +25,14 @@ inline std::vector<int> allowed_cpus() {
   return {};
 }
 
-/// Restricts the calling thread to the given CPUs. A refusal is not an error: the thread then runs where it can.
-inline void restrict_to(const std::vector<int>& cpus) {
-  if (cpus.empty()) return;
-  int size = cpus.back() + 1;
-  for (int cpu : cpus) size = cpu >= size ? cpu + 1 : size;
-  cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(size));
+/// Restricts a thread to one CPU. A refusal is not an error: the thread then runs where it can.
+inline void restrict_to(pthread_t thread, int cpu) {
+  cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpu) + 1);
   if (!set) return;
-  std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(size));
+  const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpu) + 1);
   CPU_ZERO_S(bytes, set);
-  for (int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
-  (void)::sched_setaffinity(0, bytes, set);
+  CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
+  (void)::pthread_setaffinity_np(thread, bytes, set);
   CPU_FREE(set);
 }
 

@@ -9,7 +9,7 @@ from include_order import violations
 
 GOOD = {
     "runtime/include/weft/tensor.h": "#include <vector>\n",
-    "runtime/threads.cpp": '#include <sys/mman.h>\n#include <tbb/task_arena.h>\n#include "weft/tensor.h"\n',
+    "runtime/host_arena.cpp": '#include <sys/mman.h>\n#include <tbb/task_arena.h>\n#include "weft/tensor.h"\n',
     "engine/include/weft/engine.h": '#include "weft/tensor.h"\n',
     "engine/network/network.h": '#include "weft/tensor.h"\n',
     "engine/plan/plan.h": '#include "engine/network/network.h"\n',

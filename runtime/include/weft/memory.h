@@ -88,8 +88,9 @@ class Cancellation {
 using Progress = std::function<void(std::string_view what, double fraction)>;
 
 /// Worker threads. Cheap to copy; copies share the workers, which start at first use. The calling thread takes part.
-/// Only the workers of arenas weft owns are pinned to CPUs (within the affinity mask of the process), never the caller.
+/// Only workers that are weft's own are pinned to CPUs (within the affinity mask of the process), never the caller.
 /// They do not come along into the child of a fork: what they were started for then runs on the calling thread alone.
+/// Where the system starts no more of them, those that there are do the work.
 class Threads {
  public:
   /// Calls body(slot) once for every slot below `slots`, some at once if it can, and returns when all calls have.
@@ -102,9 +103,12 @@ class Threads {
   /// The oneTBB arena that the caller of each function is in (tbb::task_arena::execute); `count` as above.
   static Threads of_caller(unsigned count = 0);
   unsigned count() const;
+  /// How many of them there are: fewer where the process has fewer CPUs, where the system has refused to start one, and in the
+  /// child of a fork. Those of the host are taken to be there.
+  unsigned available() const;
   /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
-  /// exclusive to one thread at a time. Blocks until all are done. What a body throws comes out of here, on the calling
-  /// thread: the first if several do; tasks that have not begun are then left out.
+  /// exclusive to one thread at a time. Blocks until all are done. What a task throws is thrown here, once no task runs any
+  /// more; tasks that had not begun by then are left out.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
   Succession& succession() const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
 
