@@ -6,25 +6,48 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <system_error>
-#include <thread>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "runtime/thread.h"
+
 namespace weft {
 
-struct Background::State {
+struct Background::State : std::enable_shared_from_this<State> {
   unsigned most_threads = 1;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Work> waiting;
   std::size_t idle = 0;  // threads that wait for work
   bool ended = false;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   pid_t process = 0;  // that the threads belong to
 
   /// Threads do not come along into the child of a fork.
   bool has_threads() const { return !threads.empty() && process == ::getpid(); }
+
+  /// One more thread, if the system gives one.
+  void start() {
+    try {
+      threads.reserve(threads.size() + 1);
+      Thread thread([state = shared_from_this()] { state->serve(); });
+      if (!thread.started()) return;
+      threads.push_back(std::move(thread));
+      process = ::getpid();
+    } catch (const std::bad_alloc&) {
+    }
+  }
+
+  /// A place for one more piece of work, if there is memory for it.
+  bool make_room() {
+    try {
+      waiting.emplace_back();
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
 
   void serve() {
     std::unique_lock lock(mutex);
@@ -47,7 +70,7 @@ Background::Background(unsigned threads) : state_(std::make_shared<State>()) { s
 
 Background::~Background() {
   std::deque<Work> dropped;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   bool inherited = false;
   {
     const std::lock_guard lock(state_->mutex);
@@ -58,12 +81,11 @@ Background::~Background() {
   }
   state_->changed.notify_all();
   for (const Work& work : dropped) work(true);
-  // Handles of threads that are not in this process: nothing may be done with them, not even to let them go.
-  if (inherited && !threads.empty()) (void)new std::vector<std::thread>(std::exchange(threads, {}));
-  for (std::thread& thread : threads) {
-    // What a thread is doing may hold the last handle of its engine.
-    if (thread.get_id() == std::this_thread::get_id()) {
-      thread.detach();
+  for (Thread& thread : threads) {
+    if (inherited) {
+      thread.forget();
+    } else if (thread.is_current()) {
+      thread.detach();  // what it is doing held the last handle of its engine
     } else {
       thread.join();
     }
@@ -73,19 +95,10 @@ Background::~Background() {
 void Background::post(Work work) {
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->threads.empty() && !state_->has_threads()) {
-      // In a child: the caller does the work.
-    } else if (state_->idle <= state_->waiting.size() && state_->threads.size() < state_->most_threads) {
-      try {
-        state_->threads.emplace_back([state = state_] { state->serve(); });
-        state_->process = ::getpid();
-      } catch (const std::system_error&) {
-        // The threads that there are do the work, or the caller.
-      }
-    }
-    if (state_->has_threads()) {
-      state_->waiting.push_back(std::exchange(work, nullptr));
-    }
+    // What the parent of this process has started does nothing here.
+    const bool inherited = !state_->threads.empty() && !state_->has_threads();
+    if (!inherited && state_->idle <= state_->waiting.size() && state_->threads.size() < state_->most_threads) state_->start();
+    if (state_->has_threads() && state_->make_room()) state_->waiting.back().swap(work);
   }
   state_->changed.notify_one();
   if (work) work(false);

@@ -94,7 +94,7 @@ Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* canc
   if (!options.trace) return (*pool)->run(cancellation);
   const auto start = Clock::now();
   auto results = (*pool)->run(cancellation);
-  options.trace(fmt::format("{} # run threads {} {:.3f} ms{}", state_->command, options.resources.threads.count(),
+  options.trace(fmt::format("{} # run threads {} {:.3f} ms{}", state_->command, options.resources.threads.available(),
                             milliseconds_since(start), results ? "" : ": " + results.error().message));
   return results;
 }

@@ -67,7 +67,7 @@ class Preparation {
 
   Expected<Prepared> prepare(std::string_view text, const std::vector<std::string>& names) {
     report().expression = text;
-    report().threads = resources().threads.count();
+    report().threads = resources().threads.available();
     auto network = resolved(text, names);
     if (!network) return std::unexpected(network.error());
     prepared_.network = std::move(*network);

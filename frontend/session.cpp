@@ -42,13 +42,15 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
     report.run_ms.push_back(milliseconds_since(start));
     if (engine.trace) {
       engine.trace(fmt::format("{} # run threads {} {:.3f} ms",
-                               command_line(kernel.network(), prepared.facts, kernel.plan().schedule, engine), report.threads,
+                               command_line(kernel.network(), prepared.facts, kernel.plan().schedule, engine),
+                               engine.resources.threads.available(),
                                report.run_ms.back()));
     }
   }
   auto results = binding->results();
   if (!results) return results;
   report.phases.convert = binding->convert_ms();
+  report.threads = engine.resources.threads.available();  // the system may have refused some meanwhile
   for (const auto& [name, tensor] : *results) report.results[name] = result_report(tensor);
   return results;
 }

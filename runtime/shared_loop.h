@@ -11,9 +11,9 @@
 
 namespace weft {
 
-/// Every thread begins with a part of its own, so that neighbouring tasks run on one CPU, takes it from the front, and then
-/// what others have left from the back. Tasks are taken singly, which balances unequal ones; in groups where there are more
-/// than 2^31.
+/// Every thread begins with a part of its own, so that neighbouring tasks run on one CPU, takes it from the front, and
+/// then what others have left from the back. Tasks are taken singly, which balances unequal ones; in groups where there
+/// are more than 2^31.
 class SharedLoop {
  public:
   using Body = std::function<void(std::size_t task, unsigned slot)>;
@@ -21,9 +21,11 @@ class SharedLoop {
   SharedLoop(std::size_t tasks, unsigned threads, const Body& body)
       : tasks_(tasks), group_(1 + static_cast<std::size_t>(static_cast<std::uint64_t>(tasks) >> 31)), body_(body) {
     const std::uint64_t groups = (tasks - 1) / group_ + 1;
-    count_ = static_cast<std::size_t>(std::clamp<std::uint64_t>(std::min<std::uint64_t>(threads, groups), 1, parts_.size()));
+    count_ = static_cast<std::size_t>(std::min<std::uint64_t>({threads, groups, parts_.size()}));
     for (std::size_t part = 0; part < count_; ++part) {
-      const auto bound = [&](std::uint64_t number) { return groups / count_ * number + std::min(number, groups % count_); };
+      const auto bound = [&](std::uint64_t number) {
+        return groups / count_ * number + std::min(number, groups % count_);
+      };
       parts_[part].range.store(packed(bound(part), bound(part + 1)), std::memory_order_relaxed);
     }
   }

@@ -13,7 +13,7 @@ namespace weft {
 
 struct Threads::Arena {
   explicit Arena(unsigned threads, Loop loop = {})
-      : count(threads ? threads : std::max<unsigned>(1, static_cast<unsigned>(allowed_cpus().size()))), host(std::move(loop)) {}
+      : count(threads ? threads : std::max(1U, static_cast<unsigned>(allowed_cpus().size()))), host(std::move(loop)) {}
   unsigned count;
   Loop host;  // empty: workers of our own
   Succession succession;

@@ -1,7 +1,6 @@
 #include "runtime/workers.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "runtime/affinity.h"
 #include "runtime/elapsed.h"
 #include "runtime/shared_loop.h"
+#include "runtime/thread.h"
 
 namespace weft {
 namespace {
@@ -67,9 +67,7 @@ struct OpenLoop {
 
 struct Workers::State {
   struct Worker {
-    State* state = nullptr;
-    pthread_t thread{};
-    unsigned slot = 0;
+    Thread thread;
     std::size_t cpu = 0;  // in `cpus`
   };
 
@@ -84,11 +82,14 @@ struct Workers::State {
 
   ~State() {
     // Threads that are not in this process can neither be told nor waited for.
-    if (started.load() == 0 || process.load() != ::getpid()) return;
+    const bool gone = inherited();
     ended = true;
     posted.fetch_add(1);
-    wake(&posted, INT_MAX);
-    for (unsigned number = 0; number < started.load(); ++number) ::pthread_join(workers[number].thread, nullptr);
+    if (!gone) wake(&posted, INT_MAX);
+    for (unsigned number = 0; number < started.load(); ++number) {
+      Thread& thread = workers[number].thread;
+      gone ? thread.forget() : thread.join();
+    }
   }
 
   /// Whether threads that were started are in the parent of this process.
@@ -116,14 +117,9 @@ struct Workers::State {
   }
 
   bool begin(Worker& worker, unsigned slot) {
-    worker.state = this;
-    worker.slot = slot;
     worker.cpu = quietest_cpu();
-    const auto serve = [](void* own) -> void* {
-      static_cast<Worker*>(own)->state->serve(static_cast<Worker*>(own)->slot);
-      return nullptr;
-    };
-    if (::pthread_create(&worker.thread, nullptr, serve, &worker) != 0) return false;
+    worker.thread = Thread([this, slot] { serve(slot); });  // small enough for std::function not to allocate
+    if (!worker.thread.started()) return false;
     process.store(::getpid());
     pin(worker);
     return true;
@@ -146,11 +142,11 @@ struct Workers::State {
   Clock::time_point ask_again() const { return Clock::time_point(Clock::duration(refused_at.load())) + refused_for; }
 
   void pin(const Worker& worker) const {
-    if (cpus.size() > 1) restrict_to(worker.thread, cpus[worker.cpu]);
+    if (cpus.size() > 1) restrict_to(worker.thread.handle(), cpus[worker.cpu]);
   }
 
-  /// A woken thread otherwise tends to land on the CPU of the spinning caller and waits there for a whole time slice. Where
-  /// the system has moved the caller to the CPU of a thread, the two change places.
+  /// A woken thread otherwise tends to land on the CPU of the spinning caller and waits there for a whole time slice.
+  /// Where the system has moved the caller to the CPU of a thread, the two change places.
   void make_room_for_caller() {
     if (cpus.size() < 2) return;
     const auto found = std::find(cpus.begin(), cpus.end(), ::sched_getcpu());

@@ -10,10 +10,31 @@
 #include "engine/codegen/generate.h"
 #include "engine/codegen/target.h"
 #include "engine/loop/rules.h"
+#include "runtime/headroom.h"
 
 namespace weft {
 
 namespace {
+
+// Measured (README.md): a third of a KB per character of the program's text; where loops are unrolled over a pattern the whole
+// program may stand there for every entry.
+constexpr std::uint64_t generating_bytes = 4 << 20;
+constexpr std::uint64_t generating_bytes_per_character = 1 << 10;
+constexpr std::uint64_t generating_bytes_per_character_and_entry = 128;
+
+/// Before anything of LLVM's is made for the program, which has to be gone before this.
+Expected<Headroom> room_for_generating(const loop::Program& program, const CodeOptions& options) {
+  std::uint64_t entries = 0;
+  if (options.patterns) {
+    for (const auto& [digest, pattern] : *options.patterns) {
+      for (const std::vector<std::uint64_t>& level : pattern.crd) entries += level.size();
+    }
+  }
+  const std::uint64_t characters = loop::print(program).size();
+  return Headroom::take(generating_bytes + characters * (generating_bytes_per_character +
+                                                         generating_bytes_per_character_and_entry * entries),
+                        "generating code");
+}
 
 std::string text_of(const llvm::Module& module) {
   std::string text;
@@ -43,6 +64,8 @@ Expected<std::string> machine_code(const loop::Program& program, const Target& t
     return std::chrono::duration<double, std::milli>(time).count();
   };
   const Clock::time_point start = Clock::now();
+  const auto room = room_for_generating(program, options);
+  if (!room) return std::unexpected(room.error());
   llvm::LLVMContext context;
   Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);
   if (!module) return std::unexpected(module.error());
@@ -62,6 +85,8 @@ Expected<ObjectCode> compile(const loop::Program& program, const Target& target,
 }
 
 Expected<std::string> llvm_text(const loop::Program& program, const Target& target, const CodeOptions& options) {
+  const auto room = room_for_generating(program, options);
+  if (!room) return std::unexpected(room.error());
   llvm::LLVMContext context;
   Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);
   if (!module) return std::unexpected(module.error());

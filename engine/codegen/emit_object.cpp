@@ -7,10 +7,15 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include "engine/codegen/target_machines.h"
+#include "runtime/headroom.h"
 
 namespace weft {
 
 namespace {
+
+// Measured (engine/codegen/README.md): 2.4 MB for the first of a process, and up to 1.4 KB per instruction.
+constexpr std::uint64_t emitting_bytes = 8 << 20;
+constexpr std::uint64_t emitting_bytes_per_instruction = 3 << 10;
 
 /// Hands the target's passes on, but leaves out three that cost a quarter of the compile time and gain nothing on code
 /// whose addresses and loops the generator has already written as they should be (the second prepares the first).
@@ -35,6 +40,9 @@ class SelectedPasses final : public llvm::legacy::PassManagerBase {
 
 Expected<std::string> emit_machine_code(llvm::Module& module, const Target& target, EmittedForm form,
                                         const TargetMachines* machines) {
+  const auto room = Headroom::take(emitting_bytes + emitting_bytes_per_instruction * module.getInstructionCount(),
+                                   "writing machine code");
+  if (!room) return std::unexpected(room.error());
   Expected<LentMachine> machine = LentMachine::take(target, machines);
   if (!machine) return std::unexpected(machine.error());
   module.setDataLayout((*machine)->createDataLayout());

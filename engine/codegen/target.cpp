@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 
+#include "runtime/foreign_code.h"
+
 namespace weft {
 
 namespace {
@@ -50,7 +52,9 @@ const llvm::Target* find_target(const std::string& triple) {
 
 // Only the features in which this machine differs from what LLVM expects of its processor (a hypervisor hides some):
 // LLVM reads the list several times per kernel, and the full one of 150 would cost a seventh of the compile time.
+// What that allocates is little, and in a Pipeline right behind what Jit::create has seen to be there.
 Target host_target() {
+  const ForeignCode runs;
   Target target{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), ""};
   std::vector<std::string> expected;
   if (const std::unique_ptr<llvm::MCSubtargetInfo> processor = subtarget(target))

@@ -15,10 +15,16 @@
 
 #include "engine/jit/debugger.h"
 #include "engine/jit/perf_map.h"
+#include "runtime/headroom.h"
 
 namespace weft {
 
 namespace {
+
+// Measured (README.md): 0.2 MB to start, of an object about its size.
+constexpr std::uint64_t starting_bytes = 4 << 20;
+constexpr std::uint64_t loading_bytes = 1 << 20;
+constexpr std::uint64_t loading_bytes_per_byte = 4;
 
 std::string reason(llvm::Error error) { return llvm::toString(std::move(error)); }
 
@@ -97,6 +103,7 @@ struct LoadedCode::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    const ForeignCode runs;
     debugger.reset();
     llvm::consumeError(jit->lljit->getExecutionSession().removeJITDylib(*dylib));
   }
@@ -105,6 +112,8 @@ struct LoadedCode::State {
 std::vector<CodeSymbol> LoadedCode::symbols() const { return code_ ? code_->symbols : std::vector<CodeSymbol>(); }
 
 Expected<Jit> Jit::create(const JitOptions& options) {
+  const auto room = Headroom::take(starting_bytes, "starting LLVM");
+  if (!room) return std::unexpected(room.error());
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -131,6 +140,8 @@ Expected<Jit> Jit::create(const JitOptions& options) {
 }
 
 Expected<LoadedCode> Jit::load(const ObjectCode& object, const std::string& name) const {
+  const auto room = Headroom::take(loading_bytes + loading_bytes_per_byte * object.bytes.size(), "loading code");
+  if (!room) return std::unexpected(room.error());
   std::unique_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBuffer(object.bytes, name, false);
   llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
       llvm::object::ObjectFile::createObjectFile(buffer->getMemBufferRef());

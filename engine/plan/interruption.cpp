@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -17,10 +17,7 @@ bool any_cancelled(const std::vector<Cancellation>& tokens) {
 
 Interruption::Interruption(const std::vector<Cancellation>& tokens, std::function<void()> interrupt)
     : tokens_(tokens), interrupt_(std::move(interrupt)) {
-  try {
-    thread_ = std::thread([this] { watch(); });
-  } catch (const std::system_error&) {
-  }
+  thread_ = Thread([this] { watch(); });
 }
 
 Interruption::~Interruption() {
@@ -29,7 +26,7 @@ Interruption::~Interruption() {
     ended_ = true;
   }
   changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 void Interruption::watch() {

@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "runtime/thread.h"
 #include "weft/memory.h"
 
 namespace weft {
@@ -36,7 +36,7 @@ class Interruption {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;
-  std::thread thread_;  // last: it uses the others
+  Thread thread_;  // last: it uses the others
 };
 
 }  // namespace weft

@@ -38,6 +38,7 @@ class OrderSystem {
 
   /// `effort` as in Solver::check.
   Satisfiable solve(std::uint64_t effort) { return solver_.check(effort); }
+  Expected<void> had_memory() const { return solver_.had_memory(); }
   OrderModel model() const;                                          ///< after yes
   std::vector<std::string> contradiction() const { return solver_.core(); }  ///< after no: families of constraints
 

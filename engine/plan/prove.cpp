@@ -108,6 +108,7 @@ class Prover {
       const Satisfiable answer = solver->check(left);
       proof_.effort += solver->effort_spent() - before;
       if (answer == Satisfiable::no) return {};
+      if (auto sufficed = solver->had_memory(); !sufficed) return sufficed;
       if (answer == Satisfiable::unknown) {
         proof_.proven = false;
         proof_.effort_spent = true;

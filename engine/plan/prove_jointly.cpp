@@ -242,6 +242,7 @@ class JointProver {
       const Satisfiable answer = solver.check(left);
       proof_.report.effort = solver.effort_spent();
       if (answer == Satisfiable::no) return {};
+      if (auto sufficed = solver.had_memory(); !sufficed) return sufficed;
       if (answer == Satisfiable::unknown) {
         proof_.proven = false;
         proof_.report.effort_spent = true;

@@ -10,9 +10,18 @@
 #include <utility>
 
 #include "engine/plan/interruption.h"
+#include "runtime/foreign_code.h"
+#include "runtime/headroom.h"
 
 namespace weft {
 namespace {
+
+// To load the library (23 MB) and make a context; for one question: a few MB, tens where it is hard; for the next terms.
+constexpr std::uint64_t opening_bytes = 64 << 20;
+constexpr std::uint64_t question_bytes = 64 << 20;
+constexpr std::uint64_t terms_bytes = 4 << 20;
+constexpr std::size_t terms_at_once = 1000;
+constexpr std::string_view no_memory = "too little memory for Z3";
 
 constexpr std::size_t most_pairwise = 7;  // literals: beyond, one cardinality constraint is smaller (planning.md)
 
@@ -75,6 +84,7 @@ struct Solver::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    const ForeignCode runs;
     interruption.reset();
     forget_model();
     z3.solver_dec_ref(context, solver);
@@ -85,6 +95,17 @@ struct Solver::State {
     if (Z3_model known = std::exchange(model, nullptr)) z3.model_dec_ref(context, known);
   }
 
+  /// Whether Z3 may be given one more term. Looks now and then whether the memory for some is there.
+  bool has_room() {
+    if (!failure.empty()) return false;
+    if (terms++ % terms_at_once == 0 && !Headroom::is_there(terms_bytes)) run_out();
+    return failure.empty();
+  }
+  void run_out() {
+    out_of_memory = true;
+    failure = no_memory;
+  }
+
   void note_error() {
     if (failure.empty() && z3.get_error_code(context) != Z3_OK) {
       failure = z3.get_error_msg(context, z3.get_error_code(context));
@@ -93,9 +114,15 @@ struct Solver::State {
 
   Literal fresh() {
     const auto number = static_cast<int>(variables.size() / 2);
-    Z3_ast variable = z3.mk_const(context, z3.mk_int_symbol(context, number), boolean_sort);
+    Z3_ast variable = nullptr;
+    Z3_ast negated = nullptr;
+    if (has_room()) {
+      const ForeignCode runs;
+      variable = z3.mk_const(context, z3.mk_int_symbol(context, number), boolean_sort);
+      negated = z3.mk_not(context, variable);
+    }
     variables.push_back(variable);
-    variables.push_back(z3.mk_not(context, variable));
+    variables.push_back(negated);
     return {2 * number};
   }
 
@@ -105,6 +132,8 @@ struct Solver::State {
 
   void add(std::vector<Z3_ast> any, Family family) {
     if (tracked()) any.push_back(term(!guards[static_cast<std::size_t>(family.number)]));
+    if (!has_room()) return;
+    const ForeignCode runs;
     z3.solver_assert(context, solver, z3.mk_or(context, static_cast<unsigned>(any.size()), any.data()));
     note_error();
   }
@@ -142,10 +171,14 @@ struct Solver::State {
   std::string failure;
   std::string unanswered;
   std::uint64_t spent = 0;
+  std::size_t terms = 0;
+  bool out_of_memory = false;
   std::optional<Interruption> interruption;
 };
 
 Expected<Solver> Solver::create(Tracking tracking, std::vector<Cancellation> cancelled_by) {
+  const auto room = Headroom::take(opening_bytes, "opening Z3");
+  if (!room) return std::unexpected(room.error());
   if (!library().missing.empty()) {
     return unsupported(fmt::format("proofs need the library Z3: {}; install libz3-4", library().missing));
   }
@@ -173,6 +206,8 @@ Integer Solver::integer(std::int64_t least, std::int64_t greatest) {
     range.reached.push_back(state_->fresh());
     if (value == least) continue;
     Z3_ast either[] = {state_->term(!range.reached.back()), state_->term(range.reached[range.reached.size() - 2])};
+    if (!state_->has_room()) continue;
+    const ForeignCode runs;
     state_->z3.solver_assert(state_->context, state_->solver, state_->z3.mk_or(state_->context, 2, either));
   }
   state_->ranges.push_back(std::move(range));
@@ -234,6 +269,8 @@ void Solver::at_most(std::span<const Weighted> sum, std::int64_t bound, Family f
     weights.push_back(static_cast<int>(scaled - least));
     least = scaled;
   }
+  if (!state_->has_room()) return;
+  const ForeignCode runs;
   const bool count = std::all_of(weights.begin(), weights.end(), [](int weight) { return weight == 1; });
   const auto size = static_cast<unsigned>(terms.size());
   Z3_ast constraint = count ? state_->z3.mk_atmost(state_->context, size, terms.data(), static_cast<unsigned>(least))
@@ -332,6 +369,17 @@ Satisfiable Solver::check(std::uint64_t effort) {
     state_->unanswered = effort == 0 ? "no effort was allowed" : "cancelled";
     return Satisfiable::unknown;
   }
+  std::vector<Z3_ast> assumptions;
+  for (const Literal guard : state_->guards) assumptions.push_back(state_->term(guard));
+  if (!state_->cancelled_by.empty() && !state_->interruption) {
+    state_->interruption.emplace(state_->cancelled_by, [&z3, context = state_->context] { z3.interrupt(context); });
+  }
+  const auto room = Headroom::take(question_bytes, "asking Z3");
+  if (!room) {
+    state_->run_out();
+    state_->unanswered = state_->failure;
+    return Satisfiable::unknown;
+  }
   Z3_params params = z3.mk_params(state_->context);
   z3.params_inc_ref(state_->context, params);
   const auto limit = static_cast<unsigned>(std::min<std::uint64_t>(effort, std::numeric_limits<unsigned>::max()));
@@ -340,14 +388,7 @@ Satisfiable Solver::check(std::uint64_t effort) {
   z3.solver_set_params(state_->context, state_->solver, params);
   z3.params_dec_ref(state_->context, params);
 
-  std::vector<Z3_ast> assumptions;
-  for (const Literal guard : state_->guards) assumptions.push_back(state_->term(guard));
-  if (!state_->cancelled_by.empty()) {
-    if (!state_->interruption) {
-      state_->interruption.emplace(state_->cancelled_by, [&z3, context = state_->context] { z3.interrupt(context); });
-    }
-    state_->interruption->asking(true);
-  }
+  if (state_->interruption) state_->interruption->asking(true);
   const Z3_lbool answer = z3.solver_check_assumptions(state_->context, state_->solver,
                                                       static_cast<unsigned>(assumptions.size()), assumptions.data());
   if (state_->interruption) state_->interruption->asking(false);
@@ -388,6 +429,11 @@ Satisfiable Solver::check(std::uint64_t effort) {
 }
 
 std::uint64_t Solver::effort_spent() const { return state_->spent; }
+
+Expected<void> Solver::had_memory() const {
+  if (!state_->out_of_memory) return {};
+  return fail(ErrorKind::resource, std::string(no_memory));
+}
 
 std::string Solver::why_unknown() const { return state_->unanswered; }
 

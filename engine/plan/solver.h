@@ -53,7 +53,7 @@ enum class Tracking : std::uint8_t { families, none };
 /// order they were added in alone, never on other solvers, threads or time. Not for several threads at once.
 class Solver {
  public:
-  /// Unsupported error where libz3 cannot be loaded. A check is unknown within some milliseconds after any of
+  /// Unsupported error where libz3 cannot be loaded, resource error where it cannot have the memory. A check is unknown within some milliseconds after any of
   /// `cancelled_by` is set, and so is every later one.
   static Expected<Solver> create(Tracking tracking = Tracking::families, std::vector<Cancellation> cancelled_by = {});
   Solver(Solver&&) noexcept;
@@ -77,6 +77,9 @@ class Solver {
   /// then is unknown. Later constraints may be added and the check repeated.
   Satisfiable check(std::uint64_t effort);
   std::uint64_t effort_spent() const;  ///< of all checks
+  /// Resource error once the process could not have the memory Z3 might need: every check is unknown from then on, and what
+  /// follows from that is of this moment.
+  Expected<void> had_memory() const;
   /// Why the last check was unknown: effort spent, or what went wrong in Z3.
   std::string why_unknown() const;
 

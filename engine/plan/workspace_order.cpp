@@ -101,11 +101,12 @@ class OrderSearch {
 
   Expected<bool> answer(std::uint32_t order, OperandLayouts layouts) {
     auto system = OrderSystem::create(skeleton_, network_, operands_, order, layouts, options_.cancelled_by);
-    if (!system) return unsupported("--objective workspace-order: " + system.error().message);
+    if (!system) return fail(system.error().kind, "--objective workspace-order: " + system.error().message);
     for (std::size_t models = 0; models < most_models; ++models) {
       ++asked_;
       const Satisfiable satisfiable = system->solve(most_effort);
       if (is_cancelled(options_)) return fail(ErrorKind::cancelled, "interrupted");
+      if (auto sufficed = system->had_memory(); !sufficed) return std::unexpected(sufficed.error());
       if (satisfiable == Satisfiable::no) {
         if (models == 0) contradiction_ = system->contradiction();
         return false;

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <mutex>
 #include <string>
-#include <thread>
+#include <utility>
+
+#include "runtime/thread.h"
 
 #include "frontend/terminal.h"
 
@@ -36,7 +38,7 @@ struct Activity::State {
   std::string what;
   double fraction = 0;
   Clock::time_point start;
-  std::thread clock;
+  Thread clock;  // none where the system gives none: then nothing is shown
 
   void clear_line() {
     if (standing) std::fputs("\r\033[K", stderr);
@@ -68,11 +70,11 @@ void Activity::begin() {
   if (!state_->shown) return;
   state_->active = true;
   state_->what.clear();
-  state_->clock = std::thread([state = state_.get()] { state->tick(); });
+  state_->clock = Thread([state = state_.get()] { state->tick(); });
 }
 
 void Activity::end() {
-  if (!state_->clock.joinable()) return;
+  if (!state_->clock.started()) return;
   {
     const std::lock_guard lock(state_->mutex);
     state_->active = false;

@@ -103,12 +103,12 @@ class Threads {
   /// The oneTBB arena that the caller of each function is in (tbb::task_arena::execute); `count` as above.
   static Threads of_caller(unsigned count = 0);
   unsigned count() const;
-  /// How many of them there are: fewer where the process has fewer CPUs, where the system has refused to start one, and in the
-  /// child of a fork. Those of the host are taken to be there.
+  /// How many of them there are: fewer where the process has fewer CPUs, where the system has refused to start one, and
+  /// in the child of a fork. Those of the host are taken to be there.
   unsigned available() const;
   /// Runs body(task, slot) for every task in [0, tasks), in any order, on up to count() threads; slot < count() is
-  /// exclusive to one thread at a time. Blocks until all are done. What a task throws is thrown here, once no task runs any
-  /// more; tasks that had not begun by then are left out.
+  /// exclusive to one thread at a time. Blocks until all are done. What a task throws is thrown here, on the calling
+  /// thread, once no task runs any more: the first if several do; tasks that had not begun by then are left out.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
   Succession& succession() const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
 

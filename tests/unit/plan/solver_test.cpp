@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "unit/refused_threads.h"
 #include "unit/sanitized.h"
 
 namespace solver_test {
@@ -354,6 +355,22 @@ TEST_CASE("a question to Z3 ends soon after a token is set, and no other is aske
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(token.cancelled());
   CHECK(solver->check(4'000'000'000) == Satisfiable::unknown);
+  CHECK(solver->why_unknown() == "cancelled");
+}
+
+TEST_CASE("where no thread starts Z3 answers as before, and a token is looked at between questions") {
+  const refused_threads::Refusing refusing;
+  const Cancellation token;
+  auto solver = Solver::create(Tracking::none, {token});
+  REQUIRE(solver.has_value());
+  const Family family = solver->family("one");
+  const Literal one[] = {solver->boolean()};
+  solver->clause(one, family);
+  CHECK(solver->check(1'000'000) == Satisfiable::yes);
+  CHECK(solver->value(one[0]));
+  CHECK(refusing.asked() == 1);
+  token.cancel();
+  CHECK(solver->check(1'000'000) == Satisfiable::unknown);
   CHECK(solver->why_unknown() == "cancelled");
 }
 
