@@ -7,7 +7,9 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <vector>
 
+#include "unit/address_space.h"
 #include "unit/refused_threads.h"
 #include "unit/sanitized.h"
 
@@ -372,6 +374,25 @@ TEST_CASE("where no thread starts Z3 answers as before, and a token is looked at
   token.cancel();
   CHECK(solver->check(1'000'000) == Satisfiable::unknown);
   CHECK(solver->why_unknown() == "cancelled");
+}
+
+TEST_CASE("Z3 answers or is done without, whatever address space there is" * doctest::skip(!address_space::can_be_limited)) {
+  const auto outcomes = address_space::sweep(4 << 20, 160 << 20, [] {
+    auto solver = Solver::create(Tracking::none);
+    if (!solver) return solver.error().kind == ErrorKind::resource ? false : (::_exit(1), false);
+    const Family family = solver->family("one");
+    std::vector<Literal> any;
+    for (int number = 0; number < 3000; ++number) any.push_back(solver->boolean());
+    solver->clause(any, family);
+    solver->at_most_one(any, family);
+    const Satisfiable answer = solver->check(effort);
+    if (!solver->had_memory()) return answer == Satisfiable::unknown ? false : (::_exit(2), false);
+    if (answer != Satisfiable::yes) ::_exit(3);
+    return true;
+  });
+  CHECK(outcomes.other == "");
+  CHECK(outcomes.done > 0);
+  CHECK(outcomes.refused > 0);
 }
 
 }  // namespace solver_test
