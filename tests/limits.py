@@ -3,7 +3,7 @@
 
 Address space in steps of 1 MB from what `weft --version` needs to what the run needs (RLIMIT_AS, as `ulimit -v`): a sample
 of the steps drawn from the seed, or with --every all of them. A user who may have one process (RLIMIT_NPROC, as `ulimit -u 1`)
-and a control group that may have one (pids): what the run gives without is given. A control group with little memory.
+and a control group that may have one (pids): what the run gives without is given. A control group that has 64 MB more than `--memory-limit`, beyond which the system kills.
 Every exit status is 0 or 5, an error says what was being done, and nothing is left behind. Prints a line per failure with what
 repeats it; lines that begin with "skipped" say what could not be tried; the last line is "N passed, N failed".
 """
@@ -66,7 +66,7 @@ class Limits:
     def path(self, name):
         return os.path.join(self.directory, name)
 
-    def run(self, arguments, before=None, user=None):
+    def run(self, arguments, before=None):
         for name in MAY_APPEAR:
             if os.path.exists(self.path(name)):
                 os.unlink(self.path(name))
@@ -145,6 +145,19 @@ class Limits:
             self.failed += 1
             print(f"FAILED {what}: says {found['threads']} threads, and had one")
 
+    def memory_of_group(self, megabytes):
+        limits = {1: {"memory.limit_in_bytes": (megabytes + 64) * MB}, 2: {"memory.max": (megabytes + 64) * MB}}
+        group, why = control_group("memory", limits)
+        if group is None:
+            print(f"skipped a control group with little memory: {why}")
+            return
+        for what, arguments in COMMANDS.items():
+            if what.startswith("run"):
+                limited = [*arguments, "--memory-limit", f"{megabytes}M"]
+                self.judge(f"{what} in a group", f"memory.max {megabytes + 64} MB:", limited,
+                           self.run(limited, lambda: (group / "cgroup.procs").write_text(str(os.getpid()))))
+        group.rmdir()
+
     def one_process(self, what, arguments):
         if os.geteuid() != 0:
             # Whatever else this user runs counts too.
@@ -210,6 +223,9 @@ def main():
                 limits.compare("run threads in a control group of one process", f"pids.max 1 in {group}:", COMMANDS["run threads"],
                                lambda: (group / "cgroup.procs").write_text(str(os.getpid())))
                 group.rmdir()
+        if given.only in "groups":
+            for megabytes in (8, 64):
+                limits.memory_of_group(megabytes)
     finally:
         shutil.rmtree(directory)
     print(f"{limits.passed} passed, {limits.failed} failed")
