@@ -2,8 +2,9 @@
 """The weft command where the system gives less than it asks for: limits.py --weft PATH [--seed N] [--every] [--only WORD]
 
 Address space in steps of 1 MB from what `weft --version` needs to what the run needs (RLIMIT_AS, as `ulimit -v`): a sample
-of the steps drawn from the seed, or with --every all of them. A user who may have one process (RLIMIT_NPROC, as `ulimit -u 1`)
-and a control group that may have one (pids): what the run gives without is given. A control group that has 64 MB more than `--memory-limit`, beyond which the system kills.
+of the steps drawn from the seed, or with --every all of them. A user who may have one process (RLIMIT_NPROC,
+as `ulimit -u 1`) and a control group that may have one (pids): what the run gives without is given. A control group
+that has 64 MB more than `--memory-limit`, beyond which the system kills.
 Every exit status is 0 or 5, an error says what was being done, and nothing is left behind. Prints a line per failure with what
 repeats it; lines that begin with "skipped" say what could not be tried; the last line is "N passed, N failed".
 """
