@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -18,7 +18,7 @@ struct Background::State : std::enable_shared_from_this<State> {
   unsigned most_threads = 1;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Work> waiting;
+  std::list<Work> waiting;  // which can be made and emptied without memory
   std::size_t idle = 0;  // threads that wait for work
   bool ended = false;
   std::vector<Thread> threads;
@@ -69,7 +69,7 @@ struct Background::State : std::enable_shared_from_this<State> {
 Background::Background(unsigned threads) : state_(std::make_shared<State>()) { state_->most_threads = std::max(1U, threads); }
 
 Background::~Background() {
-  std::deque<Work> dropped;
+  std::list<Work> dropped;
   std::vector<Thread> threads;
   bool inherited = false;
   {

@@ -39,6 +39,7 @@ std::string CodeOptions::text() const {
 }
 
 const llvm::Target* find_target(const std::string& triple) {
+  const ForeignCode scope;
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -54,7 +55,7 @@ const llvm::Target* find_target(const std::string& triple) {
 // LLVM reads the list several times per kernel, and the full one of 150 would cost a seventh of the compile time.
 // What that allocates is little, and in a Pipeline right behind what Jit::create has seen to be there.
 Target host_target() {
-  const ForeignCode runs;
+  const ForeignCode scope;
   Target target{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), ""};
   std::vector<std::string> expected;
   if (const std::unique_ptr<llvm::MCSubtargetInfo> processor = subtarget(target))
@@ -75,6 +76,7 @@ Target host_target() {
 }
 
 unsigned vector_bits(const Target& target) {
+  const ForeignCode scope;
   const std::unique_ptr<llvm::MCSubtargetInfo> found = subtarget(target);
   if (!found || !found->checkFeatures("+64bit")) return 0;
   if (found->checkFeatures("+avx512f,+avx512vl,+avx512dq")) return 512;

@@ -87,6 +87,13 @@ std::vector<CodeSymbol> code_symbols(const llvm::object::ObjectFile& file, std::
 }  // namespace
 
 struct Jit::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    const ForeignCode scope;
+    lljit.reset();
+  }
   std::unique_ptr<llvm::orc::LLJIT> lljit;
   std::atomic<std::uint64_t> kernels{0};  ///< loaded so far: makes the names of the dylibs unique
   JitOptions options;
@@ -103,7 +110,7 @@ struct LoadedCode::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    const ForeignCode runs;
+    const ForeignCode scope;
     debugger.reset();
     llvm::consumeError(jit->lljit->getExecutionSession().removeJITDylib(*dylib));
   }

@@ -84,7 +84,7 @@ struct Solver::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    const ForeignCode runs;
+    const ForeignCode scope;
     interruption.reset();
     forget_model();
     z3.solver_dec_ref(context, solver);
@@ -117,7 +117,7 @@ struct Solver::State {
     Z3_ast variable = nullptr;
     Z3_ast negated = nullptr;
     if (has_room()) {
-      const ForeignCode runs;
+      const ForeignCode scope;
       variable = z3.mk_const(context, z3.mk_int_symbol(context, number), boolean_sort);
       negated = z3.mk_not(context, variable);
     }
@@ -133,7 +133,7 @@ struct Solver::State {
   void add(std::vector<Z3_ast> any, Family family) {
     if (tracked()) any.push_back(term(!guards[static_cast<std::size_t>(family.number)]));
     if (!has_room()) return;
-    const ForeignCode runs;
+    const ForeignCode scope;
     z3.solver_assert(context, solver, z3.mk_or(context, static_cast<unsigned>(any.size()), any.data()));
     note_error();
   }
@@ -207,7 +207,7 @@ Integer Solver::integer(std::int64_t least, std::int64_t greatest) {
     if (value == least) continue;
     Z3_ast either[] = {state_->term(!range.reached.back()), state_->term(range.reached[range.reached.size() - 2])};
     if (!state_->has_room()) continue;
-    const ForeignCode runs;
+    const ForeignCode scope;
     state_->z3.solver_assert(state_->context, state_->solver, state_->z3.mk_or(state_->context, 2, either));
   }
   state_->ranges.push_back(std::move(range));
@@ -270,7 +270,7 @@ void Solver::at_most(std::span<const Weighted> sum, std::int64_t bound, Family f
     least = scaled;
   }
   if (!state_->has_room()) return;
-  const ForeignCode runs;
+  const ForeignCode scope;
   const bool count = std::all_of(weights.begin(), weights.end(), [](int weight) { return weight == 1; });
   const auto size = static_cast<unsigned>(terms.size());
   Z3_ast constraint = count ? state_->z3.mk_atmost(state_->context, size, terms.data(), static_cast<unsigned>(least))
@@ -440,6 +440,7 @@ std::string Solver::why_unknown() const { return state_->unanswered; }
 bool Solver::value(Literal literal) const {
   const Library& z3 = state_->z3;
   if (state_->model == nullptr) return false;
+  const ForeignCode scope;
   Z3_ast variable = state_->variables[static_cast<std::size_t>(literal.code & ~1)];
   Z3_func_decl declaration = z3.get_app_decl(state_->context, z3.to_app(state_->context, variable));
   Z3_ast known = z3.model_get_const_interp(state_->context, state_->model, declaration);

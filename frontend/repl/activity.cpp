@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "runtime/thread.h"
-
 #include "frontend/terminal.h"
+#include "runtime/guarded.h"
+#include "runtime/thread.h"
 
 namespace weft {
 namespace {
@@ -45,19 +45,24 @@ struct Activity::State {
     standing = false;
   }
 
+  void show_line() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    // The end of a long path says more than its beginning.
+    const std::size_t most = columns() > 60 ? columns() - 40 : 20;
+    const std::string shown_what = what.size() > most ? "..." + what.substr(what.size() - most + 3) : what;
+    const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", shown_what, 100 * fraction);
+    const std::string line = fmt::format("{}, {:.0f} s, Ctrl-C stops it", done, seconds);
+    write_note(fmt::format("\r\033[K{}", line.substr(0, columns())));
+    standing = true;
+  }
+
   void tick() {
     std::unique_lock lock(mutex);
     const auto stopped = [&] { return !active; };
     if (ended.wait_for(lock, std::chrono::seconds(1), stopped)) return;
     do {
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      // The end of a long path says more than its beginning.
-      const std::size_t most = columns() > 60 ? columns() - 40 : 20;
-      const std::string shown_what = what.size() > most ? "..." + what.substr(what.size() - most + 3) : what;
-      const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", shown_what, 100 * fraction);
-      const std::string line = fmt::format("{}, {:.0f} s, Ctrl-C stops it", done, seconds);
-      write_note(fmt::format("\r\033[K{}", line.substr(0, columns())));
-      standing = true;
+      // Without memory for it the line stays as it is.
+      (void)had_memory_for([&] { show_line(); });
     } while (!ended.wait_for(lock, std::chrono::milliseconds(200), stopped));
   }
 };
