@@ -18,8 +18,7 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
   /// Where there is no thread at all, because the system gives none or in the child of a fork, or no memory to keep it,
-  /// `work`, which must not throw, is
-  /// done before this returns.
+  /// `work`, which must not throw, is done before this returns.
   void post(Work work);
 
  private:
