@@ -83,7 +83,7 @@ class Limits:
         if run.returncode not in statuses:
             wrong.append(f"status {run.returncode}")
         lines = run.stderr.strip().splitlines()
-        if run.returncode == 5 and not any(line.startswith("error: ") and "memory" in line and len(line) > 25 for line in lines):
+        if run.returncode == 5 and not any("error: " in line and "memory" in line and len(line) > 25 for line in lines):
             wrong.append("the message does not say what memory was for")
         files = set(os.listdir(self.directory))
         left = files - self.given - (MAY_APPEAR if run.returncode == 0 or "repl" in arguments else set())
