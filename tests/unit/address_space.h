@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <new>
 #include <string>
 
 namespace address_space {
@@ -59,7 +60,13 @@ struct Outcomes {
 inline Outcomes sweep(std::uint64_t step, std::uint64_t most, const std::function<bool()>& work) {
   Outcomes outcomes;
   for (std::uint64_t more = 0; more <= most; more += step) {
-    const int outcome = with(more, [&] { return work() ? 0 : 5; });
+    const int outcome = with(more, [&] {
+      try {
+        return work() ? 0 : 5;
+      } catch (const std::bad_alloc&) {
+        return 5;  // of weft's own, which those who call it answer
+      }
+    });
     if (outcome == 0) {
       ++outcomes.done;
     } else if (outcome == 5) {

@@ -52,7 +52,7 @@ struct Baked {
 bool compiled(const loop::Program& program, const Target& target, const CodeOptions& options) {
   const auto object = compile(program, target, options);
   if (object) return true;
-  if (object.error().kind != ErrorKind::resource || !object.error().message.starts_with("out of memory while ")) ::_exit(1);
+  if (object.error().kind != ErrorKind::resource || !object.error().message.starts_with("out of memory")) ::_exit(1);
   return false;
 }
 
