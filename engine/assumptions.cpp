@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/specialize.h"
+#include "runtime/widths.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -58,6 +59,30 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
 
 }  // namespace
 
+std::optional<std::string> other_widths(const LoweredNest& nest, const Schedule& schedule, const std::vector<Tensor>& tensors,
+                                        bool operands_only) {
+  for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
+    const std::uint32_t number = nest.tensors[storage];
+    const loop::Role role = nest.program.storages[storage].role;
+    if (role == loop::Role::workspace || number >= tensors.size()) continue;
+    const bool operand = schedule.tensors[number].role == TensorRole::operand;
+    const bool appended = role == loop::Role::output && !schedule.tensors[number].like;  // which is not there yet
+    if (appended || (operands_only && !operand)) continue;
+    const std::vector<Level>& read = nest.program.storages[storage].levels;
+    const std::vector<Level>& stored = tensors[number].format.levels;
+    for (std::size_t level = 0; level < stored.size(); ++level) {
+      const LevelKind kind = stored[level].kind;
+      const bool pos = has_pos(kind) && stored[level].pos_bits != read[level].pos_bits;
+      const bool crd = has_coordinates(kind) && stored[level].crd_bits != read[level].crd_bits;
+      if (kind == read[level].kind && !pos && !crd) continue;
+      return fmt::format("level {} of {} {} is {} with {}-bit positions and {}-bit coordinates, the kernel was made for {}, {} and {} bits",
+                         level, operand ? "operand" : "tensor", schedule.tensors[number].name, letter(kind), stored[level].pos_bits,
+                         stored[level].crd_bits, letter(read[level].kind), read[level].pos_bits, read[level].crd_bits);
+    }
+  }
+  return std::nullopt;
+}
+
 Expected<OtherExtents> other_extents(const Network& network, const std::map<std::string, Tensor>& operands) {
   OtherExtents other;
   for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
@@ -77,6 +102,7 @@ std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& ne
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
                                              const Threads& threads, bool only_values) {
   for (const CompiledNest& nest : nests) {
+    if (auto broken = other_widths(nest.nest, schedule, tensors, true)) return broken;
     if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads, only_values)) return broken;
   }
   // What one nest stores for the next may be read as if nothing could tell absent from zero, which no fact states.

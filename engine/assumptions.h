@@ -27,4 +27,9 @@ std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& ne
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
                                              const Threads& threads, bool only_values = false);
 
+/// A tensor that is stored in other kinds of levels, or with other index widths, than the nest reads, and which. Of what is not
+/// an operand this is a mistake of weft's: nothing else can be done about it.
+std::optional<std::string> other_widths(const LoweredNest& nest, const Schedule& schedule, const std::vector<Tensor>& tensors,
+                                        bool operands_only);
+
 }  // namespace weft

@@ -7,9 +7,12 @@
 #include "engine/compiled_state.h"
 #include "engine/network/extents.h"
 #include "engine/plan/memory_demand.h"
+#include "engine/plan/widths.h"
 #include "runtime/dense.h"
 #include "runtime/elapsed.h"
+#include "runtime/extents.h"
 #include "runtime/succession.h"
+#include "runtime/widths.h"
 
 namespace weft {
 namespace {
@@ -30,13 +33,6 @@ Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& 
   const auto found = operands.find(declared.name);
   if (found == operands.end()) return input_error(fmt::format("operand {} is missing", declared.name));
   return convert(found->second, scheduled.format, resources, declared.name);
-}
-
-std::vector<std::uint64_t> extents_of(const ScheduledTensor& scheduled, const Network& network) {
-  if (scheduled.role == TensorRole::result) return network.tensors[scheduled.tensor].extents;
-  std::vector<std::uint64_t> extents;
-  for (const IndexId index : scheduled.modes) extents.push_back(network.indices[index].extent);
-  return extents;
 }
 
 /// The positions of `pattern`, with values of its own; its modes may stand in another order.
@@ -75,7 +71,7 @@ Tensor in_place(const Tensor& memory, const Format& format) {
   result.levels.resize(memory.order());
   std::uint64_t bytes = scalar_bytes(format.scalar);
   const std::uint64_t first = memory.offset * bytes;
-  for (const std::uint64_t extent : memory.extents) bytes *= extent;
+  for (const std::uint64_t extent : memory.extents) bytes = saturating_product(bytes, extent);
   result.values = Buffer::borrow(memory.values.as<const std::byte>().data() + first, bytes);
   return result;
 }
@@ -234,6 +230,16 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   BoundNest& bound = nests[number];
   const CompiledNest& nest = kernel->nests[number];
   const loop::For* root = root_loop(nest.nest.program);
+  if (const auto other = other_widths(nest.nest, kernel->plan.schedule, tensors, false)) return internal_error(*other);
+  for (std::size_t n = 0; n < bound.appended.size(); ++n) {
+    const AppendedTarget& target = bound.appended[n];
+    const std::vector<Level>& written = nest.canonical.program.storages[nest.signature.appended[n]].levels;
+    for (std::size_t level = 0; level < written.size(); ++level) {
+      if (!has_coordinates(written[level].kind) || written[level].crd_bits == target.shape.format.levels[level].crd_bits) continue;
+      return internal_error(fmt::format("level {} of {} is written with {}-bit coordinates and read with {}", level, target.shape.name,
+                                        written[level].crd_bits, target.shape.format.levels[level].crd_bits));
+    }
+  }
   std::uint64_t cleared_bytes = 0;
   std::uint64_t cleared_by_all = 0;
   for (const std::uint32_t target : bound.targets) {

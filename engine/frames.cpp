@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "engine/compiled_state.h"
+#include "runtime/extents.h"
 
 namespace weft {
 namespace {
@@ -44,11 +45,12 @@ ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network) {
   for (const ScratchDemand& demand : nest.signature.scratch) {
     std::uint64_t elements = 1;
     for (const loop::IndexId index : demand.indices) {
-      elements *= network.indices[nest.nest.indices[nest.canonical.indices[index]]].extent;
+      const std::uint64_t extent = network.indices[nest.nest.indices[nest.canonical.indices[index]]].extent;
+      elements = saturating_product(elements, extent);
     }
-    const std::uint64_t bytes = (elements + demand.extra_elements) * demand.element_bytes;
+    const std::uint64_t bytes = saturating_product(saturating_sum(elements, demand.extra_elements), demand.element_bytes);
     scratch.offsets.push_back(scratch.bytes);
-    scratch.bytes += (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+    scratch.bytes = saturating_sum(scratch.bytes, saturating_sum(bytes, scratch_alignment - 1) / scratch_alignment * scratch_alignment);
   }
   return scratch;
 }

@@ -8,6 +8,7 @@
 #include "engine/plan/count_joins.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/widths.h"
 #include "engine/specialize.h"
 #include "frontend/parse.h"
 #include "frontend/pinned_trees.h"
@@ -224,14 +225,15 @@ class Preparation {
     };
     Expected<Plan> plan = Plan{};
     if (!options_.schedule.empty()) {
-      const auto schedule = parse_schedule(options_.schedule, network);
-      if (!schedule) return std::unexpected(named(schedule.error()));
-      if (auto legal = check(*schedule, network, facts, plan_options); !legal) return std::unexpected(named(legal.error()));
+      const auto parsed = parse_schedule(options_.schedule, network);
+      if (!parsed) return std::unexpected(named(parsed.error()));
+      const Schedule schedule = with_widths(*parsed, scheduled_network(*parsed, network), facts);
+      if (auto legal = check(schedule, network, facts, plan_options); !legal) return std::unexpected(named(legal.error()));
       if (sampled) {
-        if (auto counted = count_joins_of(*schedule, network, facts, plan_options, counter); !counted)
+        if (auto counted = count_joins_of(schedule, network, facts, plan_options, counter); !counted)
           return std::unexpected(counted.error());
       }
-      plan = timed([&] { return plan_given(*schedule, network, facts, plan_options); });
+      plan = timed([&] { return plan_given(schedule, network, facts, plan_options); });
       if (!plan) return std::unexpected(named(plan.error()));
     } else {
       const auto planner = [&](const PlanOptions& with) -> Expected<Plan> {

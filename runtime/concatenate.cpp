@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "runtime/appended.h"
 #include "runtime/extents.h"
@@ -100,7 +99,7 @@ class AppendedTensor {
     std::uint64_t entries = 0;
     for (const AppendedChunk& chunk : chunks_) entries += chunk.entries(level);
     Level& stored = tensor_.format.levels[level];
-    if (entries > std::numeric_limits<std::uint32_t>::max()) stored.pos_bits = 64;
+    stored.pos_bits = std::max(stored.pos_bits, static_cast<std::uint8_t>(position_bits(entries)));
     const std::uint64_t crd_bytes = stored.crd_bits / 8;
     LevelArrays& arrays = tensor_.levels[level];
     if (in_place_) {

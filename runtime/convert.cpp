@@ -9,6 +9,7 @@
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
 #include "runtime/open_levels.h"
+#include "runtime/widths.h"
 
 namespace weft {
 namespace {
@@ -43,9 +44,11 @@ Expected<Buffer> converted_indices(const Buffer& array, unsigned from_bits, unsi
 /// Widths are minima: 64 where the tensor's own figures need it.
 Format with_needed_widths(const Tensor& tensor, Format format) {
   for (std::size_t l = 0; l < format.order(); ++l) {
-    if (format.levels[l].kind == LevelKind::dense) continue;
-    if (coordinate_bits(tensor.extent_of_level(l)) == 64) format.levels[l].crd_bits = 64;
-    if (tensor.positions(l) > std::numeric_limits<std::uint32_t>::max()) format.levels[l].pos_bits = 64;
+    Level& level = format.levels[l];
+    const unsigned crd_bits = needed_coordinate_bits(level.kind, tensor.extent_of_level(l));
+    level.crd_bits = std::max(level.crd_bits, static_cast<std::uint8_t>(crd_bits));
+    if (!has_pos(level.kind)) continue;
+    level.pos_bits = std::max(level.pos_bits, static_cast<std::uint8_t>(position_bits(tensor.positions(l))));
   }
   return format;
 }

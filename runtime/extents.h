@@ -15,6 +15,12 @@ constexpr std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? saturated : product;
 }
 
+/// a + b, or 2^64 - 1 if that does not fit.
+constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? saturated : sum;
+}
+
 /// Bits that hold every coordinate below `extent`.
 constexpr unsigned bits_for(std::uint64_t extent) {
   return extent <= 1 ? 0 : static_cast<unsigned>(std::bit_width(extent - 1));

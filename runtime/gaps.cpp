@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/widths.h"
 
 namespace weft {
 namespace {
@@ -205,10 +205,9 @@ class Relaying {
     });
     for (std::uint64_t parent = 0; parent < positions_; ++parent) ends[parent + 1] += ends[parent];
     const std::uint64_t total = ends[positions_];
-    // A hashed level needs one number more than there are coordinates, for its empty slots.
-    const std::uint64_t numbers = to_.extent_of_level(level) + (hashed && to_.extent_of_level(level) < saturated);
-    if (coordinate_bits(numbers) == 64) stored.crd_bits = 64;
-    if (total > std::numeric_limits<std::uint32_t>::max()) stored.pos_bits = 64;
+    const unsigned crd_bits = needed_coordinate_bits(stored.kind, to_.extent_of_level(level));
+    stored.crd_bits = std::max(stored.crd_bits, static_cast<std::uint8_t>(crd_bits));
+    stored.pos_bits = std::max(stored.pos_bits, static_cast<std::uint8_t>(position_bits(total)));
     auto crd = allocate(total, stored.crd_bits / 8);
     if (!crd) return std::unexpected(crd.error());
     auto made = origins(total);

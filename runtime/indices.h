@@ -34,4 +34,7 @@ class Indices {
 /// Width of the coordinates of a mode as readers and builders hand them over (Coordinates::crd).
 constexpr unsigned coordinate_bits(std::uint64_t extent) { return extent <= (std::uint64_t{1} << 32) ? 32 : 64; }
 
+/// Width of an array of ends whose last one is `positions`.
+constexpr unsigned position_bits(std::uint64_t positions) { return positions < (std::uint64_t{1} << 32) ? 32 : 64; }
+
 }  // namespace weft

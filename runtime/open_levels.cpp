@@ -7,6 +7,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/dense_levels.h"
+#include "runtime/extents.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -66,7 +67,7 @@ Expected<Tensor> with_open_levels(const Tensor& tensor, const Format& format, co
     }
   }
   const Level& kept = tensor.format.levels[dense];
-  auto ends = Buffer::allocate((parents + 1) * (kept.pos_bits / 8), resources.memory, name);
+  auto ends = Buffer::allocate(saturating_product(saturating_sum(parents, 1), kept.pos_bits / 8), resources.memory, name);
   if (!ends) return std::unexpected(ends.error());
   const std::vector<std::uint64_t> stored = dense_positions(tensor, dense);
   with_width(kept.pos_bits, [&]<class T>(T) {

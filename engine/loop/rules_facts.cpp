@@ -5,6 +5,7 @@
 
 #include "engine/loop/overloaded.h"
 #include "engine/loop/rules.h"
+#include "runtime/widths.h"
 
 namespace weft::loop {
 namespace {
@@ -31,6 +32,16 @@ Expected<void> check_told(const Program& program, StorageId id) {
   return input_error(fmt::format("facts: presence of {}: only an output of order 0 can be absent", storage.name));
 }
 
+/// Coordinates below an extent that a fact gives fit into the level.
+Expected<void> check_width(const Program& program, const Access& access, std::size_t level, std::uint64_t extent) {
+  const Storage& storage = program.storages[access.storage];
+  const unsigned needed = needed_coordinate_bits(storage.levels[level].kind, extent);
+  if (storage.levels[level].crd_bits >= needed) return {};
+  return input_error(fmt::format("facts: extent({}) = {}, but level {} of {} has coordinates of {} bits",
+                                 program.indices[access.indices[level]], extent, level, storage.name,
+                                 storage.levels[level].crd_bits));
+}
+
 /// The extents that facts give to the levels of storages agree, since a level has one extent.
 Expected<void> check_extents(const Program& program, const std::map<IndexId, std::uint64_t>& extents) {
   std::map<std::pair<StorageId, std::size_t>, IndexId> stated;  // level to an index whose extent is a fact
@@ -38,6 +49,7 @@ Expected<void> check_extents(const Program& program, const std::map<IndexId, std
     for (std::size_t level = 0; level < access.indices.size(); ++level) {
       const IndexId index = access.indices[level];
       if (!extents.contains(index)) continue;
+      if (Expected<void> wide = check_width(program, access, level, extents.at(index)); !wide) return wide;
       const IndexId other = stated.try_emplace({access.storage, level}, index).first->second;
       if (extents.at(other) != extents.at(index))
         return input_error(

@@ -29,7 +29,6 @@ NestStorage sums(const Nest& nest, const NestAccess& target, std::size_t first, 
     Level each;
     if (level < keys) {
       each.kind = kind;
-      each.crd_bits = stored.levels[level].crd_bits;
       each.joined = level > first && kind != LevelKind::bitmap;
     }
     made.storage.levels.push_back(each);

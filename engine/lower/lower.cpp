@@ -13,6 +13,7 @@
 #include "engine/lower/joined_results.h"
 #include "engine/lower/nest.h"
 #include "engine/lower/registers.h"
+#include "engine/lower/widths.h"
 
 namespace weft {
 namespace {
@@ -137,7 +138,8 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;
   for (const Nest& nest : with_joined_results(*read, schedule, network)) {
-    LoweredNest lowered = specialized(with_drains(nest), network, finite, more);
+    LoweredNest lowered = specialized(with_workspace_widths(with_drains(nest), network), network, finite, more);
+    if (auto wide = check_widths(lowered, network); !wide) return std::unexpected(wide.error());
     if (const auto good = loop::verify(lowered.program); !good) {
       return internal_error(
           fmt::format("lower: {}\nin the program\n{}", good.error().message, loop::print(lowered.program)));

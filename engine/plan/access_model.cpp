@@ -99,7 +99,7 @@ double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, doubl
       if (adjacent) row *= extent;
       else if (varies && distance % way_bytes != 0) between = std::min(between, distance & (~distance + 1));
     }
-    distance *= static_cast<std::uint64_t>(extent);
+    distance *= static_cast<std::uint64_t>(std::min(extent, 0x1p63));
   }
   return std::min(1.0, std::max(row, line_bytes) / static_cast<double>(between));
 }

@@ -6,6 +6,7 @@
 #include "engine/plan/forest.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/statements.h"
+#include "engine/plan/widths.h"
 #include "runtime/dense_levels.h"
 
 namespace weft {
@@ -158,7 +159,7 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
         !statement.loops.empty() && contains(index_set(statement.target.indices), statement.loops.front());
     schedule.roots.push_back(owned ? RootReduction::owner : RootReduction::serial);
   }
-  return merge_layouts(std::move(schedule));
+  return merge_layouts(with_widths(std::move(schedule), network, operands));
 }
 
 }  // namespace

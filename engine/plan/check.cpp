@@ -8,6 +8,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/schedule_text.h"
 #include "engine/plan/statements.h"
+#include "engine/plan/widths.h"
 #include "runtime/open_levels.h"
 
 namespace weft {
@@ -86,6 +87,7 @@ Expected<void> check_tensors(const Schedule& schedule, const Network& network, c
       return input_error(fmt::format("schedule: {} has {} modes but its layout {} has {} levels", tensor.name, modes,
                                      tensor.format.text(), tensor.format.order()));
     }
+    if (auto wide = check_widths(tensor, network); !wide) return wide;
     if (tensor.role == TensorRole::operand) {
       const bool known = std::any_of(operands.begin(), operands.end(),
                                      [&](const OperandFacts& facts) { return facts.tensor == tensor.tensor; });

@@ -6,6 +6,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
 #include "engine/plan/result_format.h"
+#include "engine/plan/widths.h"
 
 namespace weft {
 namespace {
@@ -193,7 +194,7 @@ Schedule complete(Schedule schedule, const Network& network, const CostModel& mo
   decide_drains(schedule, model);
   decide_loops(schedule, model);
   decide_roots(schedule, model);
-  return merge_layouts(std::move(schedule));
+  return merge_layouts(with_widths(std::move(schedule), network, operands));
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "engine/plan/expected_bytes.h"
 #include "engine/plan/joins.h"
 #include "engine/plan/statements.h"
+#include "runtime/indices.h"
 
 namespace weft {
 namespace {
@@ -53,6 +54,13 @@ double opened_bytes(const Format& format, const OperandFacts& operand) {
     positions *= static_cast<double>(operand.exact().extents()[format.mode_order[level]]);
   }
   return (positions + 1) * format.levels[level].pos_bits / 8;
+}
+
+// Of a coordinate list.
+double entry_bytes(const std::vector<std::uint64_t>& extents, Scalar scalar) {
+  double bytes = scalar_bytes(scalar);
+  for (const std::uint64_t extent : extents) bytes += coordinate_bits(extent) / 8;
+  return bytes;
 }
 
 }  // namespace
@@ -106,8 +114,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
     } else if (tensor.converted) {
       const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
       announced += demand("conversion " + tensor.name, stored_bytes(tensor.format, statistics));
-      sorting = std::max(sorting, 2 * statistics.nnz() *
-                                      (4.0 * static_cast<double>(tensor.format.order()) + scalar_bytes(tensor.format.scalar)));
+      sorting = std::max(sorting, 2 * statistics.nnz() * entry_bytes(statistics.extents(), tensor.format.scalar));
     }
   }
   if (sorting > 0) demand("sorting conversions", sorting);

@@ -17,6 +17,7 @@
 #include "engine/plan/search.h"
 #include "engine/plan/smaller_intermediates.h"
 #include "engine/plan/transposed_operands.h"
+#include "engine/plan/widths.h"
 #include "engine/plan/workspace_order.h"
 
 namespace weft {
@@ -246,8 +247,10 @@ std::string proof_of(const std::string& optimal, bool beyond, const std::string&
 
 bool is_cancelled(const PlanOptions& options) { return any_cancelled(options.cancelled_by); }
 
-Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+Expected<Plan> plan_given(const Schedule& given, const Network& network, const std::vector<OperandFacts>& operands,
                           const PlanOptions& options) {
+  // It may have been made for other extents, or by somebody who leaves widths to weft.
+  const Schedule schedule = with_widths(given, scheduled_network(given, network), operands);
   if (auto legal = check(schedule, network, operands, options); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = schedule;

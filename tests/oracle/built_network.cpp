@@ -2,6 +2,7 @@
 
 #include "oracle/interpreted.h"
 #include "oracle/substituted.h"
+#include "runtime/indices.h"
 
 namespace weft::test {
 
@@ -46,9 +47,7 @@ Expected<CoordinateMap> entries_of(const Tensor& tensor, const Resources& resour
   for (std::uint64_t n = 0; n < listed->count; ++n) {
     std::vector<std::uint64_t> coordinates;
     for (std::size_t mode = 0; mode < listed->crd.size(); ++mode) {
-      const bool is_wide = listed->extents[mode] > (std::uint64_t{1} << 32);
-      const Buffer& crd = listed->crd[mode];
-      coordinates.push_back(is_wide ? crd.as<std::uint64_t>()[n] : crd.as<std::uint32_t>()[n]);
+      coordinates.push_back(Indices(listed->crd[mode], coordinate_bits(listed->extents[mode]))[n]);
     }
     result[coordinates] =
         listed->scalar == Scalar::f64 ? listed->values.as<double>()[n] : listed->values.as<float>()[n];

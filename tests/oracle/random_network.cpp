@@ -8,6 +8,7 @@
 
 #include "frontend/resolve.h"
 #include "oracle/dice.h"
+#include "runtime/indices.h"
 
 namespace weft::test {
 namespace {
@@ -360,12 +361,13 @@ Expected<Tensor> tensor_of(const RandomOperand& operand, const Resources& resour
   coordinates.scalar = operand.format.scalar;
   coordinates.count = operand.entries.size();
   for (std::size_t mode = 0; mode < operand.extents.size(); ++mode) {
-    auto crd = Buffer::allocate(operand.entries.size() * sizeof(std::uint32_t), resources.memory, operand.name);
+    const unsigned bits = coordinate_bits(operand.extents[mode]);
+    auto crd = Buffer::allocate(operand.entries.size() * (bits / 8), resources.memory, operand.name);
     if (!crd) return std::unexpected(crd.error());
-    const auto places = crd->as<std::uint32_t>();
-    for (std::size_t n = 0; n < operand.entries.size(); ++n) {
-      places[n] = static_cast<std::uint32_t>(operand.entries[n].first[mode]);
-    }
+    with_width(bits, [&]<class T>(T) {
+      const auto places = crd->as<T>();
+      for (std::size_t n = 0; n < operand.entries.size(); ++n) places[n] = static_cast<T>(operand.entries[n].first[mode]);
+    });
     coordinates.crd.push_back(std::move(*crd));
   }
   auto values =

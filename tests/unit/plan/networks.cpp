@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "runtime/widths.h"
+
 namespace weft::plan_test {
 namespace {
 
@@ -67,7 +69,7 @@ class Builder {
     TensorAccess access = declared(parts[0], parts.size() > 1 && parts[1] != "-" ? parts[1] : "", false);
     if (made_.network.tensors.size() == before) return access;
     const std::vector<std::uint64_t>& shape = made_.network.tensors.back().extents;
-    const Format format = parts.size() > 2 ? *parse_format(parts[2]) : dense_format(shape.size());
+    const Format format = with_widths(parts.size() > 2 ? *parse_format(parts[2]) : dense_format(shape.size()), shape);
     double entries = 1;
     for (const std::uint64_t extent : shape) entries *= static_cast<double>(extent);
     if (parts.size() > 3) entries = std::min(entries, std::stod(parts[3]));
