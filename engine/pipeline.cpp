@@ -227,7 +227,7 @@ std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map
                                           const std::map<std::string, bool>& pinned) const {
   std::map<std::string, OperandFigures> figures;
   for (const auto& [name, tensor] : operands)
-    figures.emplace(name, OperandFigures{statistics(tensor, state_->options.resources.threads), tensor.bytes()});
+    figures.emplace(name, OperandFigures{statistics(tensor, state_->options.resources), tensor.bytes()});
   return facts(network, figures, pinned);
 }
 

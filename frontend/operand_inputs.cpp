@@ -8,7 +8,7 @@ Expected<OperandInputs> operand_inputs(const Tensors& tensors, const Resources& 
   OperandInputs inputs;
   for (const auto& [name, tensor] : tensors) {
     if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
-    inputs.emplace(name, OperandInput{statistics(tensor, resources.threads), tensor.bytes(), &tensor});
+    inputs.emplace(name, OperandInput{statistics(tensor, resources), tensor.bytes(), &tensor});
   }
   return inputs;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "runtime/charge.h"
 
@@ -25,5 +27,12 @@ struct Block {
   /// Zeroed memory of its own from the kernel; false if there is none.
   bool map(std::uint64_t bytes);
 };
+
+std::uint64_t page_bytes();  ///< of the machine
+
+/// A Buffer with pages of its own however small it is, whole pages charged: for blocks that come in great numbers or
+/// live for one phase, such as the parsed pieces of a file. The C heap would hand them out again but keep them resident,
+/// and nothing is charged for what a heap keeps.
+Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/block.h"
 #include "runtime/byte_source.h"
 #include "runtime/charge.h"
 
@@ -48,7 +49,7 @@ Expected<ByteSource> ByteSource::open(const std::string& path, Compression compr
   if (!file) return std::unexpected(file.error());
   ByteSource source(std::move(*file), memory);
   if (compression == Compression::none) return source;
-  Expected<Buffer> input = Buffer::allocate(input_bytes, memory, "compressed bytes of " + path);
+  Expected<Buffer> input = mapped_buffer(input_bytes, memory, "compressed bytes of " + path);
   if (!input) return std::unexpected(input.error());
   source.input_ = std::move(*input);
   if (compression == Compression::gzip) {

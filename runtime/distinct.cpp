@@ -5,7 +5,11 @@
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <memory>
+#include <span>
+#include <utility>
 
+#include "runtime/block.h"
 #include "runtime/blocks.h"
 #include "runtime/entries.h"
 #include "runtime/extents.h"
@@ -132,13 +136,32 @@ std::uint64_t distinct_prefix(const Tensor& tensor, std::size_t level, const Thr
 namespace {
 
 constexpr std::uint64_t bitmap_limit = std::uint64_t{1} << 24;
+/// Of all bitmaps and sketches of one pass, which no account is charged for: sets of six modes may have twenty bitmaps.
+constexpr std::uint64_t pass_bytes = std::uint64_t{8} << 20;
 
 /// One set of levels being counted in a pass over the positions of `last`.
 struct Counter {
   ModeSet levels = 0;
   bool exact = false;
-  Buffer bits;         ///< exact: one bit per coordinate tuple, shared by all threads
-  std::size_t sketch;  ///< else: which sketch of a slot
+  std::uint64_t bitmap_bytes = 0;
+  Buffer bits;                     ///< exact: one bit per coordinate tuple, shared by all threads
+  std::unique_ptr<Sketch> sketch;  ///< else; shared too, because a sketch per thread is memory that grows with them
+
+  /// Takes the memory for its pass. Without any for a bitmap of a few megabytes the sketch still answers.
+  void begin() {
+    if (exact) {
+      if (auto fresh = mapped_buffer(bitmap_bytes, Memory{}, "counting distinct coordinates")) bits = std::move(*fresh);
+      exact = bits.size_bytes() > 0;
+    }
+    if (!exact) sketch = std::make_unique<Sketch>();
+  }
+  DistinctCount end() {
+    if (!exact) return {std::exchange(sketch, nullptr)->estimate(), false};
+    std::uint64_t ones = 0;
+    for (std::uint64_t word : bits.as<std::uint64_t>()) ones += static_cast<unsigned>(std::popcount(word));
+    bits = {};
+    return {static_cast<double>(ones), true};
+  }
 };
 
 std::uint64_t hashed(std::size_t level, std::uint64_t coordinate) {
@@ -177,7 +200,7 @@ struct Tile {
     for (std::size_t n = 0; n < length; ++n) hashes[last][n] = hashed(last, coordinates[last][n]);
   }
 
-  void add_to(Counter& counter, const Tensor& cut, std::vector<Sketch>& sketches) const {
+  void add_to(Counter& counter, const Tensor& cut) const {
     Column combined{};
     for (std::size_t l = 0; l < coordinates.size(); ++l) {
       if (!(counter.levels >> l & 1)) continue;
@@ -191,42 +214,26 @@ struct Tile {
       auto bits = counter.bits.as<std::uint64_t>();
       for (std::size_t n = 0; n < length; ++n) set_bit(bits, combined[n]);
     } else {  // sums of hashes are mixed again: on grids they are far from independent
-      Sketch& sketch = sketches[counter.sketch];
-      for (std::size_t n = 0; n < length; ++n) sketch.add(mixed(combined[n]));
+      for (std::size_t n = 0; n < length; ++n) counter.sketch->add(mixed(combined[n]));
     }
   }
 };
 
-void count_pass(const Tensor& tensor, std::size_t last, std::vector<Counter>& counters, const Threads& threads,
+void count_pass(const Tensor& tensor, std::size_t last, std::span<Counter> counters, const Threads& threads,
                 std::map<ModeSet, DistinctCount>& results) {
   const Tensor cut = cut_below(tensor, last);
-  std::size_t sketches = 0;
-  for (Counter& counter : counters)
-    if (!counter.exact) counter.sketch = sketches++;
-  std::vector<std::vector<Sketch>> by_slot(threads.count());
+  for (Counter& counter : counters) counter.begin();
   const Blocks blocks(cut.positions(last), threads);
-  threads.for_each(static_cast<std::size_t>(blocks.number), [&](std::size_t block, unsigned slot) {
-    by_slot[slot].resize(sketches);
+  threads.for_each(static_cast<std::size_t>(blocks.number), [&](std::size_t block, unsigned) {
     Walk walk(cut);
     Tile positions(last + 1);
     const std::uint64_t end = blocks.end(block);
     for (std::uint64_t begin = blocks.begin(block); begin < end; begin += tile) {
       positions.fill(walk, begin, static_cast<std::size_t>(std::min<std::uint64_t>(tile, end - begin)));
-      for (Counter& counter : counters) positions.add_to(counter, cut, by_slot[slot]);
+      for (Counter& counter : counters) positions.add_to(counter, cut);
     }
   });
-  for (Counter& counter : counters) {
-    if (counter.exact) {
-      std::uint64_t ones = 0;
-      for (std::uint64_t word : counter.bits.as<std::uint64_t>()) ones += static_cast<unsigned>(std::popcount(word));
-      results[counter.levels] = {static_cast<double>(ones), true};
-    } else {
-      Sketch all;
-      for (const auto& sketch : by_slot)
-        if (!sketch.empty()) all.merge(sketch[counter.sketch]);
-      results[counter.levels] = {all.estimate(), false};
-    }
-  }
+  for (Counter& counter : counters) results[counter.levels] = counter.end();
 }
 
 }  // namespace
@@ -234,25 +241,29 @@ void count_pass(const Tensor& tensor, std::size_t last, std::vector<Counter>& co
 std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std::vector<ModeSet>& level_sets,
                                                  const Threads& threads) {
   std::map<ModeSet, DistinctCount> results;
-  std::map<std::size_t, std::vector<Counter>> passes;
+  std::map<std::size_t, std::vector<Counter>> by_last;
   for (ModeSet levels : level_sets) {
     // Positions of a dense level may be empty; those of the next sparse level below are not.
     auto last = static_cast<std::size_t>(std::bit_width(levels)) - 1;
     while (tensor.format.levels[last].kind == LevelKind::dense) ++last;
-    Counter counter{.levels = levels, .exact = false, .bits = {}, .sketch = 0};
     std::uint64_t product = 1;
     for (std::size_t l = 0; l <= last; ++l)
       if (levels >> l & 1) product = saturating_product(product, tensor.extent_of_level(l));
-    if (product <= bitmap_limit) {
-      auto bits = Buffer::allocate((product + 63) / 64 * 8, Memory{}, "counting distinct coordinates");
-      if (bits) {  // out of memory for a few megabytes: the sketch still answers
-        counter.exact = true;
-        counter.bits = std::move(*bits);
-      }
-    }
-    passes[last].push_back(std::move(counter));
+    Counter counter;
+    counter.levels = levels;
+    counter.exact = product <= bitmap_limit;
+    if (counter.exact) counter.bitmap_bytes = (product + 63) / 64 * 8;
+    by_last[last].push_back(std::move(counter));
   }
-  for (auto& [last, counters] : passes) count_pass(tensor, last, counters, threads, results);
+  for (auto& [last, counters] : by_last) {
+    for (std::span<Counter> left = counters; !left.empty();) {
+      std::size_t together = 0;
+      for (std::uint64_t bytes = 0; together < left.size() && (together == 0 || bytes < pass_bytes); ++together)
+        bytes += left[together].exact ? left[together].bitmap_bytes : sizeof(Sketch);
+      count_pass(tensor, last, left.first(together), threads, results);
+      left = left.subspan(together);
+    }
+  }
   return results;
 }
 

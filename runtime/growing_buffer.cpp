@@ -17,8 +17,6 @@ constexpr std::uint64_t paged_from = 64 * 1024;
 /// Below this a block doubles, above it grows by half.
 constexpr std::uint64_t doubled_below = std::uint64_t{1} << 20;
 
-std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
-
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 std::uint64_t machine_bytes() {

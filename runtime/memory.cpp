@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -135,6 +136,26 @@ Buffer Buffer::owned_by(std::shared_ptr<void> owner) const {
   Buffer buffer = *this;
   buffer.owner_ = std::move(owner);
   return buffer;
+}
+
+std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what) {
+  if (bytes == 0) return Buffer{};
+  const std::uint64_t page = page_bytes();
+  const std::uint64_t charged = bytes > Memory::unlimited - page ? bytes : (bytes + page - 1) / page * page;
+  auto charge = memory.charge(charged, what);
+  if (!charge) return std::unexpected(charge.error());
+  try {
+    auto block = std::make_shared<Block>();
+    block->charge = std::move(*charge);
+    if (block->map(bytes)) {
+      void* const data = block->data;
+      return Buffer::borrow(data, bytes).owned_by(std::move(block));
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
 }
 
 }  // namespace weft

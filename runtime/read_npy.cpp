@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/charge.h"
 #include "runtime/file_formats.h"
 #include "runtime/npy_header.h"
 
@@ -108,6 +109,8 @@ Expected<Preamble> read_preamble(InputFile& file, const FileRequest& request) {
   std::uint64_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (*got < begin || begin + length > file.size()) return file_error(request, "truncated within the header");
+  const Expected<Charge> charge = request.resources.memory.charge(length, "header of " + request.path);
+  if (!charge) return std::unexpected(charge.error());
   std::string dictionary(length, '\0');
   got = file.read_at(dictionary.data(), length, begin);
   if (!got) return std::unexpected(got.error());

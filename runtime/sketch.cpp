@@ -1,6 +1,5 @@
 #include "runtime/sketch.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -36,11 +35,6 @@ double tau(double x) {
 }
 
 }  // namespace
-
-void Sketch::merge(const Sketch& other) {
-  for (std::size_t n = 0; n < registers_.size(); ++n)
-    registers_[n] = std::max(registers_[n], other.registers_[n]);
-}
 
 double Sketch::estimate() const {
   std::array<double, ranks + 2> count{};

@@ -2,23 +2,26 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 
 namespace weft {
 
 /// A sketch of a set of 64-bit hashes (Flajolet et al. 2007) with 2^14 registers: relative standard error 0.8 %. The
-/// union of two sets is the maximum of their registers, so the result depends on the set alone.
+/// registers depend on the set alone, not on the order or the threads in which it is added.
 class Sketch {
  public:
+  /// May be called by several threads at once.
   void add(std::uint64_t hash) {
-    std::uint8_t& cell = registers_[hash >> (64 - precision)];
+    std::atomic_ref<std::uint8_t> cell(registers_[hash >> (64 - precision)]);
     // The bit below the shifted tail bounds the rank of a zero tail.
-    auto rank = static_cast<std::uint8_t>(
+    const auto rank = static_cast<std::uint8_t>(
         std::countl_zero(hash << precision | std::uint64_t{1} << (precision - 1)) + 1);
-    if (cell < rank) cell = rank;
+    std::uint8_t held = cell.load(std::memory_order_relaxed);
+    while (held < rank && !cell.compare_exchange_weak(held, rank, std::memory_order_relaxed)) {
+    }
   }
-  void merge(const Sketch& other);
   /// Estimated number of distinct hashes: the improved raw estimator of Ertl ("New cardinality estimation algorithms
   /// for HyperLogLog sketches", 2017, Algorithm 6), which needs no correction tables for small or large sets.
   double estimate() const;

@@ -35,9 +35,13 @@ const Statistics& KnownStatistics::keep(std::shared_ptr<const Statistics> statis
   return std::atomic_compare_exchange_strong(&pointer_, &known, statistics) ? *statistics : *known;
 }
 
-const Statistics& statistics(const Tensor& tensor, const Threads& threads) {
+const Statistics& statistics(const Tensor& tensor, const Resources& resources) {
   if (auto known = tensor.known_statistics.get()) return *known;  // the tensor keeps it alive
-  return tensor.known_statistics.keep(std::make_shared<const Statistics>(tensor, threads));
+  return tensor.known_statistics.keep(std::make_shared<const Statistics>(tensor, resources));
+}
+
+const Statistics& statistics(const Tensor& tensor, const Threads& threads) {
+  return statistics(tensor, Resources{Memory{}, threads, {}, {}});
 }
 
 namespace {
@@ -91,7 +95,8 @@ struct Statistics::State {
   std::vector<std::uint64_t> extents;
   Format format;
   double nnz = 0;
-  std::optional<Tensor> tensor;  ///< absent: figures were given
+  std::optional<Tensor> tensor;   ///< absent: figures were given, or
+  std::optional<Tensor> uncopied;  ///< with gaps, and without memory for a copy that can be counted
   Threads threads{1};
   std::map<ModeSet, double> given;
   std::vector<double> completed;  ///< of given figures, by set of modes: nothing is counted later, so that nobody waits
@@ -200,21 +205,26 @@ double Statistics::State::counted_distinct(ModeSet modes) {
   return core_distinct(levels) * trailing;
 }
 
-Statistics::Statistics(const Tensor& tensor, const Threads& threads) : state_(std::make_shared<State>()) {
+Statistics::Statistics(const Tensor& tensor, const Threads& threads)
+    : Statistics(tensor, Resources{Memory{}, threads, {}, {}}) {}
+
+Statistics::Statistics(const Tensor& tensor, const Resources& resources) : state_(std::make_shared<State>()) {
   state_->extents = tensor.extents;
   state_->format = tensor.format;
-  state_->threads = threads;
+  state_->threads = resources.threads;
   state_->fibers.resize(tensor.order());
-  const Resources resources{Memory{}, threads, {}, {}};
-  if (!verify_once(tensor, resources, "the tensor")) return;
+  if (!verify_once(tensor, Resources{Memory{}, resources.threads, {}, {}}, "the tensor")) return;
   state_->nnz = static_cast<double>(tensor.nnz());
   if (has_gaps(tensor.format)) {
-    // Without memory for a copy there is no recount: what independence says has to do.
-    if (auto listed = relaid(tensor, without_gaps(tensor.format), resources, "statistics")) state_->tensor = std::move(*listed);
+    // A cancelled call must not leave figures behind that are worse than those of others.
+    const Resources whole{resources.memory, resources.threads, {}, {}};
+    auto listed = relaid(tensor, without_gaps(tensor.format), whole, "statistics");
+    (listed ? state_->tensor : state_->uncopied) = listed ? std::move(*listed) : tensor;
   } else {
     state_->tensor = tensor;
   }
-  if (state_->tensor) state_->tensor->known_statistics = nullptr;  // or the two would keep each other alive
+  // Or the two would keep each other alive.
+  (state_->tensor ? state_->tensor : state_->uncopied)->known_statistics = nullptr;
 }
 
 Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,
@@ -242,7 +252,10 @@ double Statistics::distinct(ModeSet modes) const {
   if (state_->format.all_dense()) return product_of(state_->extents, modes);
   if (!state_->tensor) {
     const auto found = state_->given.find(modes);
-    return found != state_->given.end() ? found->second : independent(state_->extents, modes, state_->nnz);
+    if (found != state_->given.end()) return found->second;
+    const double expected = independent(state_->extents, modes, state_->nnz);
+    // Kernels rely on levels that are full: an estimate never says so.
+    return state_->uncopied ? std::min(expected, std::nextafter(product_of(state_->extents, modes), 0.0)) : expected;
   }
   std::lock_guard lock(state_->mutex);
   return state_->counted_distinct(modes);
@@ -257,6 +270,9 @@ FiberLengths Statistics::fibers(std::size_t level) const {
     return *known;
   }
   const auto extent = state_->extents[state_->format.mode_order[level]];
+  if (state_->uncopied && (state_->format.levels[level].kind == LevelKind::compressed ||
+                           state_->format.levels[level].kind == LevelKind::compressed_nonunique))
+    return fiber_lengths(*state_->uncopied, level, state_->threads);  // gaps are empty fibers; kernels rely on the longest
   if (state_->format.levels[level].kind == LevelKind::dense)
     return {.mean = static_cast<double>(extent), .maximum = extent, .spread = 0};
   ModeSet above = 0;
@@ -268,9 +284,10 @@ FiberLengths Statistics::fibers(std::size_t level) const {
 }
 
 bool Statistics::finite() const {
-  if (!state_->tensor) return state_->given_finite;
+  if (!state_->tensor && !state_->uncopied) return state_->given_finite;
+  const Tensor& stored = state_->tensor ? *state_->tensor : *state_->uncopied;
   std::lock_guard lock(state_->mutex);
-  if (!state_->finite) state_->finite = all_finite(state_->tensor->values, state_->format.scalar, state_->threads);
+  if (!state_->finite) state_->finite = all_finite(stored.values, state_->format.scalar, state_->threads);
   return *state_->finite;
 }
 

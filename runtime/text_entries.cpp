@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/block.h"
 #include "runtime/text_number.h"
 
 namespace weft {
@@ -27,7 +28,7 @@ Expected<void> make_room(Scratch& scratch, std::size_t text_bytes, const EntryRu
   const std::size_t capacity = text_bytes / (2 * std::max<std::size_t>(fields, 1)) + 1;
   if (capacity <= scratch.capacity) return {};
   scratch = Scratch();
-  Expected<Buffer> columns = Buffer::allocate(capacity * (rules.order + 1) * 8, memory, "coordinates being parsed");
+  Expected<Buffer> columns = mapped_buffer(capacity * (rules.order + 1) * 8, memory, "coordinates being parsed");
   if (!columns) return std::unexpected(columns.error());
   scratch.memory = std::move(*columns);
   scratch.capacity = capacity;
@@ -155,7 +156,7 @@ Expected<ParsedEntries::Block> store_block(const std::uint64_t* columns, std::si
   // The coordinates of 64 bits stand behind the values, at a multiple of their size.
   const std::uint64_t value_bytes = (block.count * sizeof(T) + 7) / 8 * 8;
   Expected<Buffer> memory_block =
-      Buffer::allocate(bytes + value_bytes - block.count * sizeof(T), memory, "parsed entries");
+      mapped_buffer(bytes + value_bytes - block.count * sizeof(T), memory, "parsed entries");
   if (!memory_block) return std::unexpected(memory_block.error());
   block.columns = std::move(*memory_block);
   char* const base = static_cast<char*>(block.columns.data());

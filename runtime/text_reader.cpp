@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/block.h"
+
 namespace weft {
 
 namespace {
@@ -43,7 +45,7 @@ Expected<TextReader::Piece> TextReader::next(Buffer& block) {
   // One byte more, for the line end that the last line may lack.
   const std::size_t wanted = std::max(block_bytes, carry_.size()) + 1;
   if (block.size_bytes() < wanted) {
-    Expected<Buffer> fresh = Buffer::allocate(wanted, resources_.memory, "text of " + path());
+    Expected<Buffer> fresh = mapped_buffer(wanted, resources_.memory, "text of " + path());
     if (!fresh) return std::unexpected(fresh.error());
     block = std::move(*fresh);
   }
@@ -77,7 +79,7 @@ Expected<TextReader::Piece> TextReader::next(Buffer& block) {
       at_end_ = true;
       break;
     }
-    Expected<Buffer> larger = Buffer::allocate(2 * capacity + 1, resources_.memory, "a long line of " + path());
+    Expected<Buffer> larger = mapped_buffer(2 * capacity + 1, resources_.memory, "a long line of " + path());
     if (!larger) return std::unexpected(larger.error());
     std::memcpy(larger->data(), text, size);
     block = std::move(*larger);
@@ -134,13 +136,13 @@ void TextReader::unread() {
 
 Expected<void> TextReader::for_each_block(const BlockParser& parser) {
   // What line() has not given becomes the first block.
-  struct Block {
+  struct Parsed {
     std::uint64_t lines = 0;
     std::optional<LineError> defect;
   };
   std::mutex source_mutex;
   std::mutex blocks_mutex;
-  std::vector<Block> blocks;
+  std::vector<Parsed> blocks;
   bool finished = false;  // guarded by source_mutex, as are the members of this reader
   std::optional<Error> failure;
   bool header_pending = !rest_.empty() || !header_defect_.empty();
@@ -177,7 +179,7 @@ Expected<void> TextReader::for_each_block(const BlockParser& parser) {
         number = blocks.size();
         blocks.emplace_back();
       }
-      Block block;
+      Parsed block;
       if (!piece.text.empty()) {
         BlockOutcome outcome = parser(number, piece.text, slot);
         block.lines = outcome.lines;
@@ -202,7 +204,7 @@ Expected<void> TextReader::for_each_block(const BlockParser& parser) {
   resources_.threads.for_each(resources_.threads.count(), work);
 
   if (failure) return std::unexpected(*failure);
-  for (const Block& block : blocks) {
+  for (const Parsed& block : blocks) {
     if (block.defect) {
       if (block.defect->error.kind != ErrorKind::input) return std::unexpected(block.defect->error);
       return error_at(lines_ + block.defect->line, block.defect->error.message);

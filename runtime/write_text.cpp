@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/charge.h"
 #include "runtime/file_formats.h"
 #include "runtime/output_file.h"
 
@@ -22,6 +23,8 @@ constexpr std::uint64_t entries_per_block = std::uint64_t{1} << 14;
 // Digits of 2^64 and a blank; sign, 17 digits, point, exponent and a line end.
 constexpr std::size_t longest_coordinate = 21;
 constexpr std::size_t longest_value = 26;
+// What deflate holds: (1 << 17) + (1 << 17) for windowBits = 15 and memLevel = 8, in zlib's own words, and small change.
+constexpr std::uint64_t deflate_bytes = 270 * 1024;
 
 template <class T>
 char* print_value(char* to, char* end, T value) {
@@ -88,6 +91,13 @@ class BlockWriter {
     Expected<Buffer> text = Buffer::allocate(std::min(entries_per_block, lines_.coordinates.count) * lines_.longest(),
                                              resources_.memory, "text to write to " + path_);
     if (!text) return stop(text.error());
+    Charge member_charge;
+    if (compression_ == Compression::gzip) {
+      // A member and what deflate works with; strings of all threads together would be many megabytes beside the limit.
+      Expected<Charge> charge = resources_.memory.charge(text->size_bytes() + deflate_bytes, "compressed text of " + path_);
+      if (!charge) return stop(charge.error());
+      member_charge = std::move(*charge);
+    }
     char* const begin = static_cast<char*>(text->data());
     for (;;) {
       std::uint64_t block = 0;

@@ -31,7 +31,9 @@ struct FiberLengths {
 class Statistics {
  public:
   /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty: what
-  /// can refuse it does.
+  /// can refuse it does. Of one with hashed or bitmap levels an own copy in compressed ones, charged to the memory; where
+  /// that has no room, figures are what independence says.
+  explicit Statistics(const Tensor& tensor, const Resources& resources);
   explicit Statistics(const Tensor& tensor, const Threads& threads);
   /// Given figures, for tests and what-if planning: distinct counts of every non-empty subset are looked up in
   /// `distinct`, absent ones estimated by independence from extents and nnz (entries drawn without replacement), within
@@ -53,6 +55,7 @@ class Statistics {
 };
 
 /// The tensor's statistics, computed lazily and kept with it.
+const Statistics& statistics(const Tensor& tensor, const Resources& resources);
 const Statistics& statistics(const Tensor& tensor, const Threads& threads);
 
 }  // namespace weft

@@ -234,6 +234,46 @@ TEST_CASE("a tensor keeps its statistics, its copies share them, changed copies 
   CHECK(statistics(*narrow, threads).format().scalar == Scalar::f32);
 }
 
+TEST_CASE("levels with gaps are counted in a charged copy; without memory for it nothing is claimed that does not hold") {
+  // Two full rows of four and a row that is empty: independence expects some entry in each.
+  List list{.extents = {4, 3, 500}, .tuples = {}, .values = {}};
+  for (std::uint64_t row : {0u, 2u})
+    for (std::uint64_t column = 0; column < 3; ++column)
+      for (std::uint64_t n = 0; n < (row == 0 ? 500 : 100); ++n) {
+        list.tuples.push_back({row, column, n});
+        list.values.push_back(row == 2 && n == 7 ? std::numeric_limits<double>::infinity() : 1);
+      }
+  auto tensor = build(coordinates(list), *parse_format("hss"), resources(), "T");
+  REQUIRE(tensor);
+  const Resources plenty{Memory(), Threads(2), {}, {}};
+  {
+    const Statistics counted(*tensor, plenty);
+    CHECK(plenty.memory.used() > 0);
+    CHECK(counted.distinct(0b001) == 2);
+    CHECK(counted.fibers(2).maximum == 500);
+    CHECK_FALSE(counted.finite());
+  }
+  CHECK(plenty.memory.used() == 0);
+  const Statistics uncounted(*tensor, Resources{Memory(0), Threads(2), {}, {}});
+  CHECK(uncounted.distinct(0b001) < 4);
+  CHECK(uncounted.distinct(0b001) > 1);
+  CHECK(uncounted.distinct(0b011) < 12);
+  CHECK(uncounted.fibers(1).maximum == 3);
+  CHECK(uncounted.fibers(2).maximum == 500);
+  CHECK_FALSE(uncounted.finite());
+}
+
+TEST_CASE("sets whose bitmaps do not fit into one pass are counted in several") {
+  // Twenty sets of three modes of 256: a bitmap of 2 MB each.
+  const List list = random_list(3, {256, 256, 256, 256, 256, 256}, 3000);
+  auto tensor = build(coordinates(list), sparse_format(6), resources(), "T");
+  REQUIRE(tensor);
+  const Entries entries = summed(list);
+  const Statistics counted(*tensor, Threads(2));
+  for (ModeSet set : {0b111000u, 0b010101u, 0b001110u, 0b110000u, 0b100001u})
+    CHECK(counted.distinct(set) == recounted(entries, set));
+}
+
 TEST_CASE("text has a line per fact") {
   const List list{.extents = {4, 10}, .tuples = {{1, 2}, {1, 3}, {1, 9}, {3, 0}}, .values = {1, 1, 1, 1}};
   auto tensor = build(coordinates(list), sparse_format(2), resources(), "T");
