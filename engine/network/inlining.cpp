@@ -38,8 +38,7 @@ std::set<IndexId> indices_of(const TensorAccess& result, const Term& term) {
 // What a node of the reading product becomes: nodes of the new tree, or nothing for a product without factors.
 class TreeWriter {
  public:
-  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined, Grouping grouping)
-      : reader_(reader), inlined_(inlined), spliced_(grouping == Grouping::spliced) {
+  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined) : reader_(reader), inlined_(inlined) {
     std::uint32_t position = 0;
     for (std::size_t factor = 0; factor < reader.factors.size(); ++factor) {
       first_.push_back(position);
@@ -57,7 +56,7 @@ class TreeWriter {
       if (inlined_[node.factor] != nullptr) product.open = inlined_[node.factor]->open;
       append(root);
     } else {
-      const bool merges = spliced_ || (reader_.open && count_units(node) <= most_merged_factors);
+      const bool merges = reader_.open && count_units(node) <= most_merged_factors;
       std::vector<std::uint32_t> children;
       for (const std::uint32_t child : node.children) append_part(child, merges, children);
       const auto whole = close(children);
@@ -95,7 +94,7 @@ class TreeWriter {
       return append_inlined(*product, static_cast<std::uint32_t>(product->pinned.nodes.size() - 1), first_[node.factor]);
     }
     std::vector<std::uint32_t> children;
-    for (const std::uint32_t child : node.children) append_part(child, spliced_, children);
+    for (const std::uint32_t child : node.children) append_part(child, false, children);
     return close(children);
   }
 
@@ -137,15 +136,14 @@ class TreeWriter {
 
   const Term& reader_;
   const std::vector<const Term*>& inlined_;  // per factor of the reader; null: stays
-  bool spliced_;
   std::vector<std::uint32_t> first_;         // where each factor's own begin
   ContractionTree tree_;
 };
 
 class Inliner {
  public:
-  Inliner(Network network, const std::vector<TensorId>& dropped, Grouping grouping)
-      : network_(std::move(network)), grouping_(grouping), written_(network_.tensors.size()) {
+  Inliner(Network network, const std::vector<TensorId>& dropped)
+      : network_(std::move(network)), written_(network_.tensors.size()) {
     for (const TensorId tensor : dropped) dropped_.insert(tensor);
     for (const Index& index : network_.indices) names_.insert(index.name);
   }
@@ -167,7 +165,20 @@ class Inliner {
     return std::move(network_);
   }
 
+  const std::set<TensorId>& summed_in_parentheses() const { return summed_in_parentheses_; }
+
  private:
+  // Whether the factor stands in parentheses, those of the whole product included.
+  static bool is_in_parentheses(const Term& term, std::size_t factor) {
+    for (std::size_t number = 0; number < term.pinned.nodes.size(); ++number) {
+      for (const std::uint32_t child : term.pinned.nodes[number].children) {
+        const ContractionTree::Node& node = term.pinned.nodes[child];
+        if (node.children.empty() && node.factor == factor) return number + 1 < term.pinned.nodes.size() || !term.open;
+      }
+    }
+    return false;
+  }
+
   Term expanded(const TensorAccess& result, const Term& term) {
     std::vector<const Term*> inlined;
     for (const TensorAccess& factor : term.factors) {
@@ -192,11 +203,13 @@ class Inliner {
           const auto [place, is_summed] = renamed.try_emplace(index, index);
           if (is_summed) place->second = free_index(index, used);
           index = place->second;
+          const bool alone = inlined[number]->factors.size() == 1;
+          if (is_summed && alone && is_in_parentheses(term, number)) summed_in_parentheses_.insert(factor.tensor);
         }
         product.factors.push_back(std::move(inner));
       }
     }
-    TreeWriter(term, inlined, grouping_).write(product);
+    TreeWriter(term, inlined).write(product);
     return product;
   }
 
@@ -212,19 +225,26 @@ class Inliner {
   }
 
   Network network_;
-  Grouping grouping_;
   std::set<TensorId> dropped_;
+  std::set<TensorId> summed_in_parentheses_;
   std::set<std::string> names_;                     // of indices
   std::vector<std::optional<Assignment>> written_;  // by tensor: dropped assignments, themselves expanded
 };
 
 }  // namespace
 
-Network inlined(const Network& network, const std::vector<TensorId>& dropped, Grouping grouping) {
+Network inlined(const Network& network, const std::vector<TensorId>& dropped) {
   if (network.assignments.size() < 2) return network;
   Network named = network;
   name_indices_apart(named);
-  return Inliner(std::move(named), dropped, grouping).run();
+  return Inliner(std::move(named), dropped).run();
+}
+
+std::vector<TensorId> summed_in_parentheses(const Network& network, const std::vector<TensorId>& dropped) {
+  if (network.assignments.size() < 2 || dropped.empty()) return {};
+  Inliner inliner(network, dropped);
+  inliner.run();
+  return {inliner.summed_in_parentheses().begin(), inliner.summed_in_parentheses().end()};
 }
 
 std::vector<std::size_t> times_read(const Network& network) {

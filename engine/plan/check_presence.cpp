@@ -152,22 +152,50 @@ bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector
          });
 }
 
+std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+  std::vector<bool> finite;
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) finite.push_back(is_finite(schedule, tensor, operands));
+  return finite;
+}
+
+std::optional<std::uint32_t> annihilated(const Schedule& schedule, std::uint32_t intermediate, const std::vector<bool>& finite) {
+  for (const ScheduledStatement& reader : schedule.statements) {
+    const auto read = std::ranges::find(reader.factors, intermediate, &ScheduledAccess::tensor);
+    if (read == reader.factors.end()) continue;
+    for (auto other = reader.factors.begin(); other != reader.factors.end(); ++other) {
+      if (other != read && (other->tensor >= finite.size() || !finite[other->tensor])) return other->tensor;
+    }
+    // Whoever reads a result reads what is stored, the zeros of dense levels too.
+    if (schedule.tensors[reader.target.tensor].role != TensorRole::intermediate) continue;
+    if (const auto further = annihilated(schedule, reader.target.tensor, finite)) return further;
+  }
+  return std::nullopt;
+}
+
+bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+  if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return false;
+  const std::vector<bool> finite = finite_tensors(schedule, operands);
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    if (schedule.tensors[tensor].role == TensorRole::intermediate && annihilated(schedule, tensor, finite)) return true;
+  }
+  return false;
+}
+
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands) {
+  const std::vector<bool> finite = finite_tensors(schedule, operands);
+  const bool all_finite = std::ranges::find(finite, false) == finite.end();
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    const ScheduledStatement& statement = schedule.statements[number];
     if (auto done = check_entries(schedule, network, number); !done) return done;
-    for (std::size_t read = 0; read < statement.factors.size(); ++read) {
-      const std::uint32_t tensor = statement.factors[read].tensor;
-      if (schedule.tensors[tensor].role != TensorRole::intermediate) continue;
-      for (std::size_t other = 0; other < statement.factors.size(); ++other) {
-        if (other == read || is_finite(schedule, statement.factors[other].tensor, operands)) continue;
-        if (is_present(schedule, network, tensor)) continue;
-        return input_error(fmt::format(
-            "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "
-            "Inf, which an absent entry would have annihilated: use a tree without this intermediate",
-            number + 1, schedule.tensors[tensor].name, schedule.tensors[statement.factors[other].tensor].name));
-      }
+    if (all_finite) continue;
+    for (const ScheduledAccess& factor : schedule.statements[number].factors) {
+      if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
+      const auto other = annihilated(schedule, factor.tensor, finite);
+      if (!other || knows_its_entries(schedule, network, factor.tensor)) continue;
+      return input_error(fmt::format(
+          "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "
+          "Inf, which an absent entry would have annihilated: give it a level a, h or b, or levels s between nests",
+          number + 1, schedule.tensors[factor.tensor].name, schedule.tensors[*other].name));
     }
   }
   return {};

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "engine/plan/assignment_room.h"
 #include "engine/plan/binding.h"
@@ -64,6 +66,8 @@ class JointPlanner {
       if (!is_least() && more_layouts()) search();
       found_.all_layouts = is_least() || (!cut_off_ && !repeated());
     }
+    const bool finite = std::ranges::all_of(operands_, [](const OperandFacts& facts) { return facts.statistics.finite(); });
+    if (found_.parts.empty() && !finite) plan_with_known_entries();
     found_.candidates = candidates_;
     if (first_error_ && found_.parts.empty()) return std::unexpected(*first_error_);
     return std::move(found_);
@@ -205,6 +209,36 @@ class JointPlanner {
     judge(chosen, {});
     one_by_one_ = candidates_ + judged_;
     return {};
+  }
+
+  // Beside NaN and Inf what later assignments alone read may have to tell absent entries from zeros: all of it has compressed levels.
+  void plan_with_known_entries() {
+    std::vector<OperandFacts> known = operands_;
+    std::deque<Planned> made;
+    std::vector<const Planned*> chosen;
+    for (std::size_t part = 0; part < parts(); ++part) {
+      const TensorDeclaration& declared = stored_.tensors[result(part)];
+      std::optional<Format> own;
+      if (is_free(part) && !declared.extents.empty()) {
+        own = sparse_format(declared.extents.size(), plainest_result_format(networks_[part], known, options_).format.scalar);
+      }
+      const Planned* one = planned(part, known, own ? &*own : nullptr, false);
+      if (one == nullptr && own) {
+        PlanOptions options = options_;
+        options.memory_limit = assignment_room(stored_, part, operands_, options_);
+        options.result_formats[declared.name] = *own;
+        if (auto plain = plan_given(baseline(networks_[part], known, options), networks_[part], known, options)) {
+          plain->producer = "baseline";
+          made.push_back({std::move(*plain), 0, *own});
+          one = &made.back();
+        }
+      }
+      if (one == nullptr) return;
+      known.push_back(facts_of_result(part, one->result, known));
+      chosen.push_back(one);
+    }
+    judge(chosen, {});
+    found_.optimal = "false";
   }
 
   // Nobody asked for the layout of this result, and somebody reads it.

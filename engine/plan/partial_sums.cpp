@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "engine/plan/check.h"
 #include "engine/plan/sparse_intermediates.h"
 
 namespace weft {
@@ -94,10 +95,12 @@ std::vector<Schedule> with_partial_sums(Schedule statements, const Network& netw
   return found;
 }
 
-std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const PlanOptions& options, bool every_order) {
+std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const std::vector<OperandFacts>& operands,
+                                         const PlanOptions& options, bool every_order) {
   std::vector<Schedule> found;
   for (Schedule& one : with_partial_sums(std::move(statements), network, options)) {
-    std::ranges::move(with_sparse_intermediates(std::move(one), every_order), std::back_inserter(found));
+    const bool annihilates = annihilates_any(one, operands);
+    std::ranges::move(with_sparse_intermediates(std::move(one), every_order, annihilates), std::back_inserter(found));
   }
   return found;
 }

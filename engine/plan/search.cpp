@@ -85,7 +85,7 @@ class Search {
         for (const ResultFormat& format : formats_) {
           Schedule statements = statements_of(network_, tree, order, operands_, format);
           const std::size_t contractions = statements.statements.size();
-          for (Schedule& variant : statement_variants(std::move(statements), network_, options_, every_order)) {
+          for (Schedule& variant : statement_variants(std::move(statements), network_, operands_, options_, every_order)) {
             sums_first_ = sums_first_ || variant.statements.size() > contractions;
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }

@@ -88,10 +88,10 @@ bool are_few(const std::vector<Restricted>& intermediates, std::size_t most_mode
 
 }  // namespace
 
-std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_order) {
+std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_order, bool annihilates) {
   const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
   std::vector<Schedule> found;
-  if (!has_sparse_level(result.format) || result.like) {
+  if (!annihilates && (!has_sparse_level(result.format) || result.like)) {
     found.push_back(std::move(statements));
     return found;
   }
