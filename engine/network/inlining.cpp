@@ -152,6 +152,7 @@ class Inliner {
     std::vector<Assignment> kept;
     for (std::size_t number = 0; number < network_.assignments.size(); ++number) {
       Assignment assignment = network_.assignments[number];
+      note_readers_of_sums(assignment);
       for (Term& term : assignment.terms) term = expanded(assignment.result, term);
       const bool last = number + 1 == network_.assignments.size();
       if (!last && dropped_.contains(assignment.result.tensor) && assignment.terms.size() == 1) {
@@ -165,7 +166,21 @@ class Inliner {
     return std::move(network_);
   }
 
-  const std::set<TensorId>& summed_in_parentheses() const { return summed_in_parentheses_; }
+  // Those that something reads which is not dropped, or dropped and read itself. After run().
+  std::vector<TensorId> summed_in_parentheses(const Network& given) const {
+    std::vector<bool> read(given.tensors.size(), false);
+    std::vector<TensorId> found;
+    for (auto assignment = given.assignments.rbegin(); assignment != given.assignments.rend(); ++assignment) {
+      const TensorId result = assignment->result.tensor;
+      if (!read[result] && written_[result]) continue;
+      for (const Term& term : assignment->terms) {
+        for (const TensorAccess& factor : term.factors) read[factor.tensor] = true;
+      }
+      const auto sums = sums_in_parentheses_.find(result);
+      if (sums != sums_in_parentheses_.end()) found.insert(found.end(), sums->second.begin(), sums->second.end());
+    }
+    return found;
+  }
 
  private:
   // Whether the factor stands in parentheses, those of the whole product included.
@@ -177,6 +192,33 @@ class Inliner {
       }
     }
     return false;
+  }
+
+  void note_readers_of_sums(const Assignment& assignment) {
+    for (const Term& term : assignment.terms) {
+      for (std::size_t number = 0; number < term.factors.size(); ++number) {
+        const auto& written = written_[term.factors[number].tensor];
+        if (!written || !is_in_parentheses(term, number)) continue;
+        const Term& product = written->terms.front();
+        const bool elsewhere = product.factors.size() == 1 ? sums_its_factor(*written) : sums_after(assignment, term, number);
+        if (elsewhere) sums_in_parentheses_[assignment.result.tensor].insert(term.factors[number].tensor);
+      }
+    }
+  }
+
+  // One factor with an index that the result lacks: no node of a tree sums a leaf.
+  static bool sums_its_factor(const Assignment& written) {
+    const std::vector<IndexId>& kept = written.result.indices;
+    return std::ranges::any_of(written.terms.front().factors.front().indices, [&](IndexId index) { return std::ranges::find(kept, index) == kept.end(); });
+  }
+
+  // An index that the reader sums and that only this factor has: the node of a product would sum it before the others are met.
+  static bool sums_after(const Assignment& reader, const Term& term, std::size_t number) {
+    std::set<IndexId> others(reader.result.indices.begin(), reader.result.indices.end());
+    for (std::size_t other = 0; other < term.factors.size(); ++other) {
+      if (other != number) others.insert(term.factors[other].indices.begin(), term.factors[other].indices.end());
+    }
+    return std::ranges::any_of(term.factors[number].indices, [&](IndexId index) { return !others.contains(index); });
   }
 
   Term expanded(const TensorAccess& result, const Term& term) {
@@ -203,8 +245,6 @@ class Inliner {
           const auto [place, is_summed] = renamed.try_emplace(index, index);
           if (is_summed) place->second = free_index(index, used);
           index = place->second;
-          const bool alone = inlined[number]->factors.size() == 1;
-          if (is_summed && alone && is_in_parentheses(term, number)) summed_in_parentheses_.insert(factor.tensor);
         }
         product.factors.push_back(std::move(inner));
       }
@@ -226,7 +266,7 @@ class Inliner {
 
   Network network_;
   std::set<TensorId> dropped_;
-  std::set<TensorId> summed_in_parentheses_;
+  std::map<TensorId, std::set<TensorId>> sums_in_parentheses_;  // by the result of their reader
   std::set<std::string> names_;                     // of indices
   std::vector<std::optional<Assignment>> written_;  // by tensor: dropped assignments, themselves expanded
 };
@@ -244,7 +284,7 @@ std::vector<TensorId> summed_in_parentheses(const Network& network, const std::v
   if (network.assignments.size() < 2 || dropped.empty()) return {};
   Inliner inliner(network, dropped);
   inliner.run();
-  return {inliner.summed_in_parentheses().begin(), inliner.summed_in_parentheses().end()};
+  return inliner.summed_in_parentheses(network);
 }
 
 std::vector<std::size_t> times_read(const Network& network) {

@@ -20,8 +20,9 @@ inline constexpr std::size_t most_merged_factors = 6;
 /// differ. The network must pass check; a function of its arguments.
 Network inlined(const Network& network, const std::vector<TensorId>& dropped);
 
-/// Those of `dropped` that have to be stored for parentheses to mean what they say: one factor that is summed, y = S(i), and read
-/// inside parentheses, (y * U(j)). No group can say that S is summed first, so that inlined() gives (S(i) * U(j)).
+/// Those of `dropped` that have to be stored for parentheses to mean what they say, for what inlined() writes into these sums at another
+/// place: y = S(i) in (y * U(j)), where no group says that S is summed first, and y(i) = A(i) * B(i) in (y(i) * U(j)), whose group
+/// sums i before U is met. Where all is finite that is the same.
 std::vector<TensorId> summed_in_parentheses(const Network& network, const std::vector<TensorId>& dropped);
 
 /// How often each tensor stands as a factor, by TensorId.

@@ -7,6 +7,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/check.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/known_entries.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/statements.h"
 #include "runtime/dense_levels.h"
@@ -185,6 +186,14 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
 }
 
 }  // namespace
+
+Schedule baseline_with_known_entries(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  std::set<std::string> kept;
+  for (const ScheduledTensor& tensor : plain_schedule(network, operands, options, kept).tensors) {
+    if (tensor.role == TensorRole::intermediate) kept.insert(tensor.name);
+  }
+  return plain_schedule(network, operands, options, kept);
+}
 
 Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);

@@ -15,6 +15,7 @@
 #include "engine/plan/effort.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/interval_program.h"
+#include "engine/plan/known_entries.h"
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/shared_layouts.h"
@@ -211,25 +212,26 @@ class JointPlanner {
     return {};
   }
 
-  // Beside NaN and Inf what later assignments alone read may have to tell absent entries from zeros: all of it has compressed levels.
+  // Beside NaN and Inf what later assignments alone read may have to tell absent entries from zeros: all of it, and what it is made
+  // from, has compressed levels.
   void plan_with_known_entries() {
     std::vector<OperandFacts> known = operands_;
     std::deque<Planned> made;
     std::vector<const Planned*> chosen;
     for (std::size_t part = 0; part < parts(); ++part) {
-      const TensorDeclaration& declared = stored_.tensors[result(part)];
-      std::optional<Format> own;
-      if (is_free(part) && !declared.extents.empty()) {
-        own = sparse_format(declared.extents.size(), plainest_result_format(networks_[part], known, options_).format.scalar);
-      }
-      const Planned* one = planned(part, known, own ? &*own : nullptr, false);
-      if (one == nullptr && own) {
+      const Format plain = plainest_result_format(networks_[part], known, options_).format;
+      const Format own = plain.order() > 0 ? sparse_format(plain.order(), plain.scalar) : plain;
+      // What is appended to knows its entries however it is planned.
+      const bool alone = is_free(part) && plain.order() == 0;
+      const Planned* one = alone ? nullptr : planned(part, known, is_free(part) ? &own : nullptr, false);
+      if (one == nullptr && is_free(part)) {
         PlanOptions options = options_;
         options.memory_limit = assignment_room(stored_, part, operands_, options_);
-        options.result_formats[declared.name] = *own;
-        if (auto plain = plan_given(baseline(networks_[part], known, options), networks_[part], known, options)) {
-          plain->producer = "baseline";
-          made.push_back({std::move(*plain), 0, *own});
+        if (!alone) options.result_formats[stored_.tensors[result(part)].name] = own;
+        auto plan = plan_given(baseline_with_known_entries(networks_[part], known, options), networks_[part], known, options);
+        if (plan) {
+          plan->producer = "baseline";
+          made.push_back({std::move(*plan), 0, own});
           one = &made.back();
         }
       }

@@ -28,7 +28,7 @@ constexpr std::size_t most_free_results = 4;      // of which every choice of st
 constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out,
 constexpr std::size_t always_tried = 3;           // but those that store everything, what is read twice, and nothing
 constexpr std::uint64_t tried_for_proofs = 20'000;
-constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
+constexpr std::size_t most_inlined_at_last = 32;  // where nothing smaller has a plan
 
 class ForestPlanner {
  public:
@@ -72,7 +72,7 @@ class ForestPlanner {
       }
     }
     const std::vector<TensorId> all = unwanted();
-    if (attempts_.empty() && fits(all, most_spliced_factors)) attempt(network_, all);
+    if (attempts_.empty() && fits(all, most_inlined_at_last)) attempt(network_, all);
     return choose();
   }
 

@@ -301,7 +301,7 @@ class Search {
       schedule.statements[number].fused = record.nests.fused[number];
     }
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
-    if (is_of_model(candidate.schedule, record.free)) {
+    if (is_of_model(statements(record), record.free) && is_of_model(candidate.schedule, record.free)) {
       candidate.cost = with_memory(time_cost(candidate.schedule, network_, operands_, options_, model), candidate.schedule,
                                    network_, operands_, options_);
     } else {
@@ -340,7 +340,7 @@ class Search {
     result_.candidates.push_back(std::move(candidate));
   }
 
-  // Whether the model that the loops were chosen by has the layouts that the schedule ended with.
+  // Whether the model that the loops were chosen by has the layouts that the schedule has, in the end as in the beginning.
   static bool is_of_model(const Schedule& schedule, std::uint64_t free) {
     return free == 0 && std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
              return tensor.role == TensorRole::operand || tensor.format.all_dense();

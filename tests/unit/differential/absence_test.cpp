@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "compiled_runs.h"
 #include "engine/lower/lower.h"
@@ -98,12 +99,21 @@ bool may_be_unfused(const Case& drawn) { return !drawn.requested.pattern; }
 }  // namespace
 
 TEST_CASE("beside NaN and infinities every pinned tree has schedules, and they mean what its parentheses say") {
-  std::size_t kept = 0, not_finite = 0;
-  for_each_case(runs(is_sanitized() ? 100 : 400), [&](const Case& drawn, std::uint64_t) {
+  std::size_t kept = 0, not_finite = 0, ordered = 0;
+  for_each_case(runs(is_sanitized() ? 100 : 400), [&](const Case& drawn, std::uint64_t seed) {
     const BuiltNetwork& built = drawn.built;
     const auto planned = plan(built.network, built.facts, drawn.options);
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(interpreted_defect(planned->schedule, drawn) == "");
+    if (seed % 8 == 0 && may_be_unfused(drawn)) {
+      PlanOptions fewest = drawn.options;
+      fewest.objective = Objective::workspace_order;
+      const auto least = plan(built.network, built.facts, fewest);
+      // Layouts may contradict each other; that values are not finite is no reason.
+      if (least) CHECK(interpreted_defect(least->schedule, drawn) == "");
+      else CHECK(least.error().message.find("NaN or Inf") == std::string::npos);
+      ordered += least ? 1 : 0;
+    }
     if (may_be_unfused(drawn)) {
       CHECK(interpreted_defect(baseline(built.network, built.facts, drawn.options), drawn) == "");
       const auto unfused = plan_unfused(built.network, built.facts, drawn.options);
@@ -116,6 +126,7 @@ TEST_CASE("beside NaN and infinities every pinned tree has schedules, and they m
   MESSAGE(kept << " schedules have intermediates that keep absence, " << not_finite << " entries are not finite");
   CHECK(kept > 0);
   CHECK(not_finite > 0);
+  CHECK(ordered > 0);
 }
 
 TEST_CASE("random networks that hold NaN and infinities, compiled and run") {
@@ -161,6 +172,51 @@ TEST_CASE("random networks compiled for finite operands, run over others that ar
     ++bound;
   });
   CHECK(bound > 0);
+}
+
+namespace {
+
+/// The values of one build of the operands in the memory of another, which has the same entries.
+void overwrite(std::map<std::string, Tensor>& tensors, const std::map<std::string, Tensor>& values) {
+  for (auto& [name, tensor] : tensors) {
+    const auto from = values.at(name).values.as<const std::byte>();
+    const auto to = tensor.values.as<std::byte>();
+    REQUIRE(from.size() == to.size());
+    std::ranges::copy(from, to.begin());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("random networks whose values change to NaN and infinities and back between runs") {
+  const Pipeline pipeline = pipeline_with(false, false);
+  const Resources resources = pipeline.options().resources;
+  for_each_case(runs(is_sanitized() ? 15 : 60), [&](const Case& drawn, std::uint64_t seed) {
+    auto changing = built(drawn.finite, resources);
+    const auto finite = built(drawn.finite, resources);
+    REQUIRE_MESSAGE(changing, changing.error().message);
+    Case before = drawn;
+    before.expected = contracted_result(drawn.finite);
+    CompileFor made_for{.grade = seed % 2 == 0 ? Specialization::generic : Specialization::profiled, .calls = 1};
+    made_for.planned = drawn.options;
+    made_for.planned.strict_fp = false;
+    const auto planned = pipeline.plan(changing->network, changing->facts, made_for.planned);
+    REQUIRE_MESSAGE(planned, planned.error().message);
+    const auto kernel = pipeline.compile(changing->network, *planned, changing->facts, false, made_for);
+    REQUIRE_MESSAGE(kernel, kernel.error().message);
+    HostMemory host;
+    for (const auto& [name, tensor] : changing->tensors) host.changing.insert(name);
+    auto binding = kernel->bind(changing->tensors, resources, false, host);
+    REQUIRE_MESSAGE(binding, binding.error().message);
+    for (const bool spoiled : {false, true, false}) {
+      overwrite(changing->tensors, spoiled ? drawn.built.tensors : finite->tensors);
+      const auto ran = binding->run();
+      REQUIRE_MESSAGE(ran, ran.error().message);
+      const auto results = binding->results();
+      REQUIRE_MESSAGE(results, results.error().message);
+      CHECK(equals(spoiled ? drawn : before)(results->at("R"), resources) == "");
+    }
+  });
 }
 
 namespace {

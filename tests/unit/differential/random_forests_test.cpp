@@ -165,7 +165,7 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
   const auto pipeline = Pipeline::create(pipeline_options);
   REQUIRE_MESSAGE(pipeline, pipeline.error().message);
   std::size_t with_nan = 0;
-  const Runs drawn = runs(is_sanitized() ? 20 : 100);
+  const Runs drawn = runs(is_sanitized() ? 20 : 220);
   for_each_forest(
       drawn,
       [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
