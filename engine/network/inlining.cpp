@@ -166,7 +166,7 @@ class Inliner {
     return std::move(network_);
   }
 
-  // Those that something reads which is not dropped, or dropped and read itself. After run().
+  // After run(). What reads them has to be computed: a dropped result that nothing reads is not.
   std::vector<TensorId> summed_in_parentheses(const Network& given) const {
     std::vector<bool> read(given.tensors.size(), false);
     std::vector<TensorId> found;

@@ -175,9 +175,9 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
   if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return schedule;
   for (bool more = true; more;) {
     more = false;
-    const std::vector<bool> finite = finite_tensors(schedule, operands);
+    const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
     for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-      if (schedule.tensors[tensor].role != TensorRole::intermediate || !annihilated(schedule, tensor, finite)) continue;
+      if (!annihilated[tensor]) continue;
       more = (!knows_its_entries(schedule, network, tensor) && kept.insert(schedule.tensors[tensor].name).second) || more;
     }
     if (more) schedule = plain_schedule(network, operands, options, kept);

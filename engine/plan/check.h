@@ -35,7 +35,7 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
 Expected<void> check_sparse(const Schedule& schedule, const Network& network);
 
 /// A dense intermediate cannot tell absent from zero: unless it is provably written, it is read only where all that it is multiplied
-/// with is finite, there and further on (annihilated()), and never on the way to compressed levels.
+/// with is finite, there and further on (annihilated_tensors()), and never on the way to compressed levels.
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands);
 
@@ -56,10 +56,10 @@ bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector
 /// The same per tensor of the schedule.
 std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands);
 
-/// A tensor that is not finite and that absent entries of an intermediate annihilate: a factor beside it, or beside what is computed
-/// from it. Zeros in their place would make NaN of it. Nothing where zeros do as well. `finite` by tensor; of what lies beyond its
-/// end nothing is known.
-std::optional<std::uint32_t> annihilated(const Schedule& schedule, std::uint32_t intermediate, const std::vector<bool>& finite);
+/// By tensor of the schedule: a tensor that is not finite and that absent entries of this intermediate annihilate, a factor beside it,
+/// or beside what is computed from it. Zeros in their place would make NaN of it. Nothing where zeros do as well. `finite` by tensor;
+/// of what lies beyond its end nothing is known.
+std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite);
 /// Whether there is one for any intermediate.
 bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands);
 

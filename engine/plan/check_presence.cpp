@@ -153,44 +153,51 @@ bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector
 }
 
 std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
-  std::vector<bool> finite;
-  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) finite.push_back(is_finite(schedule, tensor, operands));
+  std::vector<bool> finite(schedule.tensors.size(), false);
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    if (schedule.tensors[tensor].role == TensorRole::operand) finite[tensor] = is_finite(schedule, tensor, operands);
+  }
+  for (const ScheduledStatement& writer : schedule.statements) {
+    finite[writer.target.tensor] = std::isfinite(writer.coefficient) &&
+                                   std::ranges::all_of(writer.factors, [&](const ScheduledAccess& factor) { return finite[factor.tensor]; });
+  }
   return finite;
 }
 
-std::optional<std::uint32_t> annihilated(const Schedule& schedule, std::uint32_t intermediate, const std::vector<bool>& finite) {
-  for (const ScheduledStatement& reader : schedule.statements) {
-    const auto read = std::ranges::find(reader.factors, intermediate, &ScheduledAccess::tensor);
-    if (read == reader.factors.end()) continue;
-    for (auto other = reader.factors.begin(); other != reader.factors.end(); ++other) {
-      if (other != read && (other->tensor >= finite.size() || !finite[other->tensor])) return other->tensor;
+// Readers stand behind writers, so that what is annihilated further on is known when the writer is come to.
+std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite) {
+  std::vector<std::optional<std::uint32_t>> found(schedule.tensors.size());
+  for (auto reader = schedule.statements.rbegin(); reader != schedule.statements.rend(); ++reader) {
+    for (auto read = reader->factors.begin(); read != reader->factors.end(); ++read) {
+      if (schedule.tensors[read->tensor].role != TensorRole::intermediate || found[read->tensor]) continue;
+      const auto other = std::ranges::find_if(reader->factors, [&](const ScheduledAccess& factor) {
+        return &factor != &*read && (factor.tensor >= finite.size() || !finite[factor.tensor]);
+      });
+      if (other != reader->factors.end()) found[read->tensor] = other->tensor;
+      // What is read of a result is what it stores, the zeros of dense levels too.
+      else if (schedule.tensors[reader->target.tensor].role == TensorRole::intermediate) found[read->tensor] = found[reader->target.tensor];
     }
-    // Whoever reads a result reads what is stored, the zeros of dense levels too.
-    if (schedule.tensors[reader.target.tensor].role != TensorRole::intermediate) continue;
-    if (const auto further = annihilated(schedule, reader.target.tensor, finite)) return further;
   }
-  return std::nullopt;
+  return found;
 }
 
 bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
   if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return false;
-  const std::vector<bool> finite = finite_tensors(schedule, operands);
-  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-    if (schedule.tensors[tensor].role == TensorRole::intermediate && annihilated(schedule, tensor, finite)) return true;
-  }
-  return false;
+  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  return std::ranges::any_of(annihilated, [](const std::optional<std::uint32_t>& one) { return one.has_value(); });
 }
 
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands) {
   const std::vector<bool> finite = finite_tensors(schedule, operands);
   const bool all_finite = std::ranges::find(finite, false) == finite.end();
+  const auto annihilated = annihilated_tensors(schedule, finite);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     if (auto done = check_entries(schedule, network, number); !done) return done;
     if (all_finite) continue;
     for (const ScheduledAccess& factor : schedule.statements[number].factors) {
       if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
-      const auto other = annihilated(schedule, factor.tensor, finite);
+      const std::optional<std::uint32_t> other = annihilated[factor.tensor];
       if (!other || knows_its_entries(schedule, network, factor.tensor)) continue;
       return input_error(fmt::format(
           "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "

@@ -62,14 +62,12 @@ void append_not_finite(const Schedule& schedule, std::uint32_t tensor, const std
 }  // namespace
 
 std::string absence_reason(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
-  const std::vector<bool> finite = finite_tensors(schedule, operands);
+  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
   std::vector<std::string> spoiled, kept;
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-    if (schedule.tensors[tensor].role != TensorRole::intermediate || makes_entries(schedule, tensor)) continue;
-    const auto other = annihilated(schedule, tensor, finite);
-    if (!other) continue;
+    if (!annihilated[tensor] || makes_entries(schedule, tensor)) continue;
     kept.push_back(schedule.tensors[tensor].name);
-    append_not_finite(schedule, *other, operands, spoiled);
+    append_not_finite(schedule, *annihilated[tensor], operands, spoiled);
   }
   if (kept.empty()) return {};
   return fmt::format("{} hold{} NaN or Inf, so that {} {} to tell absent entries from zeros, which takes more time than plain "

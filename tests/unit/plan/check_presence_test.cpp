@@ -103,8 +103,11 @@ TEST_CASE("what is absent annihilates further on, too") {
   CHECK(defect(made, schedule("s", "d")).find("y is dense") != std::string::npos);
   CHECK(defect(made, schedule("s", "s")).empty());
   const Schedule read = schedule_of(made, schedule("d", "d"));
-  const std::vector<bool> finite = finite_tensors(read, made.operands);
-  CHECK(read.tensors[*annihilated(read, 4, finite)].name == "B");
+  const auto annihilated = annihilated_tensors(read, finite_tensors(read, made.operands));
+  CHECK(read.tensors[4].name == "x");
+  REQUIRE(annihilated[4]);
+  CHECK(read.tensors[*annihilated[4]].name == "B");
+  CHECK_FALSE(annihilated[0]);
   CHECK(annihilates_any(read, made.operands));
 }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "unit/plan/networks.h"
 
 namespace plan_forest_test {
@@ -83,6 +85,28 @@ TEST_CASE("beside NaN and Inf what is too large to be written into what reads it
   }
   const auto unfused = plan_unfused(made.network, made.operands, made.options);
   REQUIRE_MESSAGE(unfused, unfused.error().message);
+}
+
+TEST_CASE("beside NaN and Inf a number keeps absence from its factors on") {
+  Problem made = forest_problem("S = A:li:ss:6 B:lk:ss:6 D:k -> ; U = E:n:s:5 -> ; O = S U C:j -> j",
+                                {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}, {'n', 20}});
+  Term& sum = made.network.assignments.front().terms.front();
+  sum.pinned = *parse_tree("((A * B) * D)", {"A", "B", "D"});
+  sum.open = false;
+  Term& read = made.network.assignments.back().terms.front();
+  read.pinned = *parse_tree("((S * U) * C)", {"S", "U", "C"});  // so that U is stored
+  read.open = false;
+  const auto of_product = [&](const Plan& found) {
+    return std::ranges::find_if(found.schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.modes.size() == 1; })->format.text();
+  };
+  const auto finite = plan_unfused(made.network, made.operands, made.options);
+  REQUIRE_MESSAGE(finite, finite.error().message);
+  CHECK(of_product(*finite) == "d:0");
+  OperandFacts& c = made.operands.back();
+  c.statistics = Statistics(c.statistics.extents(), c.format, c.statistics.nnz(), {}, false);
+  const auto kept = plan_unfused(made.network, made.operands, made.options);
+  REQUIRE_MESSAGE(kept, kept.error().message);
+  CHECK(of_product(*kept) == "s:0");
 }
 
 TEST_CASE("a sum that parentheses read is stored before") {
