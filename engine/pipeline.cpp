@@ -310,12 +310,8 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands,
                                                  const LoweringFacts& more) const {
-  std::vector<bool> finite;
-  for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor) {
-    // What one nest leaves to the next is as finite there as within one nest.
-    finite.push_back(is_finite(plan.schedule, tensor, operands));
-  }
-  return weft::lower(plan.schedule, network, finite, more);
+  // What one nest leaves to the next is as finite there as within one nest.
+  return weft::lower(plan.schedule, network, finite_tensors(plan.schedule, operands), more);
 }
 
 Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const std::map<std::string, Tensor>& tensors,
@@ -371,8 +367,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->grade = grade;
   if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   ++state_->by_grade[static_cast<std::size_t>(grade)];
-  for (std::uint32_t tensor = 0; tensor < plan.schedule.tensors.size(); ++tensor)
-    kernel->finite.push_back(is_finite(plan.schedule, tensor, operands));
+  kernel->finite = finite_tensors(plan.schedule, operands);
   std::map<std::string, bool> pinned;
   for (const OperandFacts& operand : operands) {
     if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;

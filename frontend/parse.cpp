@@ -106,8 +106,8 @@ class IndexNotationParser {
     const std::vector<ContractionTree::Node>& nodes = term_.pinned.nodes;
     const std::size_t children = nodes.empty() ? 0 : nodes.back().children.size();
     const bool flat = nodes.size() == children + 1 || nodes.empty();
-    // With one or two children there is nothing to refine: such a root is free if nothing is pinned at all.
-    term_.open = children > 2 ? !inside_parentheses : flat;
+    // Of two factors no tree is left to choose, but whether one of them is summed before they meet. One alone is always free.
+    term_.open = children > 2 ? !inside_parentheses : flat && (children == 0 || !inside_parentheses);
     return std::move(term_);
   }
 

@@ -134,7 +134,7 @@ LoweredNest specialized(const Nest& nest, const Network& network, const std::vec
 Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& given,
                                          const std::vector<bool>& finite, const LoweringFacts& more) {
   const Network network = scheduled_network(schedule, given);
-  const auto read = nests(schedule, network);
+  const auto read = nests(schedule, network, finite);
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;
   for (const Nest& nest : with_joined_results(*read, schedule, network)) {

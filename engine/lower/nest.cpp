@@ -89,8 +89,8 @@ std::vector<std::vector<std::size_t>> groups(const Schedule& schedule, std::size
 /// Lowers some statements of a schedule, in ascending order, to one nest.
 class NestReader {
  public:
-  NestReader(const Schedule& schedule, std::vector<std::size_t> numbers)
-      : schedule_(schedule), numbers_(std::move(numbers)) {}
+  NestReader(const Schedule& schedule, std::vector<std::size_t> numbers, const std::vector<bool>& finite)
+      : schedule_(schedule), numbers_(std::move(numbers)), finite_(finite) {}
 
   Expected<Nest> read(RootReduction root) {
     nest_.root = root;
@@ -201,7 +201,7 @@ class NestReader {
       made.tensor = tensor;
       made.like = scheduled.like;
       made.tells_presence = is_target && scheduled.role == TensorRole::intermediate && scheduled.format.order() == 0 &&
-                            makes_entries(schedule_, tensor);
+                            (makes_entries(schedule_, tensor) || annihilated_tensors(schedule_, finite_)[tensor]);
       add(tensor, std::move(made));
     } else if (nest_.storages[storages_.at(tensor)].storage.role != role) {
       return internal_error(
@@ -224,6 +224,7 @@ class NestReader {
 
   const Schedule& schedule_;
   std::vector<std::size_t> numbers_;
+  const std::vector<bool>& finite_;
   Nest nest_;
   std::map<std::uint32_t, loop::StorageId> storages_;  // by tensor of the schedule
   std::set<std::string> names_;
@@ -249,7 +250,7 @@ std::size_t first_level_of(const NestAccess& access, IndexId index) {
   return static_cast<std::size_t>(std::ranges::find(access.indices, index) - access.indices.begin());
 }
 
-Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network) {
+Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network, const std::vector<bool>& finite) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     if (auto good = check_loops(schedule, network, number); !good) return std::unexpected(good.error());
   }
@@ -260,7 +261,7 @@ Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& netwo
     while (end < schedule.statements.size() && schedule.statements[end].fused > 0) ++end;
     const RootReduction reduction = root < schedule.roots.size() ? schedule.roots[root] : RootReduction::serial;
     for (const std::vector<std::size_t>& group : groups(schedule, begin, end)) {
-      auto nest = NestReader(schedule, group).read(reduction);
+      auto nest = NestReader(schedule, group, finite).read(reduction);
       if (!nest) return std::unexpected(nest.error());
       result.push_back(std::move(*nest));
     }

@@ -67,7 +67,8 @@ std::size_t first_level_of(const NestAccess& access, IndexId index);
 
 /// The nests of a schedule in the order they run. Statements that share loops but neither exchange an intermediate nor
 /// feed a common one inside the nest become nests of their own. Internal errors where the schedule is no schedule: a
-/// loop missing, shared loops that differ, an intermediate without producer.
-Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network);
+/// loop missing, shared loops that differ, an intermediate without producer. `finite` as lower() takes it: an intermediate of
+/// order 0 between two nests tells whether it is there where its absence annihilates NaN or Inf.
+Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& network, const std::vector<bool>& finite = {});
 
 }  // namespace weft

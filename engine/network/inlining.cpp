@@ -38,8 +38,7 @@ std::set<IndexId> indices_of(const TensorAccess& result, const Term& term) {
 // What a node of the reading product becomes: nodes of the new tree, or nothing for a product without factors.
 class TreeWriter {
  public:
-  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined, Grouping grouping)
-      : reader_(reader), inlined_(inlined), spliced_(grouping == Grouping::spliced) {
+  TreeWriter(const Term& reader, const std::vector<const Term*>& inlined) : reader_(reader), inlined_(inlined) {
     std::uint32_t position = 0;
     for (std::size_t factor = 0; factor < reader.factors.size(); ++factor) {
       first_.push_back(position);
@@ -57,7 +56,7 @@ class TreeWriter {
       if (inlined_[node.factor] != nullptr) product.open = inlined_[node.factor]->open;
       append(root);
     } else {
-      const bool merges = spliced_ || (reader_.open && count_units(node) <= most_merged_factors);
+      const bool merges = reader_.open && count_units(node) <= most_merged_factors;
       std::vector<std::uint32_t> children;
       for (const std::uint32_t child : node.children) append_part(child, merges, children);
       const auto whole = close(children);
@@ -95,7 +94,7 @@ class TreeWriter {
       return append_inlined(*product, static_cast<std::uint32_t>(product->pinned.nodes.size() - 1), first_[node.factor]);
     }
     std::vector<std::uint32_t> children;
-    for (const std::uint32_t child : node.children) append_part(child, spliced_, children);
+    for (const std::uint32_t child : node.children) append_part(child, false, children);
     return close(children);
   }
 
@@ -137,15 +136,14 @@ class TreeWriter {
 
   const Term& reader_;
   const std::vector<const Term*>& inlined_;  // per factor of the reader; null: stays
-  bool spliced_;
   std::vector<std::uint32_t> first_;         // where each factor's own begin
   ContractionTree tree_;
 };
 
 class Inliner {
  public:
-  Inliner(Network network, const std::vector<TensorId>& dropped, Grouping grouping)
-      : network_(std::move(network)), grouping_(grouping), written_(network_.tensors.size()) {
+  Inliner(Network network, const std::vector<TensorId>& dropped)
+      : network_(std::move(network)), written_(network_.tensors.size()) {
     for (const TensorId tensor : dropped) dropped_.insert(tensor);
     for (const Index& index : network_.indices) names_.insert(index.name);
   }
@@ -154,6 +152,7 @@ class Inliner {
     std::vector<Assignment> kept;
     for (std::size_t number = 0; number < network_.assignments.size(); ++number) {
       Assignment assignment = network_.assignments[number];
+      note_readers_of_sums(assignment);
       for (Term& term : assignment.terms) term = expanded(assignment.result, term);
       const bool last = number + 1 == network_.assignments.size();
       if (!last && dropped_.contains(assignment.result.tensor) && assignment.terms.size() == 1) {
@@ -167,7 +166,61 @@ class Inliner {
     return std::move(network_);
   }
 
+  // After run(). What reads them has to be computed: a dropped result that nothing reads is not.
+  std::vector<TensorId> summed_in_parentheses(const Network& given) const {
+    std::vector<bool> read(given.tensors.size(), false);
+    std::vector<TensorId> found;
+    for (auto assignment = given.assignments.rbegin(); assignment != given.assignments.rend(); ++assignment) {
+      const TensorId result = assignment->result.tensor;
+      if (!read[result] && written_[result]) continue;
+      for (const Term& term : assignment->terms) {
+        for (const TensorAccess& factor : term.factors) read[factor.tensor] = true;
+      }
+      const auto sums = sums_in_parentheses_.find(result);
+      if (sums != sums_in_parentheses_.end()) found.insert(found.end(), sums->second.begin(), sums->second.end());
+    }
+    return found;
+  }
+
  private:
+  // Whether the factor stands in parentheses, those of the whole product included.
+  static bool is_in_parentheses(const Term& term, std::size_t factor) {
+    for (std::size_t number = 0; number < term.pinned.nodes.size(); ++number) {
+      for (const std::uint32_t child : term.pinned.nodes[number].children) {
+        const ContractionTree::Node& node = term.pinned.nodes[child];
+        if (node.children.empty() && node.factor == factor) return number + 1 < term.pinned.nodes.size() || !term.open;
+      }
+    }
+    return false;
+  }
+
+  void note_readers_of_sums(const Assignment& assignment) {
+    for (const Term& term : assignment.terms) {
+      for (std::size_t number = 0; number < term.factors.size(); ++number) {
+        const auto& written = written_[term.factors[number].tensor];
+        if (!written || !is_in_parentheses(term, number)) continue;
+        const Term& product = written->terms.front();
+        const bool elsewhere = product.factors.size() == 1 ? sums_its_factor(*written) : sums_after(assignment, term, number);
+        if (elsewhere) sums_in_parentheses_[assignment.result.tensor].insert(term.factors[number].tensor);
+      }
+    }
+  }
+
+  // One factor with an index that the result lacks: no node of a tree sums a leaf.
+  static bool sums_its_factor(const Assignment& written) {
+    const std::vector<IndexId>& kept = written.result.indices;
+    return std::ranges::any_of(written.terms.front().factors.front().indices, [&](IndexId index) { return std::ranges::find(kept, index) == kept.end(); });
+  }
+
+  // An index that the reader sums and that only this factor has: the node of a product would sum it before the others are met.
+  static bool sums_after(const Assignment& reader, const Term& term, std::size_t number) {
+    std::set<IndexId> others(reader.result.indices.begin(), reader.result.indices.end());
+    for (std::size_t other = 0; other < term.factors.size(); ++other) {
+      if (other != number) others.insert(term.factors[other].indices.begin(), term.factors[other].indices.end());
+    }
+    return std::ranges::any_of(term.factors[number].indices, [&](IndexId index) { return !others.contains(index); });
+  }
+
   Term expanded(const TensorAccess& result, const Term& term) {
     std::vector<const Term*> inlined;
     for (const TensorAccess& factor : term.factors) {
@@ -196,7 +249,7 @@ class Inliner {
         product.factors.push_back(std::move(inner));
       }
     }
-    TreeWriter(term, inlined, grouping_).write(product);
+    TreeWriter(term, inlined).write(product);
     return product;
   }
 
@@ -212,19 +265,26 @@ class Inliner {
   }
 
   Network network_;
-  Grouping grouping_;
   std::set<TensorId> dropped_;
+  std::map<TensorId, std::set<TensorId>> sums_in_parentheses_;  // by the result of their reader
   std::set<std::string> names_;                     // of indices
   std::vector<std::optional<Assignment>> written_;  // by tensor: dropped assignments, themselves expanded
 };
 
 }  // namespace
 
-Network inlined(const Network& network, const std::vector<TensorId>& dropped, Grouping grouping) {
+Network inlined(const Network& network, const std::vector<TensorId>& dropped) {
   if (network.assignments.size() < 2) return network;
   Network named = network;
   name_indices_apart(named);
-  return Inliner(std::move(named), dropped, grouping).run();
+  return Inliner(std::move(named), dropped).run();
+}
+
+std::vector<TensorId> summed_in_parentheses(const Network& network, const std::vector<TensorId>& dropped) {
+  if (network.assignments.size() < 2 || dropped.empty()) return {};
+  Inliner inliner(network, dropped);
+  inliner.run();
+  return inliner.summed_in_parentheses(network);
 }
 
 std::vector<std::size_t> times_read(const Network& network) {

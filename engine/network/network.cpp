@@ -107,7 +107,8 @@ std::string print_number(double value) {
 }
 
 std::string print_product(const Network& network, const Term& term) {
-  // The parentheses of the tree's text are the network's, but for those of the root: only a pinned root keeps them.
+  // The parentheses of the tree's text are the network's, but for those of the root: only a pinned root keeps them, and one of two
+  // children only if both are factors, for else the other parentheses say that it is pinned.
   std::vector<std::string> texts(term.pinned.nodes.size());
   for (std::size_t number = 0; number < term.pinned.nodes.size(); ++number) {
     const ContractionTree::Node& node = term.pinned.nodes[number];
@@ -118,7 +119,7 @@ std::string print_product(const Network& network, const Term& term) {
     std::vector<std::string_view> parts;
     for (const std::uint32_t child : node.children) parts.push_back(texts[child]);
     const bool is_root = number + 1 == term.pinned.nodes.size();
-    const bool free_root = is_root && (term.open || node.children.size() == 2);
+    const bool free_root = is_root && (term.open || (node.children.size() == 2 && term.pinned.nodes.size() > 3));
     texts[number] = free_root ? fmt::format("{}", fmt::join(parts, " * ")) : fmt::format("({})", fmt::join(parts, " * "));
   }
   return texts.empty() ? std::string() : texts.back();

@@ -41,8 +41,8 @@ struct Term {
   double coefficient = 1;
   std::vector<TensorAccess> factors;  ///< in the order of the text; leaf f of the tree is factors[f]
   ContractionTree pinned;             ///< what the text's parentheses say
-  /// The root of `pinned` is a free product: the planner may refine that node. Without meaning for a root of fewer than
-  /// three children; the parser then says true if nothing is pinned at all ("A * B", "T") and false for "(T * C) * B".
+  /// The root of `pinned` is a free product: the planner may refine that node, and sum a factor of it first over what only that
+  /// one has. False for "(A * B * C)", and for a root of two children where anything is in parentheses: "(A * B)", "(T * C) * B".
   bool open = true;
   bool operator==(const Term&) const = default;
 };

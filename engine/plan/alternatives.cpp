@@ -18,7 +18,7 @@ std::vector<Schedule> all_statements(const Network& network, const ContractionTr
   std::vector<Schedule> found;
   for (const std::vector<std::uint32_t>& order : statement_orders(tree, most)) {
     for (const ResultFormat& format : result_formats(network, operands, options)) {
-      std::ranges::move(statement_variants(statements_of(network, tree, order, operands, format), network, options, true),
+      std::ranges::move(statement_variants(statements_of(network, tree, order, operands, format), network, operands, options, true),
                         std::back_inserter(found));
     }
   }

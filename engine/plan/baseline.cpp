@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "engine/network/inlining.h"
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/check.h"
 #include "engine/plan/forest.h"
+#include "engine/plan/known_entries.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/statements.h"
 #include "engine/plan/widths.h"
@@ -117,7 +121,9 @@ bool stands_beside_pattern(const Schedule& schedule) {
                          schedule.statements.back().factors.end();
 }
 
-Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+// Intermediates named in `kept` have compressed levels, as those on the way to a sparse result have.
+Schedule plain_schedule(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                        const std::set<std::string>& kept) {
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
   const ContractionTree tree = options.tree ? *options.tree : term.pinned;
@@ -137,16 +143,16 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
   for (auto statement = schedule.statements.rbegin(); statement != schedule.statements.rend(); ++statement) {
     const IndexSet indices = indices_of(*statement);
     ScheduledTensor& target = schedule.tensors[statement->target.tensor];
-    if (sparse) statement->loops = appended_modes(*statement, target);
+    if (has_sparse_level(target.format) && !target.like) statement->loops = appended_modes(*statement, target);
     for (const IndexId index : order) {
       if (contains(indices, index)) append_new(statement->loops, {index});
     }
     for (const ScheduledAccess& factor : statement->factors) {
       ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-      const bool kept = result.like && schedule.tensors[*result.like].tensor == tensor.tensor;
+      const bool lends_pattern = result.like && schedule.tensors[*result.like].tensor == tensor.tensor;
       if (tensor.role == TensorRole::operand) {
-        if (!kept) make_concordant(tensor, factor, statement->loops, operands);
-      } else if (sparse) {
+        if (!lends_pattern) make_concordant(tensor, factor, statement->loops, operands);
+      } else if (sparse || kept.contains(tensor.name)) {
         tensor.format = concordant_format(factor.indices, statement->loops, tensor.format.scalar);
       }
     }
@@ -162,21 +168,57 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
   return merge_layouts(with_widths(std::move(schedule), network, operands));
 }
 
+// Intermediates are dense, but for those that could not tell absent from zero beside NaN or Inf: loops change with their levels, so
+// that others may come after them.
+Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  std::set<std::string> kept;
+  Schedule schedule = plain_schedule(network, operands, options, kept);
+  if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return schedule;
+  for (bool more = true; more;) {
+    more = false;
+    const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+    for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+      if (!annihilated[tensor]) continue;
+      more = (!knows_its_entries(schedule, network, tensor) && kept.insert(schedule.tensors[tensor].name).second) || more;
+    }
+    if (more) schedule = plain_schedule(network, operands, options, kept);
+  }
+  return schedule;
+}
+
 }  // namespace
+
+Schedule baseline_with_known_entries(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  std::set<std::string> kept;
+  for (const ScheduledTensor& tensor : plain_schedule(network, operands, options, kept).tensors) {
+    if (tensor.role == TensorRole::intermediate) kept.insert(tensor.name);
+  }
+  return plain_schedule(network, operands, options, kept);
+}
 
 Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);
-  // What nobody asked for is written into what reads it, without a group: that is legal whatever the values are.
+  // What nobody asked for is written into what reads it, unless parentheses ask for its sum.
   std::vector<TensorId> dropped;
   for (const Assignment& assignment : network.assignments) {
     const bool wanted = is_wanted(network.tensors[assignment.result.tensor].name, network, options);
     if (!wanted) dropped.push_back(assignment.result.tensor);
   }
-  const Network stored = inlined(network, dropped, Grouping::spliced);
+  for (std::vector<TensorId> kept; !(kept = summed_in_parentheses(network, dropped)).empty();) {
+    std::erase_if(dropped, [&](TensorId tensor) { return std::ranges::find(kept, tensor) != kept.end(); });
+  }
+  const Network stored = inlined(network, dropped);
   std::vector<Schedule> parts;
   std::vector<OperandFacts> known = operands;
   for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {
-    parts.push_back(assignment_baseline(part_network(stored, assignment), known, options));
+    // What is stored for later assignments alone tells absent entries from zeros, whatever the values are.
+    PlanOptions own = options;
+    const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
+    const Network part = part_network(stored, assignment);
+    if (!is_wanted(declared.name, network, options) && !declared.extents.empty()) {
+      own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(part, known, own).format.scalar);
+    }
+    parts.push_back(assignment_baseline(part, known, own));
     const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
     known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
   }

@@ -1,6 +1,10 @@
 // The rules of check(), one function each; every message names the statement or tensor.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "engine/plan/plan.h"
 
 namespace weft {
@@ -30,8 +34,8 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
 /// have one key; what comes in no order drives alone.
 Expected<void> check_sparse(const Schedule& schedule, const Network& network);
 
-/// A dense intermediate cannot tell absent from zero: it is read only where it is provably written, or beside factors
-/// that are finite, and never on the way to compressed levels unless it is provably written.
+/// A dense intermediate cannot tell absent from zero: unless it is provably written, it is read only where all that it is multiplied
+/// with is finite, there and further on (annihilated_tensors()), and never on the way to compressed levels.
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands);
 
@@ -49,5 +53,14 @@ bool makes_entries(const Schedule& schedule, std::uint32_t tensor);
 
 /// Whether everything that flows into the tensor is finite.
 bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
+/// The same per tensor of the schedule.
+std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+
+/// By tensor of the schedule: a tensor that is not finite and that absent entries of this intermediate annihilate, a factor beside it,
+/// or beside what is computed from it. Zeros in their place would make NaN of it. Nothing where zeros do as well. `finite` by tensor;
+/// of what lies beyond its end nothing is known.
+std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite);
+/// Whether there is one for any intermediate.
+bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands);
 
 }  // namespace weft

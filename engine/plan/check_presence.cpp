@@ -152,22 +152,57 @@ bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector
          });
 }
 
+std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+  std::vector<bool> finite(schedule.tensors.size(), false);
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    if (schedule.tensors[tensor].role == TensorRole::operand) finite[tensor] = is_finite(schedule, tensor, operands);
+  }
+  for (const ScheduledStatement& writer : schedule.statements) {
+    finite[writer.target.tensor] = std::isfinite(writer.coefficient) &&
+                                   std::ranges::all_of(writer.factors, [&](const ScheduledAccess& factor) { return finite[factor.tensor]; });
+  }
+  return finite;
+}
+
+// Readers stand behind writers, so that what is annihilated further on is known when the writer is come to.
+std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite) {
+  std::vector<std::optional<std::uint32_t>> found(schedule.tensors.size());
+  for (auto reader = schedule.statements.rbegin(); reader != schedule.statements.rend(); ++reader) {
+    for (auto read = reader->factors.begin(); read != reader->factors.end(); ++read) {
+      if (schedule.tensors[read->tensor].role != TensorRole::intermediate || found[read->tensor]) continue;
+      const auto other = std::ranges::find_if(reader->factors, [&](const ScheduledAccess& factor) {
+        return &factor != &*read && (factor.tensor >= finite.size() || !finite[factor.tensor]);
+      });
+      if (other != reader->factors.end()) found[read->tensor] = other->tensor;
+      // What is read of a result is what it stores, the zeros of dense levels too.
+      else if (schedule.tensors[reader->target.tensor].role == TensorRole::intermediate) found[read->tensor] = found[reader->target.tensor];
+    }
+  }
+  return found;
+}
+
+bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+  if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return false;
+  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  return std::ranges::any_of(annihilated, [](const std::optional<std::uint32_t>& one) { return one.has_value(); });
+}
+
 Expected<void> check_presence(const Schedule& schedule, const Network& network,
                               const std::vector<OperandFacts>& operands) {
+  const std::vector<bool> finite = finite_tensors(schedule, operands);
+  const bool all_finite = std::ranges::find(finite, false) == finite.end();
+  const auto annihilated = annihilated_tensors(schedule, finite);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    const ScheduledStatement& statement = schedule.statements[number];
     if (auto done = check_entries(schedule, network, number); !done) return done;
-    for (std::size_t read = 0; read < statement.factors.size(); ++read) {
-      const std::uint32_t tensor = statement.factors[read].tensor;
-      if (schedule.tensors[tensor].role != TensorRole::intermediate) continue;
-      for (std::size_t other = 0; other < statement.factors.size(); ++other) {
-        if (other == read || is_finite(schedule, statement.factors[other].tensor, operands)) continue;
-        if (is_present(schedule, network, tensor)) continue;
-        return input_error(fmt::format(
-            "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "
-            "Inf, which an absent entry would have annihilated: use a tree without this intermediate",
-            number + 1, schedule.tensors[tensor].name, schedule.tensors[statement.factors[other].tensor].name));
-      }
+    if (all_finite) continue;
+    for (const ScheduledAccess& factor : schedule.statements[number].factors) {
+      if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
+      const std::optional<std::uint32_t> other = annihilated[factor.tensor];
+      if (!other || knows_its_entries(schedule, network, factor.tensor)) continue;
+      return input_error(fmt::format(
+          "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "
+          "Inf, which an absent entry would have annihilated: give it a level a, h or b, or levels s between nests",
+          number + 1, schedule.tensors[factor.tensor].name, schedule.tensors[*other].name));
     }
   }
   return {};

@@ -78,6 +78,12 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
     }
     flow.statements.push_back(std::move(statement));
   }
+  // What is computed from it may annihilate further on.
+  for (auto intermediate = flow.intermediates.rbegin(); intermediate != flow.intermediates.rend(); ++intermediate) {
+    for (const Intermediate& next : flow.intermediates) {
+      if (next.writer == intermediate->reader) intermediate->others_finite = intermediate->others_finite && next.others_finite;
+    }
+  }
   return flow;
 }
 
@@ -327,7 +333,8 @@ double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t l
       ns += price.ns;
       continue;
     }
-    const bool harmless = intermediate.others_finite && (!makes_entries() || (intermediate.modes & ~shared) == 0);
+    // A single entry knows whether it is there.
+    const bool harmless = (intermediate.others_finite && !makes_entries()) || (intermediate.modes & ~shared) == 0;
     if (!legal && !harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
     const double copies = shared == 0 ? 1 : options_.machine.threads;

@@ -65,7 +65,7 @@ struct StatementFlow {
     std::size_t reader = 0;
     IndexSet modes = 0;
     double scalar_bytes = 8;
-    bool others_finite = true;  // of the statement that reads it
+    bool others_finite = true;  // of the statement that reads it, and of those that read what it makes
     bool carries_pattern = false;  // made from the operand whose positions the result has
   };
   struct Statement {

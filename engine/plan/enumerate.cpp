@@ -31,7 +31,7 @@ class Enumeration {
           for (const ResultFormat& format : formats) {
             Schedule statements = statements_of(network_, tree, order, operands_, options_);
             set_result_format(statements, network_, format);
-            std::ranges::move(statement_variants(std::move(statements), network_, options_, true), std::back_inserter(variants));
+            std::ranges::move(statement_variants(std::move(statements), network_, operands_, options_, true), std::back_inserter(variants));
           }
           for (const Schedule& schedule : variants) {
             std::vector<bool> free(schedule.tensors.size(), false);

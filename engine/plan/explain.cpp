@@ -127,6 +127,7 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
   text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
   text += fmt::format("predicted {} on {:g} threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
                       time_text(plan.cost.ns), explained.threads, count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
+  if (!explained.absence.empty()) text += explained.absence + "\n";
   text += explain_search(plan);
   if (plan.too_large > 0) {
     text += fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it\n", plan.too_large, plan.too_large == 1 ? "" : "s");

@@ -1,9 +1,13 @@
 #include "engine/plan/explain_sparse.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "engine/plan/append_order.h"
 #include "engine/plan/binding.h"
+#include "engine/plan/check.h"
 #include "engine/plan/expected_bytes.h"
 #include "engine/plan/lookups.h"
 #include "engine/plan/quantities.h"
@@ -38,6 +42,38 @@ std::string how_written(const Schedule& schedule, std::size_t writer, const Netw
 }
 
 }  // namespace
+
+namespace {
+
+// Those of the operands that a tensor is made from.
+void append_not_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands,
+                       std::vector<std::string>& names) {
+  const ScheduledTensor& declared = schedule.tensors[tensor];
+  if (is_finite(schedule, tensor, operands)) return;
+  if (declared.role == TensorRole::operand) {
+    if (std::ranges::find(names, declared.name) == names.end()) names.push_back(declared.name);
+    return;
+  }
+  for (const ScheduledAccess& factor : schedule.statements[writer_of(schedule, tensor)].factors) {
+    append_not_finite(schedule, factor.tensor, operands, names);
+  }
+}
+
+}  // namespace
+
+std::string absence_reason(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  std::vector<std::string> spoiled, kept;
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    if (!annihilated[tensor] || makes_entries(schedule, tensor)) continue;
+    kept.push_back(schedule.tensors[tensor].name);
+    append_not_finite(schedule, *annihilated[tensor], operands, spoiled);
+  }
+  if (kept.empty()) return {};
+  return fmt::format("{} hold{} NaN or Inf, so that {} {} to tell absent entries from zeros, which takes more time than plain "
+                     "dense intermediates",
+                     fmt::join(spoiled, ", "), spoiled.size() == 1 ? "s" : "", fmt::join(kept, ", "), kept.size() == 1 ? "has" : "have");
+}
 
 std::string result_reason(const Schedule& schedule, std::uint32_t result, const Network& network,
                           const std::vector<OperandFacts>& operands, const PlanOptions& options) {

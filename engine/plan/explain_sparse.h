@@ -17,4 +17,8 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
 std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermediate, const Network& network,
                                 const std::vector<OperandFacts>& operands, const PlanOptions& options);
 
+/// "w holds NaN or Inf, so that x has to tell absent entries from zeros, …": which operands take more time because absent entries of
+/// intermediates annihilate them. Empty where none does.
+std::string absence_reason(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+
 }  // namespace weft

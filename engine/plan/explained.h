@@ -76,6 +76,7 @@ struct Explanation {
   std::vector<ExplainedWorkspace> workspaces;
   std::vector<ExplainedMemory> memory;
   std::vector<ExplainedConstraint> constraints;
+  std::string absence;              ///< a sentence: which operands hold NaN or Inf, so that intermediates keep absence; or empty
   std::vector<std::string> search;  ///< sentences: what was tried, what was left out and why
   double threads = 8;               ///< that predicted times assume
   struct {

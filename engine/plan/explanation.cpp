@@ -37,6 +37,7 @@ class Explainer {
     layouts();
     workspaces();
     for (const MemoryDemand& demand : plan_.cost.memory) explanation_.memory.push_back({demand.name, demand.bytes});
+    explanation_.absence = absence_reason(schedule_, operands_);
     search();
     if (plan_.runner_up && plan_.runner_up_cost) {
       explanation_.runner_up = {print_trees(*plan_.runner_up, network_), print(*plan_.runner_up, network_), plan_.why,
@@ -48,6 +49,7 @@ class Explainer {
  private:
   void search() {
     std::vector<std::string>& told = explanation_.search;
+    if (!explanation_.absence.empty()) told.push_back(explanation_.absence);
     if (options_.objective == Objective::workspace_order) told.push_back(explain_workspace_order(plan_));
     if (plan_.trees > 0) {
       told.push_back(plan_.trees_bounded > 0

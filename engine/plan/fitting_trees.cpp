@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/check.h"
 #include "engine/plan/fusion_structures.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/sparse_intermediates.h"
@@ -25,8 +26,9 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Net
   if (largest <= room) return 0;
   std::vector<ContractionTree> fitting;
   for (const ContractionTree& tree : trees) {
-    const std::vector<Schedule> ways =
-        with_sparse_intermediates(statements_of(network, tree, statement_orders(tree, 1).front(), operands, result), false);
+    Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
+    const bool annihilates = annihilates_any(statements, operands);
+    const std::vector<Schedule> ways = with_sparse_intermediates(std::move(statements), false, annihilates);
     if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= room; })) fitting.push_back(tree);
   }
   if (fitting.empty() || fitting.size() == trees.size()) return 0;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "engine/plan/assignment_room.h"
 #include "engine/plan/binding.h"
@@ -13,6 +15,7 @@
 #include "engine/plan/effort.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/interval_program.h"
+#include "engine/plan/known_entries.h"
 #include "engine/plan/open_layouts.h"
 #include "engine/plan/result_format.h"
 #include "engine/plan/shared_layouts.h"
@@ -64,6 +67,8 @@ class JointPlanner {
       if (!is_least() && more_layouts()) search();
       found_.all_layouts = is_least() || (!cut_off_ && !repeated());
     }
+    const bool finite = std::ranges::all_of(operands_, [](const OperandFacts& facts) { return facts.statistics.finite(); });
+    if (found_.parts.empty() && !finite) plan_with_known_entries();
     found_.candidates = candidates_;
     if (first_error_ && found_.parts.empty()) return std::unexpected(*first_error_);
     return std::move(found_);
@@ -205,6 +210,37 @@ class JointPlanner {
     judge(chosen, {});
     one_by_one_ = candidates_ + judged_;
     return {};
+  }
+
+  // Beside NaN and Inf what later assignments alone read may have to tell absent entries from zeros: all of it, and what it is made
+  // from, has compressed levels.
+  void plan_with_known_entries() {
+    std::vector<OperandFacts> known = operands_;
+    std::deque<Planned> made;
+    std::vector<const Planned*> chosen;
+    for (std::size_t part = 0; part < parts(); ++part) {
+      const Format plain = plainest_result_format(networks_[part], known, options_).format;
+      const Format own = plain.order() > 0 ? sparse_format(plain.order(), plain.scalar) : plain;
+      // What is appended to knows its entries however it is planned.
+      const bool alone = is_free(part) && plain.order() == 0;
+      const Planned* one = alone ? nullptr : planned(part, known, is_free(part) ? &own : nullptr, false);
+      if (one == nullptr && is_free(part)) {
+        PlanOptions options = options_;
+        options.memory_limit = assignment_room(stored_, part, operands_, options_);
+        if (!alone) options.result_formats[stored_.tensors[result(part)].name] = own;
+        auto plan = plan_given(baseline_with_known_entries(networks_[part], known, options), networks_[part], known, options);
+        if (plan) {
+          plan->producer = "baseline";
+          made.push_back({std::move(*plan), 0, own});
+          one = &made.back();
+        }
+      }
+      if (one == nullptr) return;
+      known.push_back(facts_of_result(part, one->result, known));
+      chosen.push_back(one);
+    }
+    judge(chosen, {});
+    found_.optimal = "false";
   }
 
   // Nobody asked for the layout of this result, and somebody reads it.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "engine/plan/check.h"
 #include "engine/plan/sparse_intermediates.h"
 
 namespace weft {
@@ -94,11 +95,12 @@ std::vector<Schedule> with_partial_sums(Schedule statements, const Network& netw
   return found;
 }
 
-std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const PlanOptions& options, bool every_order,
-                                         bool unfused) {
+std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const std::vector<OperandFacts>& operands,
+                                         const PlanOptions& options, bool every_order, bool unfused) {
   std::vector<Schedule> found;
   for (Schedule& one : with_partial_sums(std::move(statements), network, options)) {
-    std::ranges::move(with_sparse_intermediates(std::move(one), every_order, unfused), std::back_inserter(found));
+    const bool for_dense_results = unfused || annihilates_any(one, operands);
+    std::ranges::move(with_sparse_intermediates(std::move(one), every_order, for_dense_results), std::back_inserter(found));
   }
   return found;
 }

@@ -28,7 +28,7 @@ constexpr std::size_t most_free_results = 4;      // of which every choice of st
 constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out,
 constexpr std::size_t always_tried = 3;           // but those that store everything, what is read twice, and nothing
 constexpr std::uint64_t tried_for_proofs = 20'000;
-constexpr std::size_t most_spliced_factors = 32;  // contracted in one piece beyond that
+constexpr std::size_t most_inlined_at_last = 32;  // where nothing smaller has a plan
 
 class ForestPlanner {
  public:
@@ -71,9 +71,8 @@ class ForestPlanner {
         attempt_with_trees(attempts_.front(), attempts_[place]);
       }
     }
-    // Beside NaN and Inf an intermediate may have to go that only the boundary of two assignments asks for.
     const std::vector<TensorId> all = unwanted();
-    if (attempts_.empty() && fits(all, most_spliced_factors)) attempt(network_, all, Grouping::spliced);
+    if (attempts_.empty() && fits(all, most_inlined_at_last)) attempt(network_, all);
     return choose();
   }
 
@@ -119,6 +118,7 @@ class ForestPlanner {
   }
 
   bool fits(const std::vector<TensorId>& dropped, std::size_t most = most_inlined_factors) const {
+    if (!summed_in_parentheses(network_, dropped).empty()) return false;
     const Network stored = inlined(network_, dropped);
     return stored.indices.size() <= most_planned_indices &&
            std::all_of(stored.assignments.begin(), stored.assignments.end(), [&](const Assignment& assignment) {
@@ -186,10 +186,10 @@ class ForestPlanner {
     });
   }
 
-  void attempt(const Network& network, const std::vector<TensorId>& dropped, Grouping grouping = Grouping::merged) {
+  void attempt(const Network& network, const std::vector<TensorId>& dropped) {
     Attempt made;
     made.dropped = dropped;
-    made.stored = inlined(network, dropped, grouping);
+    made.stored = inlined(network, dropped);
     for (Assignment& assignment : made.stored.assignments) {
       Term& term = assignment.terms.front();
       if (term.factors.size() > most_inlined_factors) term.open = false;  // too many trees to choose from

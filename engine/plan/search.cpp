@@ -85,7 +85,7 @@ class Search {
         for (const ResultFormat& format : formats_) {
           Schedule statements = statements_of(network_, tree, order, operands_, format);
           const std::size_t contractions = statements.statements.size();
-          for (Schedule& variant : statement_variants(std::move(statements), network_, options_, every_order, !fused_)) {
+          for (Schedule& variant : statement_variants(std::move(statements), network_, operands_, options_, every_order, !fused_)) {
             sums_first_ = sums_first_ || variant.statements.size() > contractions;
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
@@ -301,7 +301,7 @@ class Search {
       schedule.statements[number].fused = record.nests.fused[number];
     }
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
-    if (is_of_model(candidate.schedule, record.free)) {
+    if (is_of_model(statements(record), record.free) && is_of_model(candidate.schedule, record.free)) {
       candidate.cost = with_memory(time_cost(candidate.schedule, network_, operands_, options_, model), candidate.schedule,
                                    network_, operands_, options_);
     } else {
@@ -340,7 +340,7 @@ class Search {
     result_.candidates.push_back(std::move(candidate));
   }
 
-  // Whether the model that the loops were chosen by has the layouts that the schedule ended with.
+  // Whether the model that the loops were chosen by has the layouts that the schedule has, in the end as in the beginning.
   static bool is_of_model(const Schedule& schedule, std::uint64_t free) {
     return free == 0 && std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
              return tensor.role == TensorRole::operand || tensor.format.all_dense();

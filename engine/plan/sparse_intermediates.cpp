@@ -88,10 +88,10 @@ bool are_few(const std::vector<Restricted>& intermediates, std::size_t most_mode
 
 }  // namespace
 
-std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_order, bool unfused) {
+std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_order, bool for_dense_results) {
   const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
   std::vector<Schedule> found;
-  if (!unfused && (!has_sparse_level(result.format) || result.like)) {
+  if (!for_dense_results && (!has_sparse_level(result.format) || result.like)) {
     found.push_back(std::move(statements));
     return found;
   }

@@ -7,9 +7,11 @@
 #include <optional>
 
 #include "engine/plan/binding.h"
+#include "engine/plan/check.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/fusion_structures.h"
 #include "engine/plan/order_system.h"
+#include "engine/plan/sparse_intermediates.h"
 #include "engine/plan/trees.h"
 
 namespace weft {
@@ -79,6 +81,14 @@ class OrderSearch {
       if (!done) return std::unexpected(done.error());
       if (*done) return finished();
     }
+    // Legal whatever the values are, but not of the least order.
+    if (illegal_ && annihilates_any(skeleton_, operands_)) {
+      found_ = baseline(network_, operands_, options_);
+      proven_ = false;
+      Expected<Plan> plan = finished();
+      if (plan) plan->producer = "baseline";
+      return plan;
+    }
     return std::unexpected(failure());
   }
 
@@ -133,6 +143,13 @@ class OrderSearch {
     for (ScheduledTensor& tensor : schedule.tensors) {
       if (tensor.role == TensorRole::operand) lay_out(tensor, model.layouts[tensor.tensor]);
     }
+    if (fuse(schedule, order)) return true;
+    if (!annihilates_any(schedule, operands_)) return false;
+    const std::vector<Schedule> ways = with_keyed_intermediates(std::move(schedule));
+    return std::any_of(ways.begin() + 1, ways.end(), [&](const Schedule& way) { return fuse(way, order); });
+  }
+
+  bool fuse(Schedule schedule, std::uint32_t order) {
     const std::vector<bool> free(schedule.tensors.size(), false);
     const CostModel model_cost(schedule, network_, operands_, options_, free);
     for (const std::vector<std::uint32_t>& depths : fusion_depths(schedule, order)) {

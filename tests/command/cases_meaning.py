@@ -76,6 +76,57 @@ def case_nan_beside_a_workspace_that_a_long_dense_loop_fills(weft):
     require_result(result_of(weft, "A(i,r) = (M(i,k) * B(k,r)) * E(i)", *operands), evaluate("ik,kr,i->ir", m, b, e))
 
 
+def cases_nan_beside_pinned_intermediates(_):
+    """(U * C) has no entry at m = 1, and none where rows of U and C do not meet: the NaN of w must not show there."""
+    u = Tensor((3, 4), {(0, 0): 2.0, (1, 2): 3.0, (2, 3): 5.0})
+    c = Tensor((3,), {(0,): 1.0, (1,): 7.0})
+    w = dense((4,), [1.0, NAN, INF, NAN])
+    wanted = Tensor((4,), {(0,): 2.0, (1,): 0.0, (2,): INF, (3,): 0.0})
+    for options in ((), ("--unfused",), ("--strict-fp",), ("--format", "U:ss:0,1"), ("--format", "U:ss:0,1", "--unfused"), ("--calls", "1000")):
+        for text in ("F(m)=(U(j,m)*C(j))*w(m)", "F(m)=(w(m)*(C(j)*U(j,m)))"):
+            def one(weft, text=text, options=options):
+                operands = [sparse_operand(weft, "U", u), sparse_operand(weft, "C", c), dense_operand(weft, "w", w)]
+                require_result(result_of(weft, text, *operands, "--format", "F:d", *options, name="F"), wanted)
+            yield f"{text} {' '.join(options)}", one
+
+
+def case_what_keeps_absence_is_told(weft):
+    u = Tensor((3, 4), {(0, 0): 2.0, (1, 2): 3.0})
+    operands = [sparse_operand(weft, "U", u), dense_operand(weft, "C", dense((3,), [1.0, 2.0, 3.0]))]
+    text = "F(m)=(U(j,m)*C(j))*w(m)"
+    sentence = "w holds NaN or Inf, so that x has to tell absent entries from zeros"
+    require(sentence in weft("plan", text, *operands, dense_operand(weft, "w", dense((4,), [NAN] * 4)), "--format", "F:d").out, "the plan names w")
+    require("NaN" not in weft("plan", text, *operands, dense_operand(weft, "v", dense((4,), [1.0] * 4)).replace("v=", "w="), "--format", "F:d").out,
+            "nothing to tell of finite operands")
+
+
+def cases_scalar_of_nothing_beside_nan(_):
+    """C is absent where no entries of Q and T meet."""
+    f = Tensor((3,), {(0,): 1.0, (2,): 2.0})
+    q = Tensor((3,), {(0,): 2.0})
+    for what, t, wanted in (("absent", Tensor((3,), {(1,): 1.0}), 0.0), ("there", Tensor((3,), {(0,): 1.0}), NAN)):
+        for options in ((), ("--unfused",), ("--strict-fp",)):
+            def one(weft, t=t, wanted=wanted, options=options):
+                operands = [sparse_operand(weft, name, tensor) for name, tensor in (("Q", q), ("T", t), ("F", f))]
+                for text in ("C=(Q(i)*T(i)*Q(i)); M1=(C*F(i)*H)", "M1=((Q(j)*T(j)*Q(j))*F(i)*H)", "C=Q(i)*T(i); M1=(H*(F(i)*C))"):
+                    found = result_of(weft, text, *operands, "H=nan", *options, name="M1")
+                    require_result(found, Tensor((), {(): wanted}))
+            yield f"{what} {' '.join(options)}", one
+
+
+def cases_two_factors_in_parentheses(_):
+    """2 Inf - Inf is NaN, (2 - 1) Inf is Inf: parentheses around two factors say that neither is summed before they meet."""
+    s, t = dense((2,), [2.0, -1.0]), dense((2,), [1.0, INF])
+    for text, name, wanted in (("F(m) = (S(j) * T(m))", "F", {(0,): 1.0, (1,): NAN}), ("F(m) = 3 * (T(m) * S(j))", "F", {(0,): 3.0, (1,): NAN}),
+                               ("y = S(j); F(m) = (y * T(m))", "F", {(0,): 1.0, (1,): INF}), ("y = (S(j) * T(m))", "y", {(): NAN}),
+                               ("z = S(j); y = (z * T(m))", "y", {(): INF}), ("y = (S(j) * T(m)); F(m) = (y * T(m))", "F", {(0,): NAN, (1,): NAN})):
+        for options in ((), ("--unfused",), ("--strict-fp",)):
+            def one(weft, text=text, name=name, wanted=wanted, options=options):
+                found = result_of(weft, text, dense_operand(weft, "S", s), dense_operand(weft, "T", t), *options, name=name)
+                require_result(found, Tensor((2,) if name == "F" else (), wanted))
+            yield f"{text} {' '.join(options)}", one
+
+
 def case_duplicates_are_summed(weft):
     weft.write("x.tns", "2 1 1.0\n1 1 2.0\n2 1 3.0\n1 1 0.5\n2 2 1\n2 1 -4\n")
     run = weft("run", "A(i,j) = X(i,j)", "X=x.tns", "--json", "--out", "A=A.tns")

@@ -149,7 +149,8 @@ class RandomNetwork {
     declarations_[assignment.result.name] = {assignment.result.name, shape, scalar, true};
     if (factors > 0) grow(assignment.tree, 0, static_cast<std::uint32_t>(factors));
     const std::size_t children = factors == 0 ? 0 : assignment.tree.nodes.back().children.size();
-    assignment.open = children > 2 ? below(2) == 0 : assignment.tree.nodes.size() <= children + 1;
+    const bool flat = assignment.tree.nodes.size() <= children + 1;
+    assignment.open = children > 2 || (children == 2 && flat) ? below(2) == 0 : flat;
     assignment.coefficient = static_cast<int>(below(61)) - 30;
     return assignment;
   }
@@ -207,8 +208,8 @@ class RandomNetwork {
         text += space() + "*" + space() + piece() + write(named, node.children[child]);
       }
     }
-    const bool free_root = is_root && (named.open || node.children.size() < 3);
-    const bool may_wrap = node.children.size() < 3 || !is_root || !named.open;
+    const bool free_root = is_root && (named.open || (node.children.size() == 2 && named.tree.nodes.size() > 3));
+    const bool may_wrap = node.children.empty() || !is_root || !named.open;
     std::size_t wraps = node.children.empty() || free_root ? 0 : 1;
     if (may_wrap && below(4) == 0) wraps += 1 + below(3);
     for (; wraps > 0; --wraps) {

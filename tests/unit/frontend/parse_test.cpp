@@ -99,13 +99,16 @@ TEST_CASE("parentheses pin the tree") {
   CHECK(understood("a = (A * B * C) * D") == "1 ((A * B * C) * D) pinned");
 }
 
+TEST_CASE("parentheses around two factors pin them: neither is summed before they meet") {
+  for (const char* text : {"a = (A * B)", "a = ((A) * B)", "a = ((A * ((B))))", "a = 1 * (A * B)", "a = (A * 1 * B)"}) {
+    CHECK_MESSAGE(understood(text) == "1 (A * B) pinned", text);
+  }
+}
+
 TEST_CASE("redundant parentheses mean nothing") {
   const std::string free_pair = understood("a = A * B");
   CHECK(free_pair == "1 (A * B) open");
-  for (const char* text :
-       {"a = (A * B)", "a = ((A) * B)", "a = ((A * ((B))))", "a = 1 * (A * B)", "a = (1) * A * (B)"}) {
-    CHECK_MESSAGE(understood(text) == free_pair, text);
-  }
+  for (const char* text : {"a = (A) * B", "a = ((A)) * ((B))", "a = (1) * A * (B)"}) CHECK_MESSAGE(understood(text) == free_pair, text);
   CHECK(understood("a = ((T))") == understood("a = T"));
   CHECK(understood("a = (A) * (B) * C") == understood("a = A * B * C"));
   CHECK(understood("a = (2 * A) * B * C") == "2 (A * B * C) open");

@@ -29,7 +29,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("one tree per assignment, named or in order") {
-  const std::string both = "S(i,j) = (M(i,j) * A(i,k)) * B(j,k)\nO(i,h) = S(i,j) * D(j,h)";
+  const std::string both = "S(i,j) = (M(i,j) * A(i,k)) * B(j,k)\nO(i,h) = (S(i,j) * D(j,h))";
   CHECK(pinned("((M * A) * B); (S * D)") == both);
   CHECK(pinned("((M * A) * B)\n(S * D)\n") == both);
   CHECK(pinned("S = ((M * A) * B); O = (S * D)") == both);

@@ -136,17 +136,27 @@ TEST_CASE("a pinned product stays a group, an open one is merged while the produ
   CHECK(without("S", "S(i) = A(i) B(i) C(i) | (A * B * C); O(i) = S(i)") == "O(i) = (A(i) * B(i) * C(i))");
 }
 
-TEST_CASE("spliced, an open product is part of what reads it, whatever its size; a pinned one is not") {
-  const auto spliced = [](const std::string& text) {
+TEST_CASE("what parentheses read has to be stored where a group would sum it at another place") {
+  const auto kept = [](const std::string& text) {
     const Network given = network(text);
-    return print(inlined(given, {given.assignments[0].result.tensor}, Grouping::spliced));
+    return summed_in_parentheses(given, {given.assignments[0].result.tensor}).size();
   };
-  CHECK(spliced("S(i) = A(i) B(i) C(i); O(i) = S(i) v(i) w(i) x(i) y(i)") ==
-        "O(i) = A(i) * B(i) * C(i) * v(i) * w(i) * x(i) * y(i)");
-  CHECK(spliced("S(i) = A(ij) B(jk); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == "O(i) = (A(i,j) * B(j,k) * v(i)) * w(i)");
-  CHECK(spliced("S(i) = A(ij); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == "O(i) = (A(i,j) * v(i)) * w(i)");
-  CHECK(spliced("S(i) = A(ij) B(jk) | (A * B); O(i) = S(i) v(i) w(i) | (S * v * w)") ==
-        "O(i) = ((A(i,j) * B(j,k)) * v(i) * w(i))");
+  CHECK(kept("S(i) = A(ij); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == 1);
+  CHECK(kept("S(i) = A(ij); O(i) = S(i) v(i) w(i)") == 0);             // any order will do
+  CHECK(kept("S(i) = A(i); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == 0);  // no sum
+  CHECK(kept("S(i) = A(ij) B(jk); O(i) = S(i) v(i) w(i) | ((S * v) * w)") == 0);
+  CHECK(kept("S(i) = A(ij); O(i) = S(i)") == 0);
+  CHECK(kept("S(i) = A(i) B(i); O(j) = S(i) v(j) | (S * v)") == 1);    // i is summed after v
+  CHECK(kept("S(i) = A(i) B(i); O(j) = S(i) v(j)") == 0);
+  CHECK(kept("S(i) = A(i) B(i); O(i) = S(i) v(j) | (S * v)") == 0);    // i is kept
+  CHECK(kept("S(i) = A(i); O(j) = S(i) v(j) | (S * v)") == 0);         // a leaf is summed where it is read
+  CHECK(kept("S(i) = A(ij); P(i) = S(i) v(i) w(i) | (S * v * w); O(i) = A(ij)") == 1);
+  const Network given = network("S(i) = A(ij); P(i) = S(i); O(i) = P(i) v(i) w(i) | ((P * v) * w)");
+  CHECK(summed_in_parentheses(given, {given.assignments[0].result.tensor, given.assignments[1].result.tensor}).size() == 1);
+  CHECK(summed_in_parentheses(given, {given.assignments[0].result.tensor}).empty());
+  // What is not computed asks for nothing.
+  const Network dead = network("S(i) = A(ij); P(i) = S(i) v(i) w(i) | (S * v * w); O(i) = A(ij)");
+  CHECK(summed_in_parentheses(dead, {dead.assignments[0].result.tensor, dead.assignments[1].result.tensor}).empty());
 }
 
 TEST_CASE("indices of one name are told apart, and doing it again changes nothing") {

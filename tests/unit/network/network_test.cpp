@@ -61,6 +61,18 @@ TEST_CASE("parentheses are printed where they pin") {
   CHECK(print(network) == "A(i,r) = (T(i,j,k) * C(k,r) * B(j,r))");
   term.open = true;
   CHECK(print(network) == "A(i,r) = T(i,j,k) * C(k,r) * B(j,r)");
+  term.pinned = flat_tree(2);
+  term.factors.pop_back();
+  CHECK(print(network) == "A(i,r) = T(i,j,k) * C(k,r)");
+  term.open = false;
+  CHECK(print(network) == "A(i,r) = (T(i,j,k) * C(k,r))");
+}
+
+TEST_CASE("coefficients are printed before the product") {
+  Network network = mttkrp();
+  Term& term = network.assignments[0].terms[0];
+  term.pinned = flat_tree(3);
+  term.open = true;
   term.coefficient = -0.1;
   CHECK(print(network) == "A(i,r) = -0.1 * T(i,j,k) * C(k,r) * B(j,r)");
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/plan/check.h"
+#include "engine/plan/schedule_text.h"
 #include "unit/plan/networks.h"
 
 namespace check_presence_test {
@@ -63,6 +64,53 @@ TEST_CASE("an intermediate of infinite factors is not finite") {
   CHECK_FALSE(is_finite(schedule, 3, made.operands));
 }
 
+TEST_CASE("beside NaN an intermediate is read wherever its levels know its entries") {
+  const auto with_levels = [](std::string schedule, const std::string& levels) {
+    return schedule.replace(schedule.find("ddd"), 3, levels);
+  };
+  // Below dense levels of T fibers may be empty, and j is bound inside.
+  const std::string nest = text("dds", "i,j,k,r", "i,j,r fused 1") + " parallel i owner\n";
+  CHECK_FALSE(defect(mttkrp("dds", false), nest).empty());
+  CHECK(defect(mttkrp("dds", false), with_levels(nest, "daa")).empty());
+  CHECK(defect(mttkrp("dds", false), with_levels(nest, "dhh")).empty());
+  // Only j would be known, not whether anything was accumulated below it.
+  CHECK(defect(mttkrp("dds", false), with_levels(nest, "dad")).find("B holds NaN or Inf") != std::string::npos);
+  CHECK(defect(mttkrp("sss", false), with_levels(text("sss", "i,j,k,r", "i,j,r fused 1") + " parallel i owner\n", "dad")).empty());
+  const std::string nests = text("dds", "i,j,r,k", "i,j,r") + " parallel i owner\n parallel i owner\n";
+  CHECK_FALSE(defect(mttkrp("dds", false), nests).empty());
+  CHECK(defect(mttkrp("dds", false), with_levels(nests, "sss")).empty());
+}
+
+TEST_CASE("a single entry knows whether it is there, inside a nest and between nests") {
+  Problem made = problem("a:i:s:5 b:i:s:5 B:j -> j", {{'i', 20}, {'j', 20}});
+  made.operands[2].statistics = Statistics({20}, dense_format(1), 20, {}, false);
+  CHECK(defect(made, "schedule\n tree ((a * b) * B)\n layout a s f64\n layout b s f64\n layout B d f64\n intermediate x[] f64\n"
+                     " result R d f64\n x[] += a[i] * b[i] loops i\n R[j] += x[] * B[j] loops j\n parallel i private\n parallel j owner\n")
+            .empty());
+}
+
+TEST_CASE("what is absent annihilates further on, too") {
+  Problem made = problem("T:ik:ss:20 C:k D:i B:i -> i", {{'i', 20}, {'k', 20}});
+  const auto schedule = [](const std::string& x, const std::string& y) {
+    return "schedule\n tree (((T * C) * D) * B)\n layout T ss f64\n layout C d f64\n layout D d f64\n layout B d f64\n intermediate x[i] " +
+           x + " f64\n intermediate y[i] " + y +
+           " f64\n result R d f64\n x[i] += T[i,k] * C[k] loops i,k\n y[i] += x[i] * D[i] loops i\n R[i] += y[i] * B[i] loops i\n"
+           " parallel i owner\n parallel i owner\n parallel i owner\n";
+  };
+  CHECK(defect(made, schedule("d", "d")).empty());
+  made.operands.back().statistics = Statistics({20}, dense_format(1), 20, {}, false);
+  CHECK(defect(made, schedule("d", "s")).find("x is dense") != std::string::npos);
+  CHECK(defect(made, schedule("s", "d")).find("y is dense") != std::string::npos);
+  CHECK(defect(made, schedule("s", "s")).empty());
+  const Schedule read = schedule_of(made, schedule("d", "d"));
+  const auto annihilated = annihilated_tensors(read, finite_tensors(read, made.operands));
+  CHECK(read.tensors[4].name == "x");
+  REQUIRE(annihilated[4]);
+  CHECK(read.tensors[*annihilated[4]].name == "B");
+  CHECK_FALSE(annihilated[0]);
+  CHECK(annihilates_any(read, made.operands));
+}
+
 TEST_CASE("plan() avoids what check() would refuse") {
   const Problem made = mttkrp("dds", false);
   const auto planned = plan(made.network, made.operands, made.options);
@@ -71,10 +119,35 @@ TEST_CASE("plan() avoids what check() would refuse") {
   Problem pinned = made;
   pinned.options.tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
   pinned.operands[0].pinned = true;
-  const auto refused = plan(pinned.network, pinned.operands, pinned.options);
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().kind == ErrorKind::input);
-  CHECK(refused.error().message.find("NaN or Inf") != std::string::npos);
+  const auto kept = plan(pinned.network, pinned.operands, pinned.options);
+  REQUIRE_MESSAGE(kept, kept.error().message);
+  CHECK(check(kept->schedule, pinned.network, pinned.operands, pinned.options));
+  CHECK(explain(*kept, pinned.network, pinned.operands, pinned.options).find("\nB holds NaN or Inf, so that x has to tell absent entries from zeros") !=
+        std::string::npos);
+  pinned.operands[1] = mttkrp("dds", true).operands[1];
+  const auto finite = plan(pinned.network, pinned.operands, pinned.options);
+  REQUIRE(finite);
+  CHECK(explain(*finite, pinned.network, pinned.operands, pinned.options).find("NaN") == std::string::npos);
+}
+
+TEST_CASE("the baseline keeps absence in what needs it, and in nothing else") {
+  // x = T * C is read beside B, y = D * E beside finite factors.
+  Problem made = problem("T:ik:ss:20 C:k B:i D:jl:ss:20 E:l -> ij", {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}});
+  made.options.tree = *parse_tree("(((T * C) * B) * (D * E))", {"T", "C", "B", "D", "E"});
+  const auto levels = [&] {
+    std::string text;
+    const Schedule plain = baseline(made.network, made.operands, made.options);
+    const auto legal = check(plain, made.network, made.operands, made.options);
+    CHECK_MESSAGE(legal, legal.error().message);
+    for (const ScheduledTensor& tensor : plain.tensors) {
+      if (tensor.role == TensorRole::intermediate) text += print_indices(tensor.modes, made.network) + ":" + tensor.format.text() + " ";
+    }
+    return text;
+  };
+  CHECK(levels() == "i:d:0 i:d:0 j:d:0 ");
+  // The product of x and B is as little finite as B, so that an absent entry of y annihilates it.
+  made.operands[2].statistics = Statistics({20}, dense_format(1), 20, {}, false);
+  CHECK(levels() == "i:s:0 i:d:0 j:s:0 ");
 }
 
 TEST_CASE("a dense intermediate between two nests makes entries of a sparse result only where it was provably written") {

@@ -60,12 +60,12 @@ TEST_CASE("nothing is summed first without an index of its own, alone, in a give
   const Problem alone = problem("M:ij:ss:100 -> i", {{'i', 10}, {'j', 10}});
   CHECK(with_partial_sums(statements(alone, "M"), alone.network, alone.options).size() == 1);
   Problem made = paths();
-  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.options, false).size() == 4);
+  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.operands, made.options, false).size() == 4);
   made.options.strict_fp = true;
-  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.options, false).size() == 1);
+  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.operands, made.options, false).size() == 1);
   made.options.strict_fp = false;
   made.options.tree = flat_tree(2);
-  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.options, false).size() == 1);
+  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.operands, made.options, false).size() == 1);
 }
 
 TEST_CASE("of many operands none, one or all are summed first") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "unit/plan/networks.h"
 
 namespace plan_forest_test {
@@ -60,14 +62,58 @@ TEST_CASE("what is read often is stored where computing it again is dearer") {
   CHECK(stored(cheap, "S") == 0);
 }
 
-TEST_CASE("beside NaN and Inf what nobody asked for is not stored where entries may be absent") {
+TEST_CASE("beside NaN and Inf what nobody asked for is not stored dense where entries may be absent") {
   Problem made = forest_problem("S = M:ij:ss:9000 X:ia Y:aj -> ij; O = S:ij S:ji D:ij -> i", {{'a', 500}, {'i', 100}, {'j', 100}});
   CHECK(stored(planned(made), "S") == 1);
   OperandFacts& d = made.operands.back();
   d.statistics = Statistics(d.statistics.extents(), d.format, d.statistics.nnz(), {}, false);
-  CHECK(stored(planned(made), "S") == 0);
+  for (const ScheduledTensor& tensor : planned(made).schedule.tensors) CHECK((tensor.name != "S" || !tensor.format.all_dense()));
   made.options.results = {"S"};
   CHECK(stored(planned(made), "S") == 1);
+}
+
+TEST_CASE("beside NaN and Inf what is too large to be written into what reads it is stored with compressed levels") {
+  // Three times three times three times three factors, and none of it may be dense beside D.
+  Problem made = forest_problem("S = M:ij:ss:30 -> ij; P = S:ij S:jk S:ki -> ij; Q = P:ij P:jk P:ki -> ij; U = Q:ij Q:jk Q:ki -> ij; "
+                                "O = U:ij U:jk U:ki D:ij -> i", {{'i', 10}, {'j', 10}, {'k', 10}});
+  OperandFacts& d = made.operands.back();
+  d.statistics = Statistics(d.statistics.extents(), d.format, d.statistics.nnz(), {}, false);
+  const Plan found = planned(made);
+  CHECK(stored(found, "U") == 1);
+  for (const ScheduledTensor& tensor : found.schedule.tensors) {
+    if (std::string("SPQU").find(tensor.name) != std::string::npos) CHECK_FALSE(tensor.format.all_dense());
+  }
+  const auto unfused = plan_unfused(made.network, made.operands, made.options);
+  REQUIRE_MESSAGE(unfused, unfused.error().message);
+}
+
+TEST_CASE("beside NaN and Inf a number keeps absence from its factors on") {
+  Problem made = forest_problem("S = A:li:ss:6 B:lk:ss:6 D:k -> ; U = E:n:s:5 -> ; O = S U C:j -> j",
+                                {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}, {'n', 20}});
+  Term& sum = made.network.assignments.front().terms.front();
+  sum.pinned = *parse_tree("((A * B) * D)", {"A", "B", "D"});
+  sum.open = false;
+  Term& read = made.network.assignments.back().terms.front();
+  read.pinned = *parse_tree("((S * U) * C)", {"S", "U", "C"});  // so that U is stored
+  read.open = false;
+  const auto of_product = [&](const Plan& found) {
+    return std::ranges::find_if(found.schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.modes.size() == 1; })->format.text();
+  };
+  const auto finite = plan_unfused(made.network, made.operands, made.options);
+  REQUIRE_MESSAGE(finite, finite.error().message);
+  CHECK(of_product(*finite) == "d:0");
+  OperandFacts& c = made.operands.back();
+  c.statistics = Statistics(c.statistics.extents(), c.format, c.statistics.nnz(), {}, false);
+  const auto kept = plan_unfused(made.network, made.operands, made.options);
+  REQUIRE_MESSAGE(kept, kept.error().message);
+  CHECK(of_product(*kept) == "s:0");
+}
+
+TEST_CASE("a sum that parentheses read is stored before") {
+  Problem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> k", extents);
+  made.network.assignments.back().terms.front().open = false;
+  CHECK(stored(planned(made), "S") == 1);
+  CHECK(baseline(made.network, made.operands, made.options).earlier_trees.size() == 1);
 }
 
 TEST_CASE("what nothing needs is not computed") {
