@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "runtime/guarded.h"
 
 namespace weft {
 
@@ -17,10 +19,11 @@ struct Background::State {
   unsigned most_threads = 1;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Work> waiting;
+  std::list<Work> waiting;  // which can be emptied, and left, without memory
   std::size_t idle = 0;  // threads that wait for work
   bool ended = false;
   std::vector<std::thread> threads;
+  std::shared_ptr<State> itself;  // of threads that are not in this process
   pid_t process = 0;  // that the threads belong to
 
   /// Threads do not come along into the child of a fork.
@@ -46,20 +49,23 @@ struct Background::State {
 Background::Background(unsigned threads) : state_(std::make_shared<State>()) { state_->most_threads = std::max(1U, threads); }
 
 Background::~Background() {
-  std::deque<Work> dropped;
+  std::list<Work> dropped;
   std::vector<std::thread> threads;
   bool inherited = false;
   {
     const std::lock_guard lock(state_->mutex);
     state_->ended = true;
-    inherited = !state_->has_threads();
+    inherited = !state_->threads.empty() && !state_->has_threads();
     dropped.swap(state_->waiting);
-    threads.swap(state_->threads);
+    // Handles of threads that are not in this process: nothing may be done with them, not even to let them go.
+    if (inherited) {
+      state_->itself = state_;
+    } else {
+      threads.swap(state_->threads);
+    }
   }
   state_->changed.notify_all();
   for (const Work& work : dropped) work(true);
-  // Handles of threads that are not in this process: nothing may be done with them, not even to let them go.
-  if (inherited && !threads.empty()) (void)new std::vector<std::thread>(std::exchange(threads, {}));
   for (std::thread& thread : threads) {
     // What a thread is doing may hold the last handle of its engine.
     if (thread.get_id() == std::this_thread::get_id()) {
@@ -81,10 +87,15 @@ void Background::post(Work work) {
         state_->process = ::getpid();
       } catch (const std::system_error&) {
         // The threads that there are do the work, or the caller.
+      } catch (const std::bad_alloc&) {
+        // Likewise.
       }
     }
     if (state_->has_threads()) {
-      state_->waiting.push_back(std::exchange(work, nullptr));
+      (void)had_memory_for([&] {
+        state_->waiting.emplace_back();
+        state_->waiting.back().swap(work);
+      });
     }
   }
   state_->changed.notify_one();

@@ -17,8 +17,8 @@ class Background {
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
-  /// Where there is no thread at all, because the system gives none or in the child of a fork, `work` is done before this
-  /// returns.
+  /// Where there is no thread at all, because the system gives none or in the child of a fork, or no memory to note the
+  /// work, it is done before this returns. `work` must not throw.
   void post(Work work);
 
  private:

@@ -10,6 +10,7 @@
 #include "engine/codegen/generate.h"
 #include "engine/codegen/target.h"
 #include "engine/loop/rules.h"
+#include "runtime/foreign_code.h"
 
 namespace weft {
 
@@ -38,6 +39,7 @@ Expected<std::unique_ptr<llvm::Module>> generate_verified(const loop::Program& p
 
 Expected<std::string> machine_code(const loop::Program& program, const Target& target, const CodeOptions& options,
                                    EmittedForm form, CompileTimes* times, const TargetMachines* machines) {
+  const ForeignCode scope;
   using Clock = std::chrono::steady_clock;
   const auto milliseconds = [](Clock::duration time) {
     return std::chrono::duration<double, std::milli>(time).count();
@@ -62,6 +64,7 @@ Expected<ObjectCode> compile(const loop::Program& program, const Target& target,
 }
 
 Expected<std::string> llvm_text(const loop::Program& program, const Target& target, const CodeOptions& options) {
+  const ForeignCode scope;
   llvm::LLVMContext context;
   Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);
   if (!module) return std::unexpected(module.error());

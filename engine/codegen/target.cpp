@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 
+#include "runtime/foreign_code.h"
+
 namespace weft {
 
 namespace {
@@ -37,6 +39,7 @@ std::string CodeOptions::text() const {
 }
 
 const llvm::Target* find_target(const std::string& triple) {
+  const ForeignCode scope;
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -51,6 +54,7 @@ const llvm::Target* find_target(const std::string& triple) {
 // Only the features in which this machine differs from what LLVM expects of its processor (a hypervisor hides some):
 // LLVM reads the list several times per kernel, and the full one of 150 would cost a seventh of the compile time.
 Target host_target() {
+  const ForeignCode scope;
   Target target{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), ""};
   std::vector<std::string> expected;
   if (const std::unique_ptr<llvm::MCSubtargetInfo> processor = subtarget(target))
@@ -71,6 +75,7 @@ Target host_target() {
 }
 
 unsigned vector_bits(const Target& target) {
+  const ForeignCode scope;
   const std::unique_ptr<llvm::MCSubtargetInfo> found = subtarget(target);
   if (!found || !found->checkFeatures("+64bit")) return 0;
   if (found->checkFeatures("+avx512f,+avx512vl,+avx512dq")) return 512;

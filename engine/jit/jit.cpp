@@ -15,6 +15,7 @@
 
 #include "engine/jit/debugger.h"
 #include "engine/jit/perf_map.h"
+#include "runtime/foreign_code.h"
 
 namespace weft {
 
@@ -81,6 +82,13 @@ std::vector<CodeSymbol> code_symbols(const llvm::object::ObjectFile& file, std::
 }  // namespace
 
 struct Jit::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    const ForeignCode scope;
+    lljit.reset();
+  }
   std::unique_ptr<llvm::orc::LLJIT> lljit;
   std::atomic<std::uint64_t> kernels{0};  ///< loaded so far: makes the names of the dylibs unique
   JitOptions options;
@@ -97,6 +105,7 @@ struct LoadedCode::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    const ForeignCode scope;
     debugger.reset();
     llvm::consumeError(jit->lljit->getExecutionSession().removeJITDylib(*dylib));
   }
@@ -105,6 +114,7 @@ struct LoadedCode::State {
 std::vector<CodeSymbol> LoadedCode::symbols() const { return code_ ? code_->symbols : std::vector<CodeSymbol>(); }
 
 Expected<Jit> Jit::create(const JitOptions& options) {
+  const ForeignCode scope;
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -131,6 +141,7 @@ Expected<Jit> Jit::create(const JitOptions& options) {
 }
 
 Expected<LoadedCode> Jit::load(const ObjectCode& object, const std::string& name) const {
+  const ForeignCode scope;
   std::unique_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBuffer(object.bytes, name, false);
   llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
       llvm::object::ObjectFile::createObjectFile(buffer->getMemBufferRef());

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/plan/interruption.h"
+#include "runtime/foreign_code.h"
 
 namespace weft {
 namespace {
@@ -34,6 +35,7 @@ struct Library {
   std::string missing;  // why there is none
 
   Library() {
+    const ForeignCode scope;
     void* handle = dlopen("libz3.so.4", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       const char* reason = dlerror();
@@ -64,6 +66,7 @@ const Library& library() {
 // Terms live as long as the context, which keeps no counts of them.
 struct Solver::State {
   State(Tracking wanted, std::vector<Cancellation> tokens) : tracking(wanted), cancelled_by(std::move(tokens)) {
+    const ForeignCode scope;
     Z3_config config = z3.mk_config();
     context = z3.mk_context(config);
     z3.del_config(config);
@@ -76,6 +79,7 @@ struct Solver::State {
   State& operator=(const State&) = delete;
   ~State() {
     interruption.reset();
+    const ForeignCode scope;
     forget_model();
     z3.solver_dec_ref(context, solver);
     z3.del_context(context);
@@ -92,6 +96,7 @@ struct Solver::State {
   }
 
   Literal fresh() {
+    const ForeignCode scope;
     const auto number = static_cast<int>(variables.size() / 2);
     Z3_ast variable = z3.mk_const(context, z3.mk_int_symbol(context, number), boolean_sort);
     variables.push_back(variable);
@@ -105,6 +110,7 @@ struct Solver::State {
 
   void add(std::vector<Z3_ast> any, Family family) {
     if (tracked()) any.push_back(term(!guards[static_cast<std::size_t>(family.number)]));
+    const ForeignCode scope;
     z3.solver_assert(context, solver, z3.mk_or(context, static_cast<unsigned>(any.size()), any.data()));
     note_error();
   }
@@ -172,6 +178,7 @@ Integer Solver::integer(std::int64_t least, std::int64_t greatest) {
   for (std::int64_t value = least; value < greatest; ++value) {
     range.reached.push_back(state_->fresh());
     if (value == least) continue;
+    const ForeignCode scope;
     Z3_ast either[] = {state_->term(!range.reached.back()), state_->term(range.reached[range.reached.size() - 2])};
     state_->z3.solver_assert(state_->context, state_->solver, state_->z3.mk_or(state_->context, 2, either));
   }
@@ -236,6 +243,7 @@ void Solver::at_most(std::span<const Weighted> sum, std::int64_t bound, Family f
   }
   const bool count = std::all_of(weights.begin(), weights.end(), [](int weight) { return weight == 1; });
   const auto size = static_cast<unsigned>(terms.size());
+  const ForeignCode scope;
   Z3_ast constraint = count ? state_->z3.mk_atmost(state_->context, size, terms.data(), static_cast<unsigned>(least))
                             : state_->z3.mk_pble(state_->context, size, terms.data(), weights.data(),
                                                  static_cast<int>(least));
@@ -332,6 +340,7 @@ Satisfiable Solver::check(std::uint64_t effort) {
     state_->unanswered = effort == 0 ? "no effort was allowed" : "cancelled";
     return Satisfiable::unknown;
   }
+  const ForeignCode scope;
   Z3_params params = z3.mk_params(state_->context);
   z3.params_inc_ref(state_->context, params);
   const auto limit = static_cast<unsigned>(std::min<std::uint64_t>(effort, std::numeric_limits<unsigned>::max()));
@@ -394,6 +403,7 @@ std::string Solver::why_unknown() const { return state_->unanswered; }
 bool Solver::value(Literal literal) const {
   const Library& z3 = state_->z3;
   if (state_->model == nullptr) return false;
+  const ForeignCode scope;
   Z3_ast variable = state_->variables[static_cast<std::size_t>(literal.code & ~1)];
   Z3_func_decl declaration = z3.get_app_decl(state_->context, z3.to_app(state_->context, variable));
   Z3_ast known = z3.model_get_const_interp(state_->context, state_->model, declaration);

@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "frontend/terminal.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -43,19 +45,24 @@ struct Activity::State {
     standing = false;
   }
 
+  void show_line() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    // The end of a long path says more than its beginning.
+    const std::size_t most = columns() > 60 ? columns() - 40 : 20;
+    const std::string shown_what = what.size() > most ? "..." + what.substr(what.size() - most + 3) : what;
+    const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", shown_what, 100 * fraction);
+    const std::string line = fmt::format("{}, {:.0f} s, Ctrl-C stops it", done, seconds);
+    write_note(fmt::format("\r\033[K{}", line.substr(0, columns())));
+    standing = true;
+  }
+
   void tick() {
     std::unique_lock lock(mutex);
     const auto stopped = [&] { return !active; };
     if (ended.wait_for(lock, std::chrono::seconds(1), stopped)) return;
     do {
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      // The end of a long path says more than its beginning.
-      const std::size_t most = columns() > 60 ? columns() - 40 : 20;
-      const std::string shown_what = what.size() > most ? "..." + what.substr(what.size() - most + 3) : what;
-      const std::string done = what.empty() ? "working" : fmt::format("{} {:.0f} %", shown_what, 100 * fraction);
-      const std::string line = fmt::format("{}, {:.0f} s, Ctrl-C stops it", done, seconds);
-      write_note(fmt::format("\r\033[K{}", line.substr(0, columns())));
-      standing = true;
+      // Without memory for it the line stays as it is.
+      (void)had_memory_for([&] { show_line(); });
     } while (!ended.wait_for(lock, std::chrono::milliseconds(200), stopped));
   }
 };
@@ -68,7 +75,11 @@ void Activity::begin() {
   if (!state_->shown) return;
   state_->active = true;
   state_->what.clear();
-  state_->clock = std::thread([state = state_.get()] { state->tick(); });
+  try {
+    state_->clock = std::thread([state = state_.get()] { state->tick(); });
+  } catch (const std::system_error&) {
+    // The system gives no thread: nothing is shown.
+  }
 }
 
 void Activity::end() {
