@@ -4,6 +4,7 @@
 #include <llvm/Target/TargetOptions.h>
 
 #include "engine/codegen/target.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 
@@ -33,7 +34,8 @@ Expected<LentMachine> LentMachine::take(const Target& target, const TargetMachin
 LentMachine::~LentMachine() {
   if (!machine_ || !pool_) return;
   const std::lock_guard lock(pool_->mutex);
-  pool_->idle.emplace_back(std::move(key_), std::move(machine_));
+  // Without memory to keep it the machine goes.
+  (void)had_memory_for([&] { pool_->idle.emplace_back(std::move(key_), std::move(machine_)); });
 }
 
 }  // namespace weft
