@@ -11,18 +11,18 @@ namespace {
 /// Bytes of the UTF-8 sequence at the beginning of a text; 0: there is none (Unicode 15, table 3-7).
 std::size_t sequence_bytes(std::string_view text) {
   const auto byte = [&](std::size_t place) { return place < text.size() ? static_cast<std::uint8_t>(text[place]) : 0; };
-  const auto goes_on = [&](std::size_t place) { return (byte(place) & 0xC0) == 0x80; };
+  const auto continues = [&](std::size_t place) { return (byte(place) & 0xC0) == 0x80; };
   const unsigned first = byte(0);
   const unsigned second = byte(1);
   if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return goes_on(1) ? 2 : 0;
+  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
   if (first >= 0xE0 && first <= 0xEF) {
     const bool fits = (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0);  // not longer than needed, no surrogate
-    return fits && goes_on(1) && goes_on(2) ? 3 : 0;
+    return fits && continues(1) && continues(2) ? 3 : 0;
   }
   if (first >= 0xF0 && first <= 0xF4) {
     const bool fits = (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
-    return fits && goes_on(1) && goes_on(2) && goes_on(3) ? 4 : 0;
+    return fits && continues(1) && continues(2) && continues(3) ? 4 : 0;
   }
   return 0;
 }
