@@ -88,7 +88,7 @@ TEST_CASE("faults: the command") {
   for (const auto& [words, expected] : commands) {
     std::string name = "weft";
     for (const std::string& word : words) name += ' ' + word.substr(word.rfind('/') + 1);
-    fail_every_allocation(name, [&]() -> Outcome { return ran(directory, words, expected); }, Memory(), 12);
+    fail_every_allocation(name, [&]() -> Outcome { return ran(directory, words, expected); }, Memory(), 12, test::Left::tokens);
   }
 }
 

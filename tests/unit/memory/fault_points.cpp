@@ -58,7 +58,7 @@ Totals totals;
 }  // namespace
 
 void fail_every_allocation(const std::string& name, const std::function<Outcome()>& scenario, const Memory& memory,
-                           std::uint64_t usual) {
+                           std::uint64_t usual, Left left) {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS}) std::signal(signal, tell_point);
   const std::uint64_t seed = environment("WEFT_SEED", 1);
   const std::uint64_t count = environment("WEFT_COUNT", scaled(static_cast<unsigned>(usual)));
@@ -86,7 +86,7 @@ void fail_every_allocation(const std::string& name, const std::function<Outcome(
       ++totals.points;
       refused_here += faulty.error ? 1 : 0;
       const Outcome again = run(name, scenario, 0, Fails::none);
-      std::size_t kept_now = kept_in_the_end(kept);
+      std::size_t kept_now = left == Left::tokens ? kept : kept_in_the_end(kept);
       if (kept_now != kept) {
         // What a process makes once, on the way to its first error, stays; what is lost is lost each time.
         kept = kept_now;
