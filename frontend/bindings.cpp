@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "frontend/engine_state.h"
+#include "runtime/guarded.h"
 #include "weft/host.h"
 
 namespace weft {
@@ -26,7 +27,14 @@ bool overlap(const Tensor& tensor, const Buffer& memory) {
 
 }  // namespace
 
-Bindings::Bindings() : state_(std::make_shared<State>()) {}
+Bindings::Bindings() {
+  failed_ = !had_memory_for([&] { state_ = std::make_shared<State>(); });
+}
+
+std::optional<Error> Bindings::failure() const {
+  if (!failed_) return std::nullopt;
+  return out_of_memory({"operands and outputs were set"});
+}
 
 // Whoever changes bindings gets tables of its own: copies, and runs under way, keep theirs.
 void Bindings::separate() {
@@ -40,14 +48,21 @@ void Bindings::separate() {
   state_ = std::move(own);
 }
 
-void Bindings::set(const std::string& name, Tensor tensor, OperandUse use) {
+void Bindings::put(const std::string& name, Tensor tensor, OperandUse use) {
   separate();
   state_->operands[name] = {std::move(tensor), use};
 }
 
+// Of bindings of which something is missing nothing runs, so nothing more is set either.
+void Bindings::set(const std::string& name, Tensor tensor, OperandUse use) {
+  failed_ = failed_ || !had_memory_for([&] { put(name, std::move(tensor), use); });
+}
+
 void Bindings::output(const std::string& name, Tensor memory) {
-  separate();
-  state_->outputs[name] = std::move(memory);
+  failed_ = failed_ || !had_memory_for([&] {
+    separate();
+    state_->outputs[name] = std::move(memory);
+  });
 }
 
 Expected<void> Bindings::State::verify(const Resources& resources) {

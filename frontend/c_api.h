@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/guarded.h"
 #include "weft.h"
 #include "weft/session.h"
 
@@ -94,15 +95,14 @@ namespace weft::c_api {
 /// Hands over the error if one is wanted; its kind as weft.h numbers them.
 std::int32_t refused(weft_error** error, Error reason) noexcept;
 
-/// Runs a body that returns Expected<void>. What the standard library throws when memory is short ends here.
+/// Runs a body that returns Expected<void>. What the standard library throws when memory is short ends here; `function` is
+/// the one of weft.h that was called.
 template <class Body>
-std::int32_t guarded(weft_error** error, Body&& body) noexcept {
+std::int32_t guarded(weft_error** error, Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
   if (error) *error = nullptr;
   try {
-    Expected<void> done = body();
+    Expected<void> done = weft::guarded({"running ", function}, std::forward<Body>(body));
     return done ? WEFT_OK : refused(error, std::move(done.error()));
-  } catch (const std::bad_alloc&) {
-    return refused(error, Error{ErrorKind::resource, {}});
   } catch (const std::exception& exception) {
     return refused(error, Error{ErrorKind::internal, exception.what()});
   }
@@ -121,7 +121,7 @@ Expected<void> all(Checks&&... checks) {
 
 /// A body that makes an object and returns Expected<Object*>: *made is NULL unless it succeeds.
 template <class Object, class Body>
-std::int32_t making(Object** made, weft_error** error, Body&& body) noexcept {
+std::int32_t making(Object** made, weft_error** error, Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
   if (made) *made = nullptr;
   return guarded(error, [&]() -> Expected<void> {
     if (auto place = given(made, "made"); !place) return place;
@@ -129,26 +129,27 @@ std::int32_t making(Object** made, weft_error** error, Body&& body) noexcept {
     if (!object) return std::unexpected(std::move(object.error()));
     *made = *object;
     return {};
-  });
+  }, function);
 }
 
 /// Sets something in an object: input error if the object is NULL.
 template <class Object, class Body>
-std::int32_t setting(Object* object, std::string_view argument, weft_error** error, Body&& body) noexcept {
+std::int32_t setting(Object* object, std::string_view argument, weft_error** error, Body&& body,
+                     const char* function = __builtin_FUNCTION()) noexcept {
   return guarded(error, [&]() -> Expected<void> {
     if (auto there = given(object, argument); !there) return there;
     return body();
-  });
+  }, function);
 }
 
 /// Sets a flag of an object's options.
 template <class Object>
 std::int32_t setting_flag(Object* object, std::string_view argument, bool decltype(Object::options)::*flag,
-                          std::int32_t value, weft_error** error) noexcept {
+                          std::int32_t value, weft_error** error, const char* function = __builtin_FUNCTION()) noexcept {
   return setting(object, argument, error, [&]() -> Expected<void> {
     object->options.*flag = value != 0;
     return {};
-  });
+  }, function);
 }
 
 weft_tensor* tensor_handle(Tensor tensor);

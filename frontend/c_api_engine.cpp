@@ -5,6 +5,7 @@
 
 #include "engine/cache/disk_cache.h"
 #include "frontend/c_api.h"
+#include "runtime/charge.h"
 
 namespace weft::c_api {
 namespace {
@@ -75,7 +76,12 @@ int32_t weft_cancellation_cancelled(const weft_cancellation* cancellation) {
 void weft_cancellation_free(weft_cancellation* cancellation) { delete cancellation; }
 
 int32_t weft_options_create(weft_options** made, weft_error** error) {
-  return making(made, error, []() -> Expected<weft_options*> { return new weft_options; });
+  return making(made, error, []() -> Expected<weft_options*> {
+    auto options = std::make_unique<weft_options>();
+    auto opened = options->options.resources.memory.charge(0, "an account of memory");
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    return options.release();
+  });
 }
 
 int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error) {
@@ -127,7 +133,9 @@ int32_t weft_options_set_perf_map(weft_options* options, int32_t perf_map, weft_
 
 int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.resources.memory = Memory(bytes);
+    Memory limited(bytes);
+    if (auto opened = limited.charge(0, "an account of memory"); !opened) return std::unexpected(std::move(opened.error()));
+    options->options.resources.memory = std::move(limited);
     return {};
   });
 }

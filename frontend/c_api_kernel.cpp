@@ -32,7 +32,11 @@ const Cancellation* token(const weft_request* request) { return request ? reques
 }  // namespace
 
 int32_t weft_bindings_create(weft_bindings** made, weft_error** error) {
-  return making(made, error, []() -> Expected<weft_bindings*> { return new weft_bindings; });
+  return making(made, error, []() -> Expected<weft_bindings*> {
+    auto bindings = std::make_unique<weft_bindings>();
+    if (auto failure = bindings->bindings.failure()) return std::unexpected(std::move(*failure));
+    return bindings.release();
+  });
 }
 
 int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags, weft_error** error) {
@@ -42,8 +46,11 @@ int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_
       return input_error(fmt::format("flags {}: the one known here is WEFT_CHANGES ({})", flags, +WEFT_CHANGES));
     }
     // Verified when it was made, unless the host vouched for it.
-    bindings->bindings.set(name, tensor->tensor, {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0});
-    bindings->operands[name] = tensor->tensor;
+    weft_bindings changed = *bindings;  // all of it is set, or nothing
+    changed.operands[name] = tensor->tensor;
+    changed.bindings.set(name, tensor->tensor, {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0});
+    if (auto failure = changed.bindings.failure()) return std::unexpected(std::move(*failure));
+    *bindings = std::move(changed);
     return {};
   });
 }
@@ -57,7 +64,10 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
     }
     auto memory = borrowed_dense(scalar, {extents, extents + order}, strides, values);
     if (!memory) return std::unexpected(std::move(memory.error()));
-    bindings->bindings.output(name, std::move(*memory));
+    Bindings changed = bindings->bindings;
+    changed.output(name, std::move(*memory));
+    if (auto failure = changed.failure()) return std::unexpected(std::move(*failure));
+    bindings->bindings = std::move(changed);
     return {};
   });
 }

@@ -162,7 +162,9 @@ void weft_request_free(weft_request* request) { delete request; }
 int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_session*> {
     if (auto there = given(engine, "engine"); !there) return std::unexpected(there.error());
-    return new weft_session{Session(engine->engine), {}, {}};
+    Session session(engine->engine);
+    if (auto failure = session.failure()) return std::unexpected(std::move(*failure));
+    return new weft_session{std::move(session), {}, {}};
   });
 }
 
@@ -170,6 +172,7 @@ int32_t weft_session_set(weft_session* session, const char* name, const weft_ten
   return setting(session, "session", error, [&]() -> Expected<void> {
     if (auto there = all(given(name, "name"), given(tensor, "tensor")); !there) return there;
     session->session.set(name, tensor->tensor);
+    if (auto failure = session->session.failure()) return std::unexpected(std::move(*failure));
     return {};
   });
 }
@@ -188,6 +191,7 @@ int32_t weft_session_drop(weft_session* session, const char* name, weft_error** 
   return setting(session, "session", error, [&]() -> Expected<void> {
     if (auto there = given(name, "name"); !there) return there;
     session->session.drop(name);
+    if (auto failure = session->session.failure()) return std::unexpected(std::move(*failure));
     return {};
   });
 }

@@ -10,6 +10,7 @@
 #include "engine/codegen/codegen.h"
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -168,7 +169,7 @@ Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* a
   return std::optional<int>();
 }
 
-int report_error(const Error& error, const CommandOptions& options) {
+void report_error(const Error& error, const CommandOptions& options) {
   write_note(fmt::format("error: {}\n", error.message));
   if (options.json) {
     // Where the report cannot go, standard error has said the first error already.
@@ -176,7 +177,6 @@ int report_error(const Error& error, const CommandOptions& options) {
       write_note(fmt::format("error: {}\n", written.error().message));
     }
   }
-  return exit_status(error.kind);
 }
 
 Expected<void> dispatch(const CommandOptions& options) {
@@ -207,8 +207,7 @@ int exit_status(ErrorKind kind) {
   return 4;
 }
 
-int command(int argc, const char* const* argv, ReplCommandLine repl) {
-  CommandOptions options;
+static Expected<int> executed(int argc, const char* const* argv, ReplCommandLine repl, CommandOptions& options) {
   options.json = requested_json(argc, argv);
   options.given.assign(argv + std::min(argc, 1), argv + argc);
   CLI::App app("weft evaluates sums of products of sparse and dense tensors by fused, compiled loops.", "weft");
@@ -241,7 +240,7 @@ int command(int argc, const char* const* argv, ReplCommandLine repl) {
   measure->add_flag("--quiet", options.quiet, "no summary, no progress");
 
   const auto parsed = parse(app, argc, argv);
-  if (!parsed) return report_error(parsed.error(), options);
+  if (!parsed) return std::unexpected(parsed.error());
   if (*parsed) return **parsed;
   if (app.get_subcommands().empty()) {
     write_note(app.help());
@@ -252,14 +251,20 @@ int command(int argc, const char* const* argv, ReplCommandLine repl) {
     if (argument.starts_with(' ') && is_mistaken_for_option(std::string_view(argument).substr(1))) argument.erase(0, 1);
   }
   if (options.quiet && options.verbose) {
-    return report_error({ErrorKind::input, "--quiet and --verbose contradict each other"}, options);
+    return input_error("--quiet and --verbose contradict each other");
   }
-  if (options.subcommand == "repl") {
-    const auto status = repl(options);
-    return status ? *status : report_error(status.error(), options);
-  }
-  const auto done = dispatch(options);
-  return done ? 0 : report_error(done.error(), options);
+  if (options.subcommand == "repl") return repl(options);
+  if (const auto done = dispatch(options); !done) return std::unexpected(done.error());
+  return 0;
+}
+
+int command(int argc, const char* const* argv, ReplCommandLine repl) {
+  CommandOptions options;
+  const auto status = guarded({"running weft"}, [&] { return executed(argc, argv, repl, options); });
+  if (status) return *status;
+  // Telling needs memory as well.
+  if (!had_memory_for([&] { report_error(status.error(), options); })) std::fputs("error: out of memory\n", stderr);
+  return exit_status(status.error().kind);
 }
 
 }  // namespace weft

@@ -18,6 +18,7 @@
 #include "frontend/resolve.h"
 #include "frontend/terminal.h"
 #include "runtime/elapsed.h"
+#include "runtime/guarded.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -278,12 +279,15 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   if (resources->progress) clear_progress();
   if (!options.page.empty()) {
-    if (auto written = write_text(options.page, page(evaluation->report, read_ms, run)); !written) return written;
+    auto written = guarded({"writing ", options.page}, [&] { return write_text(options.page, page(evaluation->report, read_ms, run)); });
+    if (!written) return written;
   }
-  if (options.json) return write_text(*options.json, report_json(evaluation->report, read_ms, run));
+  if (options.json) {
+    return guarded({"writing the report"}, [&] { return write_text(*options.json, report_json(evaluation->report, read_ms, run)); });
+  }
   if (options.quiet || replaced) return {};
   const double total = milliseconds_since(start);
-  return write_text("", summary(*evaluation, read_ms, total));
+  return guarded({"writing the summary"}, [&] { return write_text("", summary(*evaluation, read_ms, total)); });
 }
 
 }  // namespace weft

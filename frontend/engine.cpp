@@ -6,6 +6,7 @@
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
 #include "runtime/elapsed.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -22,6 +23,31 @@ Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, st
 
 }  // namespace
 
+/// What Engine::compile_async asks for.
+struct Engine::Compilation {
+  std::string text;
+  Tensors operands;
+  CompileOptions options;
+  std::function<void(const Expected<Kernel>&)> done;
+  Cancellation cancellation;
+  std::optional<Pipeline> pipeline;
+  Machine machine;
+  std::promise<Expected<Kernel>> promise;
+  std::shared_future<Expected<Kernel>> future = promise.get_future().share();
+
+  Expected<Kernel> kernel(bool dropped) const {
+    if (dropped) return fail(ErrorKind::cancelled, "the engine has ended");
+    if (cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
+    const auto inputs = operand_inputs(operands, pipeline->options().resources.with(cancellation));
+    if (!inputs) return std::unexpected(inputs.error());
+    return Kernel::made(pipeline->options(), prepared(*pipeline, machine, text, *inputs, options, cancellation));
+  }
+  void end(bool dropped) {
+    promise.set_value(guarded({"compiling ", text}, [&] { return kernel(dropped); }));
+    if (done) done(future.get());
+  }
+};
+
 Expected<Kernel> Kernel::made(const EngineOptions& options, Expected<Prepared> prepared) {
   if (!prepared) return std::unexpected(prepared.error());
   const CompiledNetwork& code = *prepared->code;
@@ -33,6 +59,13 @@ Expected<Kernel> Kernel::made(const EngineOptions& options, Expected<Prepared> p
 }
 
 Expected<Engine> Engine::create(EngineOptions options) {
+  return guarded({"creating an engine"}, [&] { return made(std::move(options)); });
+}
+
+Expected<Engine> Engine::made(EngineOptions options) {
+  if (options.resources.memory.limit() == 0) {
+    if (auto opened = options.resources.memory.charge(0, "an engine"); !opened) return std::unexpected(opened.error());
+  }
   Expected<Machine> machine = Machine{};
   if (!options.calibration.empty()) machine = parse_machine(options.calibration, options.calibration_name);
   if (!machine) return std::unexpected(machine.error());
@@ -55,39 +88,49 @@ Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInpu
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
                                  const Cancellation* cancellation) const {
-  const Resources& resources = this->options().resources;
-  const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
-  if (!inputs) return std::unexpected(inputs.error());
-  return state_->compile(text, *inputs, options, cancellation);
+  return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
+    const Resources& resources = this->options().resources;
+    const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
+    if (!inputs) return std::unexpected(inputs.error());
+    return state_->compile(text, *inputs, options, cancellation);
+  });
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                                  const CompileOptions& options, const Cancellation* cancellation) const {
-  return state_->compile(text, operand_inputs(operands), options, cancellation);
+  for (const auto& [name, known] : operands) {
+    if (auto failure = known.take_failure()) return std::unexpected(std::move(*failure));
+  }
+  return guarded({"compiling ", text}, [&] { return state_->compile(text, operand_inputs(operands), options, cancellation); });
 }
 
 std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,
                                                            std::function<void(const Expected<Kernel>&)> done,
                                                            Cancellation cancellation) const {
-  const auto promise = std::make_shared<std::promise<Expected<Kernel>>>();
-  std::shared_future<Expected<Kernel>> future = promise->get_future().share();
-  // Not the engine itself: its end would wait for work that keeps it alive.
-  state_->background.post([promise, text = std::move(text), operands = std::move(operands), options = std::move(options),
-                           done = std::move(done), cancellation = std::move(cancellation), pipeline = state_->pipeline,
-                           machine = state_->machine](bool dropped) {
-    Expected<Kernel> kernel = fail(ErrorKind::cancelled, dropped ? "the engine has ended" : "interrupted");
-    if (!dropped && !cancellation.cancelled()) {
-      const auto inputs = operand_inputs(operands, pipeline.options().resources.with(cancellation));
-      kernel = inputs ? Kernel::made(pipeline.options(), prepared(pipeline, machine, text, *inputs, options, cancellation))
-                      : std::unexpected(inputs.error());
-    }
-    promise->set_value(kernel);
-    if (done) done(kernel);
+  auto job = guarded_value([] { return std::make_shared<Compilation>(); }, [] { return std::shared_ptr<Compilation>(); });
+  const bool posted = job && had_memory_for([&] {
+    job->text = std::move(text);
+    job->operands = std::move(operands);
+    job->options = std::move(options);
+    job->done = std::move(done);
+    job->cancellation = std::move(cancellation);
+    // Not the engine itself: its end would wait for work that keeps it alive.
+    job->pipeline = state_->pipeline;
+    job->machine = state_->machine;
+    state_->background.post([job](bool dropped) { job->end(dropped); });
   });
-  return future;
+  if (posted) return job->future;
+  const auto& told = job && job->done ? job->done : done;
+  if (told) told(state_->exhausted.get());
+  return state_->exhausted;
 }
 
 Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* cancellation) const {
+  if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
+  return guarded({"running a kernel"}, [&] { return ran(bindings, cancellation); });
+}
+
+Expected<Tensors> Kernel::ran(const Bindings& bindings, const Cancellation* cancellation) const {
   const auto pool = bindings.state_->pool(state_, cancellation);
   if (!pool) return std::unexpected(pool.error());
   const EngineOptions& options = state_->options;
@@ -99,7 +142,9 @@ Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* canc
   return results;
 }
 
-Expected<std::string> Kernel::explain(const std::string& stage) const { return state_->code.explain(stage); }
+Expected<std::string> Kernel::explain(const std::string& stage) const {
+  return guarded({"explaining ", stage}, [&] { return state_->code.explain(stage); });
+}
 const Report& Kernel::report() const { return state_->report; }
 
 }  // namespace weft

@@ -9,13 +9,18 @@
 #include "frontend/background.h"
 #include "frontend/operand_inputs.h"
 #include "frontend/run_pool.h"
+#include "runtime/guarded.h"
 #include "weft/engine.h"
 
 namespace weft {
 
 struct Engine::State {
   State(Pipeline made, const Machine& planned_for, unsigned threads)
-      : pipeline(std::move(made)), machine(planned_for), background(threads) {}
+      : pipeline(std::move(made)), machine(planned_for), background(threads) {
+    std::promise<Expected<Kernel>> promise;
+    exhausted = promise.get_future().share();
+    promise.set_value(std::unexpected(out_of_memory({"beginning to compile in the background"})));
+  }
 
   /// As Engine::compile.
   Expected<Kernel> compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
@@ -24,6 +29,7 @@ struct Engine::State {
   Pipeline pipeline;
   Machine machine;  ///< what the planner takes the machine for
   mutable Background background;
+  std::shared_future<Expected<Kernel>> exhausted;  ///< given where there is no memory for another
 };
 
 struct Kernel::State {

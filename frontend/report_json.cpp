@@ -1,19 +1,14 @@
 #include "frontend/report_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "engine/plan/explained.h"
+#include "frontend/json.h"
 #include "frontend/result_report.h"
 #include "weft/statistics.h"
 
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string text(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
-}
+std::string text(const Json& json) { return json.dump() + "\n"; }
 
 const char* kind_name(ErrorKind kind) {
   switch (kind) {
@@ -31,7 +26,7 @@ const char* kind_name(ErrorKind kind) {
   return "internal";
 }
 
-Json counted(const std::optional<std::uint64_t>& count) { return count ? Json(*count) : Json(nullptr); }
+Json counted(const std::optional<std::uint64_t>& count) { return count ? Json(*count) : Json(); }
 
 Json explanation_json(const Explanation& explained) {
   Json json;
@@ -191,7 +186,7 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
 std::string cache_json(const DiskCacheStatus& status) {
   Json json{{"path", status.path},   {"entries", status.entries}, {"plans", status.plans},
             {"bytes", status.bytes}, {"cap", status.cap},         {"unfinished", status.unfinished}};
-  json["refused"] = status.refused.empty() ? Json(nullptr) : Json(status.refused);
+  json["refused"] = status.refused.empty() ? Json() : Json(status.refused);
   return text(json);
 }
 

@@ -11,6 +11,7 @@
 #include "frontend/result_report.h"
 #include "frontend/session_state.h"
 #include "runtime/elapsed.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -59,34 +60,55 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
 
 Expected<Session> Session::create(EngineOptions options) {
   auto engine = Engine::create(std::move(options));
-  if (!engine) return std::unexpected(engine.error());
-  return Session(std::move(*engine));
+  if (!engine) return std::unexpected(std::move(engine.error()));
+  Session session(std::move(*engine));
+  if (auto failure = session.failure()) return std::unexpected(std::move(*failure));
+  return session;
 }
 
-Session::Session(Engine engine) : state_(std::make_shared<State>(std::move(engine))) {}
-const Engine& Session::engine() const { return state_->engine; }
+Session::Session(Engine engine) : engine_(std::move(engine)) {
+  (void)had_memory_for([&] { state_ = std::make_shared<State>(engine_); });
+}
+const Engine& Session::engine() const { return engine_; }
 
-void Session::set(const std::string& name, Tensor tensor) const { state_->replace(name, std::move(tensor)); }
-void Session::drop(const std::string& name) const { state_->replace(name, std::nullopt); }
+void Session::set(const std::string& name, Tensor tensor) const {
+  if (state_) state_->set(name, std::move(tensor));
+}
+void Session::drop(const std::string& name) const {
+  if (state_) state_->set(name, std::nullopt);
+}
 
-std::shared_ptr<const Tensors> Session::tensors() const { return state_->table().tensors; }
+std::optional<Error> Session::failure() const {
+  return state_ ? state_->failure() : out_of_memory({"creating a session"});
+}
+
+std::shared_ptr<const Tensors> Session::tensors() const {
+  static const Tensors none;
+  return state_ ? state_->table().tensors : std::shared_ptr<const Tensors>(std::shared_ptr<void>(), &none);
+}
 
 Expected<Tensors> Session::evaluate(std::string_view text, Answer answer, const Cancellation* cancellation) const {
+  if (auto failure = this->failure()) return std::unexpected(std::move(*failure));
   const std::shared_ptr<const KnownText> known = state_->find(text);
-  Expected<Tensors> results = Tensors{};
-  if (known && known->bindings) {
-    results = known->kernel.run(*known->bindings, cancellation);
-  } else {
-    results = state_->evaluate(text, answer, known, cancellation);
-  }
+  const auto evaluated = [&] {
+    return guarded({"evaluating ", text}, [&] { return state_->evaluate(text, answer, known, cancellation); });
+  };
+  Expected<Tensors> results = known && known->bindings ? known->kernel.run(*known->bindings, cancellation) : evaluated();
   if (results || results.error().kind != ErrorKind::resource) return results;
   // What is kept for other texts may be what is missing.
-  if (!state_->forget_memory()) return results;
-  return state_->evaluate(text, answer, known, cancellation);
+  bool forgotten = false;
+  if (!had_memory_for([&] { forgotten = state_->forget_memory(); }) || !forgotten) return results;
+  return evaluated();
 }
 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& names,
                                        const EvaluateOptions& options, const Cancellation* token) const {
+  if (auto failure = this->failure()) return std::unexpected(std::move(*failure));
+  return guarded({"evaluating ", expression}, [&] { return evaluated(expression, names, options, token); });
+}
+
+Expected<Evaluation> Session::evaluated(std::string_view expression, const std::vector<std::string>& names,
+                                        const EvaluateOptions& options, const Cancellation* token) const {
   const Pipeline& pipeline = state_->engine.state_->pipeline;
   const Cancellation& cancellation = token ? *token : pipeline.options().resources.cancellation;
   const Tensors operands = chosen(*tensors(), names);

@@ -6,6 +6,7 @@
 #include "engine/specialize.h"
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -35,22 +36,41 @@ Session::State::Table Session::State::table() const {
 
 void Session::State::replace(const std::string& name, std::optional<Tensor> tensor) {
   // Freed when the lock is: memory of runs may take long.
-  std::vector<std::shared_ptr<KnownText>> stale;
+  std::vector<std::pair<std::shared_ptr<KnownText>*, std::shared_ptr<KnownText>>> stale;  // where one is, and what takes its place
   const std::unique_lock lock(mutex_);
+  // All that needs memory comes before the first change: a tensor is replaced for every text or for none.
   auto tensors = std::make_shared<Tensors>(*table_.tensors);
   if (tensor) {
     (*tensors)[name] = std::move(*tensor);
   } else {
     tensors->erase(name);
   }
-  table_ = {std::move(tensors), table_.time + 1};
-  replaced_[name] = table_.time;
   for (auto& [text, known] : texts_) {
     if (!known->bindings || std::ranges::find(known->operands, name) == known->operands.end()) continue;
     auto without = std::make_shared<KnownText>(known->kernel, known->operands);
     without->last_used = known->last_used.load(std::memory_order_relaxed);
-    stale.push_back(std::exchange(known, std::move(without)));
+    stale.emplace_back(&known, std::move(without));
   }
+  std::uint64_t& time = replaced_[name];
+  table_ = {std::move(tensors), table_.time + 1};
+  time = table_.time;
+  for (auto& [known, without] : stale) std::swap(*known, without);
+}
+
+void Session::State::set(const std::string& name, std::optional<Tensor> tensor) {
+  const bool replaced = had_memory_for([&] { replace(name, std::move(tensor)); });
+  const std::unique_lock lock(mutex_);
+  if (replaced) {
+    unset_.forget(name);
+  } else {
+    unset_.note(name);
+  }
+}
+
+std::optional<Error> Session::State::failure() const {
+  const std::shared_lock lock(mutex_);
+  if (unset_.empty()) return std::nullopt;
+  return out_of_memory({"setting ", unset_.first()});
 }
 
 std::shared_ptr<const KnownText> Session::State::find(std::string_view text) const {
@@ -63,7 +83,8 @@ std::shared_ptr<const KnownText> Session::State::find(std::string_view text) con
 
 Bindings Session::State::bound(const Tensors& operands) const {
   Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor, {.trusted = true});
+  if (auto failure = bindings.failure()) throw std::bad_alloc();
+  for (const auto& [name, tensor] : operands) bindings.put(name, tensor, {.trusted = true});
   bindings.state_->idle = idle_;
   return bindings;
 }
@@ -104,9 +125,11 @@ void Session::State::improve(const std::string& text, const std::vector<std::str
                        [weak = weak_from_this(), text, operands, table, tensors](const Expected<Kernel>& kernel) {
                          const auto state = weak.lock();
                          if (!state || !kernel) return;  // the other kernel goes on answering
-                         auto better = std::make_shared<KnownText>(*kernel, operands);
-                         better->bindings = state->bound(tensors);
-                         state->keep(text, std::move(better), table);
+                         (void)had_memory_for([&] {
+                           auto better = std::make_shared<KnownText>(*kernel, operands);
+                           better->bindings = state->bound(tensors);
+                           state->keep(text, std::move(better), table);
+                         });
                        });
 }
 

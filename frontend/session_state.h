@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/unset_names.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -38,7 +39,11 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
     std::uint64_t time = 0;
   };
   Table table() const;
+  /// Puts a tensor in the place of another, or drops it. What needs memory is made before anything changes.
   void replace(const std::string& name, std::optional<Tensor> tensor);
+  /// The same; memory that runs out is kept as a failure, until the name is set again or dropped.
+  void set(const std::string& name, std::optional<Tensor> tensor);
+  std::optional<Error> failure() const;
 
   std::shared_ptr<const KnownText> find(std::string_view text) const;
   /// Evaluates a text whose bindings are not known, and keeps them. `known`: a kernel for earlier tensors, or null.
@@ -63,6 +68,7 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
   const Memory idle_;  // of all runs that wait for the next
   mutable std::shared_mutex mutex_;
   Table table_;
+  UnsetNames unset_;
   std::unordered_map<std::string, std::uint64_t> replaced_;  // when, by name
   std::unordered_map<std::string, std::shared_ptr<KnownText>, Hash, std::equal_to<>> texts_;
   mutable std::atomic<std::uint64_t> uses_{0};

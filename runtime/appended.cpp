@@ -84,7 +84,7 @@ void AppendedChunk::place_in(Tensor& tensor, const std::vector<std::uint64_t>& b
 
 bool AppendedChunk::reserve(GrowingBuffer& buffer, std::uint64_t bytes) {
   auto reserved = buffer.reserve(bytes, memory_, shape_->name);
-  if (!reserved) refused_ = reserved.error();
+  if (!reserved) refused_ = std::move(reserved.error());
   return reserved.has_value();
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/sort.h"
 
@@ -159,7 +160,9 @@ Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<co
 }
 
 Expected<Tensor> build(Coordinates coordinates, Format format, const Resources& resources, std::string_view name) {
-  return build_from(std::move(coordinates), std::move(format), {}, resources, name);
+  return guarded({"building ", name}, [&]() -> Expected<Tensor> {
+    return build_from(std::move(coordinates), std::move(format), {}, resources, name);
+  });
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "runtime/build.h"
 #include "runtime/dense.h"
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/open_levels.h"
 #include "runtime/widths.h"
@@ -103,7 +104,7 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 
 }  // namespace
 
-Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
+static Expected<Tensor> converted(const Tensor& tensor, const Format& format, const Resources& resources,
                          std::string_view name) {
   if (tensor.format == format) return tensor;
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
@@ -163,7 +164,7 @@ Expected<Buffer> extended_pos(const Buffer& array, unsigned bits, std::uint64_t 
 
 }  // namespace
 
-Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
+static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
                               std::string_view name) {
   if (extents == tensor.extents) return tensor;
   if (extents.size() != tensor.order())
@@ -230,6 +231,16 @@ Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> e
     level.crd_bits = 64;
   }
   return result;
+}
+
+Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,
+                         std::string_view name) {
+  return guarded({"converting ", name}, [&] { return converted(tensor, format, resources, name); });
+}
+
+Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
+                              std::string_view name) {
+  return guarded({"extending ", name}, [&] { return extended(tensor, std::move(extents), resources, name); });
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <utility>
@@ -149,6 +150,10 @@ Expected<ByteSource::Piece> ByteSource::read_zstandard(char* to, std::size_t byt
     const std::size_t hint = ZSTD_decompressStream(zstandard.context, &output, &input);
     input_begin_ = input.pos;
     piece.filled = output.pos;
+    // With the window of a frame, which is allocated when that begins.
+    if (ZSTD_getErrorCode(hint) == ZSTD_error_memory_allocation) {
+      return resource_error("no memory to decompress " + path());
+    }
     if (ZSTD_isError(hint) != 0) {
       piece.damage = std::string("damaged zstd data: ") + ZSTD_getErrorName(hint);
       return piece;

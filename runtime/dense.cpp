@@ -9,11 +9,12 @@
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/extents.h"
+#include "runtime/guarded.h"
 #include "runtime/indices.h"
 
 namespace weft {
 
-Expected<Tensor> dense_zeros(std::vector<std::uint64_t> extents, Format format, const Resources& resources,
+static Expected<Tensor> zeros(std::vector<std::uint64_t> extents, Format format, const Resources& resources,
                              std::string_view name) {
   if (auto checked = check_buildable(format, extents.size(), name); !checked)
     return std::unexpected(checked.error());
@@ -126,6 +127,11 @@ bool is_packed(const Tensor& tensor, const Format& format) {
     packed *= tensor.extents[mode];
   }
   return true;
+}
+
+Expected<Tensor> dense_zeros(std::vector<std::uint64_t> extents, Format format, const Resources& resources,
+                             std::string_view name) {
+  return guarded({"making ", name}, [&] { return zeros(std::move(extents), std::move(format), resources, name); });
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 
@@ -144,7 +145,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
 
 }  // namespace
 
-Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
+static Expected<Coordinates> listed_entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
   if (auto valid = verify_once(tensor, resources, "the tensor"); !valid) return std::unexpected(valid.error());
   if (has_gaps(tensor.format)) {
     auto listed = relaid(tensor, without_gaps(tensor.format), resources, "entries");
@@ -173,6 +174,10 @@ Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resou
     result.values = tensor.values;
   }
   return drop_zeros ? nonzeros(std::move(result), resources) : std::move(result);
+}
+
+Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
+  return guarded({"listing the entries of a tensor"}, [&] { return listed_entries(tensor, drop_zeros, resources); });
 }
 
 }  // namespace weft

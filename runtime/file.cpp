@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/file_formats.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 
@@ -65,7 +66,7 @@ std::unexpected<Error> file_error(const FileRequest& request, std::string_view r
   return std::unexpected(of_operand({ErrorKind::input, request.path + ": " + std::string(reason)}, request.path, request.name));
 }
 
-Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
+static Expected<Tensor> read_by_extension(const std::string& path, const ReadOptions& options, const Resources& resources,
                              std::string_view name, ReadTimes* times) {
   const Expected<Extension> extension = extension_of(path);
   if (!extension) return std::unexpected(of_operand(extension.error(), path, name));
@@ -85,7 +86,7 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
   return convert(*tensor, *options.format, resources, name);
 }
 
-Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
+static Expected<void> write_by_extension(const Tensor& tensor, const std::string& path, const Resources& resources,
                             std::string_view name) {
   const Expected<Extension> extension = extension_of(path);
   if (!extension) return std::unexpected(extension.error());
@@ -101,9 +102,21 @@ Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const
 }
 
 Expected<void> writable_format(const std::string& path) {
-  const Expected<Extension> extension = extension_of(path);
-  if (!extension) return std::unexpected(extension.error());
-  return {};
+  return guarded({"looking at the name ", path}, [&]() -> Expected<void> {
+    const Expected<Extension> extension = extension_of(path);
+    if (!extension) return std::unexpected(extension.error());
+    return {};
+  });
+}
+
+Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
+                             std::string_view name, ReadTimes* times) {
+  return guarded({"reading ", path}, [&] { return read_by_extension(path, options, resources, name, times); });
+}
+
+Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
+                            std::string_view name) {
+  return guarded({"writing ", path}, [&] { return write_by_extension(tensor, path, resources, name); });
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -86,33 +87,25 @@ bool Format::all_dense() const {
 }
 
 std::string Format::text() const {
-  std::string result;
-  for (const Level& level : levels) result += letter(level.kind);
-  if (!levels.empty()) result += fmt::format(":{}", fmt::join(mode_order, ","));
-  return result;
+  return guarded_text([&] {
+    std::string result;
+    for (const Level& level : levels) result += letter(level.kind);
+    if (!levels.empty()) result += fmt::format(":{}", fmt::join(mode_order, ","));
+    return result;
+  });
 }
-
-static Format uniform_format(std::size_t order, Scalar scalar, LevelKind kind) {
-  Format format{.scalar = scalar, .mode_order = {}, .levels = {}};
-  format.mode_order.resize(order);
-  std::iota(format.mode_order.begin(), format.mode_order.end(), 0);
-  format.levels.assign(order, Level{.kind = kind});
-  return format;
-}
-
-Format dense_format(std::size_t order, Scalar scalar) { return uniform_format(order, scalar, LevelKind::dense); }
-
-Format sparse_format(std::size_t order, Scalar scalar) { return uniform_format(order, scalar, LevelKind::compressed); }
 
 std::string_view name(Scalar scalar) { return scalar == Scalar::f64 ? "f64" : "f32"; }
 
 Expected<Scalar> parse_scalar(std::string_view text) {
-  if (text == "f64") return Scalar::f64;
-  if (text == "f32") return Scalar::f32;
-  return input_error(fmt::format("unknown scalar type '{}': f64 or f32", text));
+  return guarded({"parsing a scalar type"}, [&]() -> Expected<Scalar> {
+    if (text == "f64") return Scalar::f64;
+    if (text == "f32") return Scalar::f32;
+    return input_error(fmt::format("unknown scalar type '{}': f64 or f32", text));
+  });
 }
 
-Expected<Format> parse_format(std::string_view text) {
+static Expected<Format> parsed_format(std::string_view text) {
   std::vector<std::string_view> parts;
   for (std::string_view rest = text;;) {
     auto colon = rest.find(':');
@@ -148,6 +141,10 @@ Expected<Format> parse_format(std::string_view text) {
     format.scalar = *scalar;
   }
   return format;
+}
+
+Expected<Format> parse_format(std::string_view text) {
+  return guarded({"parsing a format"}, [&] { return parsed_format(text); });
 }
 
 }  // namespace weft

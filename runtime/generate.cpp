@@ -10,6 +10,7 @@
 #include "runtime/build.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/sort.h"
 #include "weft/file.h"
@@ -286,7 +287,7 @@ bool is_generator(std::string_view text) {
   return open != std::string_view::npos && text.ends_with(')') && kind_of(text.substr(0, open)).has_value();
 }
 
-Expected<Tensor> generate_tensor(std::string_view text, const std::optional<Format>& format,
+static Expected<Tensor> generated(std::string_view text, const std::optional<Format>& format,
                                  const Resources& resources, std::string_view name) {
   if (!is_generator(text))
     return input_error(fmt::format("operand {}: '{}' is none of uniform(…), ones(…), sparse(…)", name, text));
@@ -306,6 +307,11 @@ Expected<Tensor> generate_tensor(std::string_view text, const std::optional<Form
   auto tensor = generate_dense(*recipe, scalar, resources, name);
   if (!tensor || !format) return tensor;
   return convert(*tensor, *format, resources, name);
+}
+
+Expected<Tensor> generate_tensor(std::string_view text, const std::optional<Format>& format,
+                                 const Resources& resources, std::string_view name) {
+  return guarded({"generating ", name}, [&] { return generated(text, format, resources, name); });
 }
 
 }  // namespace weft

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/guarded.h"
+
 namespace weft {
 namespace {
 
@@ -58,12 +60,14 @@ Expected<void> GrowingBuffer::reserve(std::uint64_t bytes, const Memory& memory,
 
 Expected<void> GrowingBuffer::grow_to(std::uint64_t bytes, const Memory& memory, std::string_view what) {
   const auto exhausted = [&] {
-    return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+    return guarded({"allocating ", what}, [&]() -> Expected<void> {
+      return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+    });
   };
   if (bytes > machine_bytes()) return exhausted();
   bytes = bytes < paged_from ? rounded_up(bytes, 64) : rounded_up(bytes, bytes < huge_page ? page_bytes() : huge_page);
   auto charge = memory.charge(bytes - capacity_, what);
-  if (!charge) return std::unexpected(charge.error());
+  if (!charge) return std::unexpected(std::move(charge.error()));
   // The system promises more than it has, and ends the process that takes it at its word.
   if (bytes >= paged_from && memory.used() > machine_bytes()) return exhausted();
   try {

@@ -22,7 +22,7 @@ void* HashedMemory::allocate(HashedTable* table, std::uint64_t array, std::uint6
   auto& self = *static_cast<HashedMemory*>(table->owner);
   GrowingBuffer& buffer = self.buffers_[array];
   if (auto reserved = buffer.reserve(bytes, self.memory_, self.name_); !reserved) {
-    self.refused_ = reserved.error();
+    self.refused_ = std::move(reserved.error());
     return nullptr;
   }
   return buffer.data();

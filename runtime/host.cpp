@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/build.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 namespace {
@@ -37,7 +38,7 @@ Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, s
 
 }  // namespace
 
-Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
+static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
                         HostValues values) {
   if (levels.size() != format.order() || extents.size() != format.order()) {
     return input_error(fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(),
@@ -78,7 +79,7 @@ Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const
   return tensor;
 }
 
-Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides,
+static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides,
                               std::uint64_t offset) {
   const std::size_t order = extents.size();
   if (!strides.empty() && strides.size() != order)
@@ -104,27 +105,43 @@ Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues val
 }
 
 Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values) {
-  Format format = sparse_format(2);
-  format.levels[0].kind = LevelKind::dense;
-  return borrow(std::move(format), {rows, columns}, {{}, {pos, crd}}, values);
+  return guarded({"borrowing a tensor"}, [&]() -> Expected<Tensor> {
+    Format format = sparse_format(2);
+    format.levels[0].kind = LevelKind::dense;
+    return borrow(std::move(format), {rows, columns}, {{}, {pos, crd}}, values);
+  });
 }
 
 Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values) {
-  Format format = sparse_format(2);
-  format.levels[0].kind = LevelKind::dense;
-  format.mode_order = {1, 0};
-  return borrow(std::move(format), {rows, columns}, {{}, {pos, crd}}, values);
+  return guarded({"borrowing a tensor"}, [&]() -> Expected<Tensor> {
+    Format format = sparse_format(2);
+    format.levels[0].kind = LevelKind::dense;
+    format.mode_order = {1, 0};
+    return borrow(std::move(format), {rows, columns}, {{}, {pos, crd}}, values);
+  });
 }
 
 Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vector<HostIndices>& crd, HostValues values) {
-  Format format = sparse_format(extents.size());
-  std::vector<HostLevel> levels;
-  for (std::size_t mode = 0; mode < crd.size(); ++mode) {
-    if (mode < format.order() && format.order() > 1)
-      format.levels[mode].kind = mode == 0 ? LevelKind::compressed_nonunique : LevelKind::singleton;
-    levels.push_back({{}, crd[mode]});
-  }
-  return borrow(std::move(format), std::move(extents), levels, values);
+  return guarded({"borrowing a tensor"}, [&]() -> Expected<Tensor> {
+    Format format = sparse_format(extents.size());
+    std::vector<HostLevel> levels;
+    for (std::size_t mode = 0; mode < crd.size(); ++mode) {
+      if (mode < format.order() && format.order() > 1)
+        format.levels[mode].kind = mode == 0 ? LevelKind::compressed_nonunique : LevelKind::singleton;
+      levels.push_back({{}, crd[mode]});
+    }
+    return borrow(std::move(format), std::move(extents), levels, values);
+  });
+}
+
+Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
+                        HostValues values) {
+  return guarded({"borrowing a tensor"}, [&] { return borrowed(std::move(format), std::move(extents), levels, values); });
+}
+
+Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides,
+                              std::uint64_t offset) {
+  return guarded({"borrowing a tensor"}, [&] { return borrowed_strided(std::move(extents), values, strides, offset); });
 }
 
 Tensor trusted(Tensor tensor) {

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "runtime/block.h"
+#include "runtime/guarded.h"
 
 namespace weft {
 
@@ -18,14 +19,22 @@ struct Memory::Account {
   std::atomic<std::uint64_t> peak{0};
 };
 
-Memory::Memory(std::uint64_t limit_bytes) : account_(std::make_shared<Account>()) { account_->limit = limit_bytes; }
+Memory::Memory(std::uint64_t limit_bytes) {
+  (void)had_memory_for([&] {
+    account_ = std::make_shared<Account>();
+    account_->limit = limit_bytes;
+  });
+}
 
 Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) const {
+  if (!account_) return std::unexpected(out_of_memory({"opening the account of memory"}));
   std::uint64_t used = account_->used.load(std::memory_order_relaxed);
   do {
     if (used > account_->limit || bytes > account_->limit - used)
-      return resource_error(fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what,
-                                        bytes, used, account_->limit));
+      return guarded({"charging ", what}, [&]() -> Expected<Charge> {
+        return resource_error(fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what,
+                                          bytes, used, account_->limit));
+      });
   } while (!account_->used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   std::uint64_t peak = account_->peak.load(std::memory_order_relaxed);
   while (peak < used + bytes &&
@@ -37,9 +46,9 @@ Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) cons
   return charge;
 }
 
-std::uint64_t Memory::used() const { return account_->used.load(std::memory_order_relaxed); }
-std::uint64_t Memory::peak() const { return account_->peak.load(std::memory_order_relaxed); }
-std::uint64_t Memory::limit() const { return account_->limit; }
+std::uint64_t Memory::used() const { return !account_ ? 0 : account_->used.load(std::memory_order_relaxed); }
+std::uint64_t Memory::peak() const { return !account_ ? 0 : account_->peak.load(std::memory_order_relaxed); }
+std::uint64_t Memory::limit() const { return account_ ? account_->limit : 0; }
 
 Charge::Charge(Charge&& other) noexcept
     : account_(std::move(other.account_)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -102,8 +111,10 @@ Expected<Buffer> Buffer::allocate(std::uint64_t bytes, Charge charge, std::strin
   Buffer buffer;
   if (bytes == 0) return buffer;
   auto exhausted = [&] {
-    return resource_error(
-        fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+    return guarded({"allocating ", what}, [&]() -> Expected<Buffer> {
+      return resource_error(
+          fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+    });
   };
   try {
     auto block = std::make_shared<Block>();

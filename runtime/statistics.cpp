@@ -1,4 +1,5 @@
 #include "runtime/dense_levels.h"
+#include "runtime/guarded.h"
 #include "weft/statistics.h"
 
 #include <fmt/format.h>
@@ -37,7 +38,10 @@ const Statistics& KnownStatistics::keep(std::shared_ptr<const Statistics> statis
 
 const Statistics& statistics(const Tensor& tensor, const Resources& resources) {
   if (auto known = tensor.known_statistics.get()) return *known;  // the tensor keeps it alive
-  return tensor.known_statistics.keep(std::make_shared<const Statistics>(tensor, resources));
+  const auto made = guarded_value([&] { return std::make_shared<const Statistics>(tensor, resources); },
+                                  [] { return std::shared_ptr<const Statistics>(); });
+  static const Statistics unknown;
+  return made ? tensor.known_statistics.keep(made) : unknown;
 }
 
 const Statistics& statistics(const Tensor& tensor, const Threads& threads) {
@@ -106,6 +110,7 @@ struct Statistics::State {
   std::map<ModeSet, double> known;  ///< by set of levels above the trailing dense ones
   std::vector<std::optional<FiberLengths>> fibers;
   std::optional<bool> finite;
+  std::atomic<bool> failed{false};  ///< something was asked that memory did not suffice for
 
   std::size_t core() const { return appended_levels(format.levels); }
   ModeSet all_modes() const { return static_cast<ModeSet>((std::uint64_t{1} << extents.size()) - 1); }
@@ -205,46 +210,86 @@ double Statistics::State::counted_distinct(ModeSet modes) {
   return core_distinct(levels) * trailing;
 }
 
-Statistics::Statistics(const Tensor& tensor, const Threads& threads)
-    : Statistics(tensor, Resources{Memory{}, threads, {}, {}}) {}
-
-Statistics::Statistics(const Tensor& tensor, const Resources& resources) : state_(std::make_shared<State>()) {
-  state_->extents = tensor.extents;
-  state_->format = tensor.format;
-  state_->threads = resources.threads;
-  state_->fibers.resize(tensor.order());
-  if (!verify_once(tensor, Resources{Memory{}, resources.threads, {}, {}}, "the tensor")) return;
-  state_->nnz = static_cast<double>(tensor.nnz());
+std::shared_ptr<Statistics::State> Statistics::counting(const Tensor& tensor, const Resources& resources) {
+  auto state = std::make_shared<State>();
+  state->extents = tensor.extents;
+  state->format = tensor.format;
+  state->threads = resources.threads;
+  state->fibers.resize(tensor.order());
+  if (auto valid = verify_once(tensor, Resources{Memory{}, resources.threads, {}, {}}, "the tensor"); !valid) {
+    if (valid.error().kind == ErrorKind::resource) throw std::bad_alloc();
+    return state;
+  }
+  state->nnz = static_cast<double>(tensor.nnz());
   if (has_gaps(tensor.format)) {
     // A cancelled call must not leave figures behind that are worse than those of others.
     const Resources whole{resources.memory, resources.threads, {}, {}};
     auto listed = relaid(tensor, without_gaps(tensor.format), whole, "statistics");
-    (listed ? state_->tensor : state_->uncopied) = listed ? std::move(*listed) : tensor;
+    (listed ? state->tensor : state->uncopied) = listed ? std::move(*listed) : tensor;
   } else {
-    state_->tensor = tensor;
+    state->tensor = tensor;
   }
   // Or the two would keep each other alive.
-  (state_->tensor ? state_->tensor : state_->uncopied)->known_statistics = nullptr;
+  (state->tensor ? state->tensor : state->uncopied)->known_statistics = nullptr;
+  return state;
 }
+
+std::shared_ptr<Statistics::State> Statistics::figures(std::vector<std::uint64_t>&& extents, Format&& format, double nnz,
+                                                       std::map<ModeSet, double>&& distinct, bool finite) {
+  auto state = std::make_shared<State>();
+  state->fibers.resize(extents.size());
+  state->extents = std::move(extents);
+  state->format = std::move(format);
+  state->nnz = nnz;
+  state->given = std::move(distinct);
+  state->given_finite = finite;
+  const bool asked = nnz > 0 && !state->format.all_dense() && state->extents.size() <= counted_together;
+  if (asked) state->complete_given();
+  return state;
+}
+
+Statistics::Statistics(const Tensor& tensor, const Resources& resources)
+    : state_(guarded_value([&] { return counting(tensor, resources); }, [] { return std::shared_ptr<State>(); })) {}
+
+Statistics::Statistics(const Tensor& tensor, const Threads& threads)
+    : Statistics(tensor, Resources{Memory{}, threads, {}, {}}) {}
 
 Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,
                        bool finite)
-    : state_(std::make_shared<State>()) {
-  state_->fibers.resize(extents.size());
-  state_->extents = std::move(extents);
-  state_->format = std::move(format);
-  state_->nnz = nnz;
-  state_->given = std::move(distinct);
-  state_->given_finite = finite;
-  const bool asked = nnz > 0 && !state_->format.all_dense() && state_->extents.size() <= counted_together;
-  if (asked) state_->complete_given();
+    : state_(guarded_value([&] { return figures(std::move(extents), std::move(format), nnz, std::move(distinct), finite); },
+                           [] { return std::shared_ptr<State>(); })) {}
+
+const std::vector<std::uint64_t>& Statistics::extents() const {
+  static const std::vector<std::uint64_t> none;
+  return state_ ? state_->extents : none;
+}
+const Format& Statistics::format() const {
+  static const Format none;
+  return state_ ? state_->format : none;
+}
+double Statistics::nnz() const { return state_ ? state_->nnz : 0; }
+
+std::optional<Error> Statistics::take_failure() const {
+  if (state_ && !state_->failed.exchange(false)) return std::nullopt;
+  return out_of_memory({"counting what is stored"});
 }
 
-const std::vector<std::uint64_t>& Statistics::extents() const { return state_->extents; }
-const Format& Statistics::format() const { return state_->format; }
-double Statistics::nnz() const { return state_->nnz; }
+/// What `count` finds, of a State; `instead` where memory runs out, which the next compilation is told.
+template <class Value, class Count>
+Value Statistics::counted(Value instead, Count&& count) const {
+  if (!state_) return instead;
+  return guarded_value([&] { return count(); },
+                       [&] {
+                         state_->failed = true;
+                         return instead;
+                       });
+}
 
 double Statistics::distinct(ModeSet modes) const {
+  return counted(nnz(), [&] { return counted_distinct(modes); });
+}
+
+double Statistics::counted_distinct(ModeSet modes) const {
   modes &= state_->all_modes();
   if (state_->nnz <= 0) return 0;
   if (modes == 0) return 1;
@@ -262,6 +307,10 @@ double Statistics::distinct(ModeSet modes) const {
 }
 
 FiberLengths Statistics::fibers(std::size_t level) const {
+  return counted(FiberLengths{}, [&] { return counted_fibers(level); });
+}
+
+FiberLengths Statistics::counted_fibers(std::size_t level) const {
   if (level >= state_->format.order()) return {};
   if (state_->tensor) {
     std::lock_guard lock(state_->mutex);
@@ -284,14 +333,20 @@ FiberLengths Statistics::fibers(std::size_t level) const {
 }
 
 bool Statistics::finite() const {
-  if (!state_->tensor && !state_->uncopied) return state_->given_finite;
-  const Tensor& stored = state_->tensor ? *state_->tensor : *state_->uncopied;
-  std::lock_guard lock(state_->mutex);
-  if (!state_->finite) state_->finite = all_finite(stored.values, state_->format.scalar, state_->threads);
-  return *state_->finite;
+  return counted(false, [&] {
+    if (!state_->tensor && !state_->uncopied) return state_->given_finite;
+    const Tensor& stored = state_->tensor ? *state_->tensor : *state_->uncopied;
+    std::lock_guard lock(state_->mutex);
+    if (!state_->finite) state_->finite = all_finite(stored.values, state_->format.scalar, state_->threads);
+    return *state_->finite;
+  });
 }
 
 std::string Statistics::text() const {
+  return state_ ? guarded_text([&] { return whole_text(); }) : std::string("out of memory");
+}
+
+std::string Statistics::whole_text() const {
   std::string result = fmt::format("nnz {}\n", nnz());
   const std::size_t order = state_->extents.size();
   auto add = [&](ModeSet modes) {

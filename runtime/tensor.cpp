@@ -6,6 +6,7 @@
 
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -48,18 +49,22 @@ bool Tensor::borrowed() const {
          std::ranges::any_of(levels, [](const LevelArrays& level) { return level.pos.borrowed() || level.crd.borrowed(); });
 }
 
-std::string Tensor::summary() const {
-  std::string shape = order() == 0 ? "scalar" : fmt::format("{}", fmt::join(extents, "x"));
-  std::string layout = order() == 0 ? "" : format.text() + " ";
-  double size = static_cast<double>(bytes());
+static std::string summary_of(const Tensor& tensor) {
+  std::string shape = tensor.order() == 0 ? "scalar" : fmt::format("{}", fmt::join(tensor.extents, "x"));
+  std::string layout = tensor.order() == 0 ? "" : tensor.format.text() + " ";
+  double size = static_cast<double>(tensor.bytes());
   const char* unit = "B";
   for (const char* larger : {"kB", "MB", "GB", "TB"}) {
     if (size < 1000) break;
     size /= 1000;
     unit = larger;
   }
-  return fmt::format("{} {}{}, {} stored, {:.{}f} {}", shape, layout, name(format.scalar), nnz(), size,
+  return fmt::format("{} {}{}, {} stored, {:.{}f} {}", shape, layout, name(tensor.format.scalar), tensor.nnz(), size,
                      unit[0] == 'B' ? 0 : 1, unit);
+}
+
+std::string Tensor::summary() const {
+  return guarded_text([&] { return summary_of(*this); });
 }
 
 }  // namespace weft

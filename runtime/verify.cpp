@@ -12,6 +12,7 @@
 #include "runtime/entries.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/guarded.h"
 #include "runtime/indices.h"
 
 namespace weft {
@@ -326,7 +327,9 @@ class Verification {
 }  // namespace
 
 Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name) {
-  return Verification(tensor, resources, name).run();
+  return guarded({"verifying ", name}, [&]() -> Expected<void> {
+    return Verification(tensor, resources, name).run();
+  });
 }
 
 struct Validity::State {

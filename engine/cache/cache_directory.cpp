@@ -55,13 +55,13 @@ std::vector<CacheFile> CacheDirectory::files() const {
   // A second description of the directory: reading moves its offset, and several threads may read at once.
   const int again = ::openat(descriptor_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (again < 0) return found;
-  DIR* stream = ::fdopendir(again);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(again), ::closedir);
   if (stream == nullptr) {
     ::close(again);
     return found;
   }
   const double present = now();
-  while (const dirent* entry = ::readdir(stream)) {
+  while (const dirent* entry = ::readdir(stream.get())) {
     const std::string_view name = entry->d_name;
     const bool temporary = name.starts_with(temporary_prefix);
     if (!temporary && !is_entry_name(name)) continue;
@@ -71,7 +71,6 @@ std::vector<CacheFile> CacheDirectory::files() const {
     const double used = seconds(facts.st_mtim);
     found.push_back({std::string(name), static_cast<std::uint64_t>(facts.st_size), used, present - used, temporary});
   }
-  ::closedir(stream);
   return found;
 }
 

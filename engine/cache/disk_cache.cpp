@@ -168,8 +168,8 @@ void DiskCache::store(std::string_view key, std::string_view bytes, EntryForm fo
       ::renameat(directory->descriptor(), temporary.c_str(), directory->descriptor(), name.c_str()) != 0)
     problem = errno;
   if (problem != 0) {
-    say_once("not stored", std::strerror(problem));
     ::unlinkat(directory->descriptor(), temporary.c_str(), 0);
+    say_once("not stored", std::strerror(problem));
     return;
   }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/guarded.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -27,7 +28,7 @@ struct MemoryCacheLimits {
 
 /// Key to value, bounded; values are copied out, so Value should be a cheap handle, and whoever holds a copy keeps what
 /// it stands for after the cache has let it go. Thread safe. A hit takes a shared lock only. A failure is given to
-/// everybody who waited for it and is not remembered. Beyond a limit the least recently used eighth of the finished
+/// everybody who waited for it and is not remembered, an exception too. Beyond a limit the least recently used eighth of the finished
 /// entries goes at once, and more where that is too heavy: a linear pass, but one per an eighth of the capacity. The
 /// newest entry, and those being computed, stay.
 template <class Value>
@@ -51,11 +52,12 @@ class MemoryCache {
     try {
       Expected<Value> value = std::forward<Compute>(compute)();
       // Forgotten before it is published: whoever asks after a failure was seen computes anew.
-      const Removed removed = value ? finish(*mine, *value) : forget(key, *mine);
+      const Removed removed = value ? finish(*mine, *value) : Removed{};
+      const std::shared_ptr<Entry> failed = value ? nullptr : forget(key, *mine);
       mine->promise.set_value(value);
       return value;
     } catch (...) {
-      const Removed removed = forget(key, *mine);
+      const std::shared_ptr<Entry> failed = forget(key, *mine);
       mine->promise.set_exception(std::current_exception());
       throw;
     }
@@ -124,20 +126,25 @@ class MemoryCache {
   Removed finish(Entry& entry, const Value& value) {
     const std::uint64_t weight = weigh_ ? weigh_(value) : 0;
     const std::unique_lock lock(mutex_);
+    Removed removed;
     entry.finished = true;
     entry.weight = weight;
     weight_ += weight;
-    return entries_.size() > limits_.entries || weight_ > limits_.weight ? evicted(entry) : Removed{};
+    if (entries_.size() > limits_.entries || weight_ > limits_.weight) {
+      // Without memory for its lists nothing goes: who finishes the next value tries again.
+      (void)had_memory_for([&] { evict(entry, removed); });
+    }
+    return removed;
   }
 
-  Removed evicted(const Entry& newest) {
+  void evict(const Entry& newest, Removed& removed) {
     std::vector<std::pair<std::uint64_t, typename Entries::iterator>> finished;
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       if (entry->second->finished && entry->second.get() != &newest)
         finished.emplace_back(entry->second->last_used.load(std::memory_order_relaxed), entry);
     }
+    removed.reserve(finished.size());
     std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    Removed removed;
     const std::size_t room = limits_.entries - limits_.entries / 8;
     const std::uint64_t lightest = limits_.weight - limits_.weight / 8;
     for (const auto& [used, place] : finished) {
@@ -146,16 +153,15 @@ class MemoryCache {
       removed.push_back(std::move(place->second));
       entries_.erase(place);
     }
-    return removed;
   }
 
-  Removed forget(std::string_view key, const Entry& entry) {
-    Removed removed;
+  /// Needs no memory: it is how a computation ends that had none.
+  std::shared_ptr<Entry> forget(std::string_view key, const Entry& entry) {
     const std::unique_lock lock(mutex_);
     const auto known = entries_.find(key);
-    if (known == entries_.end() || known->second.get() != &entry) return removed;
+    if (known == entries_.end() || known->second.get() != &entry) return nullptr;
     weight_ -= entry.weight;
-    removed.push_back(std::move(known->second));
+    std::shared_ptr<Entry> removed = std::move(known->second);
     entries_.erase(known);
     return removed;
   }

@@ -1,7 +1,9 @@
 // Engine: from text to machine code. Kernel: that code. Bindings: the tensors that it runs over.
 //
 // All three are cheap handles: copies share what they stand for, and every function that is const may be called from
-// several threads at once. Nothing here throws, prints or ends the process. The child of a fork may go on with what its
+// several threads at once. Nothing here throws, prints or ends the process: memory that runs out is an error of kind
+// resource. Only what the host's own code allocates (the members of options, names and maps that it fills, futures that it
+// waits for) throws std::bad_alloc, there. The child of a fork may go on with what its
 // parent had, on the calling thread alone, unless another thread was inside weft at that moment.
 #pragma once
 
@@ -9,6 +11,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,13 +65,18 @@ class Bindings {
   /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so: row-major, of
   /// the same scalar type. Runs then take turns. It must not overlap an operand.
   void output(const std::string& name, Tensor memory);
+  /// That memory ran out while these, or what they are copies of, were made or set. Every run over them then says so: make
+  /// them anew.
+  std::optional<Error> failure() const;
 
  private:
   friend class Kernel;
   friend class Session;
   struct State;
   void separate();
+  void put(const std::string& name, Tensor tensor, OperandUse use);
   std::shared_ptr<State> state_;
+  bool failed_ = false;
 };
 
 /// Compiled code and the plan it follows. Immutable; outlives its engine.
@@ -89,6 +97,7 @@ class Kernel {
   friend class Bindings;
   struct State;
   static Expected<Kernel> made(const EngineOptions& options, Expected<Prepared> prepared);
+  Expected<Tensors> ran(const Bindings& bindings, const Cancellation* cancellation) const;
   std::shared_ptr<const State> state_;
 };
 
@@ -117,6 +126,8 @@ class Engine {
  private:
   friend class Session;
   struct State;
+  struct Compilation;
+  static Expected<Engine> made(EngineOptions options);
   std::shared_ptr<const State> state_;
 };
 

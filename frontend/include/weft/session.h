@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,9 @@ class Session {
   /// tensor; else it is taken to be valid (verify()).
   void set(const std::string& name, Tensor tensor) const;
   void drop(const std::string& name) const;
+  /// That memory ran out when the session was made, or a tensor was set: evaluations then say so, until that name is set
+  /// again or dropped.
+  std::optional<Error> failure() const;
   std::shared_ptr<const Tensors> tensors() const;  ///< as they are now
 
   /// Evaluates an assignment, or several, over the tensors that it names; einsum takes T0, T1, …. A text that was
@@ -58,6 +62,9 @@ class Session {
 
  private:
   struct State;
+  Expected<Evaluation> evaluated(std::string_view expression, const std::vector<std::string>& operands,
+                                 const EvaluateOptions& options, const Cancellation* cancellation) const;
+  Engine engine_;
   std::shared_ptr<State> state_;
 };
 

@@ -48,13 +48,26 @@ struct Format {
 
   std::size_t order() const { return levels.size(); }
   bool all_dense() const;
-  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them. Order 0: "".
+  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them. Order 0: "". "out of memory" where the
+  /// text cannot be made, as of every text that is returned without an Expected.
   std::string text() const;
 };
 
-/// All levels dense (row-major), or all compressed (CSF), in mode order 0, 1, …; widths 32.
-Format dense_format(std::size_t order, Scalar scalar = Scalar::f64);
-Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64);
+/// All levels of a kind, in mode order 0, 1, …; widths 32. Made in the host's own code, which std::bad_alloc reaches.
+inline Format uniform_format(std::size_t order, Scalar scalar, LevelKind kind) {
+  Format format{.scalar = scalar, .mode_order = std::vector<std::uint32_t>(order), .levels = {}};
+  for (std::uint32_t mode = 0; mode < order; ++mode) format.mode_order[mode] = mode;
+  format.levels.assign(order, Level{.kind = kind});
+  return format;
+}
+/// Row-major.
+inline Format dense_format(std::size_t order, Scalar scalar = Scalar::f64) {
+  return uniform_format(order, scalar, LevelKind::dense);
+}
+/// CSF.
+inline Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64) {
+  return uniform_format(order, scalar, LevelKind::compressed);
+}
 
 /// Parses "KINDS[:ORDER][:SCALAR]"; errors say which part is wrong. Checks that ORDER is a permutation, that a
 /// singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or followed by a singleton.

@@ -16,7 +16,8 @@ namespace weft {
 class Charge;
 class Succession;
 
-/// A shared account of bytes with an optional limit. Cheap to copy (copies share the account), thread safe.
+/// A shared account of bytes with an optional limit. Cheap to copy (copies share the account), thread safe. One that
+/// could not be opened, because memory ran out, has a limit of 0 and refuses every charge, saying so.
 class Memory {
  public:
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
@@ -72,7 +73,8 @@ class Buffer {
   std::uint64_t bytes_ = 0;
 };
 
-/// Set by any thread (or a signal handler) to stop work at its next poll. Copies share the flag.
+/// Set by any thread (or a signal handler) to stop work at its next poll. Copies share the flag, which is allocated in the
+/// host's own code: std::bad_alloc is thrown there.
 class Cancellation {
  public:
   Cancellation() : flag_(std::make_shared<std::atomic<bool>>(false)) {}

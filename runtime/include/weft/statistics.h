@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct FiberLengths {
 /// extents' product is small; else a HyperLogLog estimate with fixed hash (standard error 0.8 %). Consistent for up to
 /// six modes in levels above the trailing dense ones: max over x of d(S−x) ≤ d(S) ≤ min(nnz, product of extents,
 /// d(S−x)·extent(x)); beyond, every set is counted when first asked and only bounded by the exact figures. Computed
-/// when first asked, then kept. Thread safe. Results do not depend on the number of threads or the order of asking.
+/// when first asked, then kept. Thread safe. Results do not depend on the number of threads or the order of asking. Where
+/// memory runs out answers stand for none, and the compilation that is given these statistics next says so.
 class Statistics {
  public:
   /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty: what
@@ -48,9 +50,21 @@ class Statistics {
   FiberLengths fibers(std::size_t level) const;
   bool finite() const;  ///< no stored NaN or Inf
   std::string text() const;
+  /// That memory ran out in one of these functions, told once; always, if there are no statistics for want of it.
+  std::optional<Error> take_failure() const;
 
  private:
+  friend const Statistics& statistics(const Tensor& tensor, const Resources& resources);
   struct State;
+  Statistics() = default;  // none
+  static std::shared_ptr<State> counting(const Tensor& tensor, const Resources& resources);
+  static std::shared_ptr<State> figures(std::vector<std::uint64_t>&& extents, Format&& format, double nnz,
+                                        std::map<ModeSet, double>&& distinct, bool finite);
+  FiberLengths counted_fibers(std::size_t level) const;
+  double counted_distinct(ModeSet modes) const;
+  std::string whole_text() const;
+  template <class Value, class Count>
+  Value counted(Value instead, Count&& count) const;
   std::shared_ptr<State> state_;
 };
 
