@@ -48,8 +48,9 @@ bool same_copy(const Copy& left, const Copy& right) {
 class JointPlanner {
  public:
   JointPlanner(const Network& stored, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-               const AssignmentPlanner& planner, bool layouts, const JointJudge& judge)
-      : stored_(stored), operands_(operands), options_(options), planner_(planner), layouts_(layouts), judge_(judge) {
+               const AssignmentPlanner& planner, bool layouts, const JointJudge& judge, bool known_entries)
+      : stored_(stored), operands_(operands), options_(options), planner_(planner), layouts_(layouts), judge_(judge),
+        known_entries_(known_entries) {
     for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(stored, part));
     if (!layouts) return;
     for (const OperandFacts& facts : operands) {
@@ -67,8 +68,7 @@ class JointPlanner {
       if (!is_least() && more_layouts()) search();
       found_.all_layouts = is_least() || (!cut_off_ && !repeated());
     }
-    const bool finite = std::ranges::all_of(operands_, [](const OperandFacts& facts) { return facts.statistics.finite(); });
-    if (found_.parts.empty() && !finite) plan_with_known_entries();
+    if (found_.parts.empty() && known_entries_) plan_with_known_entries();
     found_.candidates = candidates_;
     if (first_error_ && found_.parts.empty()) return std::unexpected(*first_error_);
     return std::move(found_);
@@ -212,8 +212,8 @@ class JointPlanner {
     return {};
   }
 
-  // Beside NaN and Inf what later assignments alone read may have to tell absent entries from zeros: all of it, and what it is made
-  // from, has compressed levels.
+  // What later assignments alone read may have to tell absent entries from zeros, beside NaN and Inf and on the way to a sparse
+  // result: all of it, and what it is made from, has compressed levels.
   void plan_with_known_entries() {
     std::vector<OperandFacts> known = operands_;
     std::deque<Planned> made;
@@ -433,6 +433,7 @@ class JointPlanner {
   const AssignmentPlanner& planner_;
   bool layouts_;
   const JointJudge& judge_;
+  bool known_entries_;
   std::vector<Network> networks_;
   std::vector<Shared> shared_;
   std::vector<std::vector<Format>> ways_;               // per part: layouts of its result beside the planned one
@@ -454,8 +455,8 @@ class JointPlanner {
 
 Expected<JointParts> plan_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
                                   const PlanOptions& options, const AssignmentPlanner& planner, bool layouts,
-                                  const JointJudge& judge) {
-  return JointPlanner(stored, operands, options, planner, layouts, judge).run();
+                                  const JointJudge& judge, bool known_entries) {
+  return JointPlanner(stored, operands, options, planner, layouts, judge, known_entries).run();
 }
 
 }  // namespace weft

@@ -27,9 +27,10 @@ using JointJudge = std::function<Expected<double>(const std::vector<Plan>&)>;
 /// Which results are wanted decides whose layout is free: an intermediate may be stored in any order of its modes. A
 /// search over the layouts of results and copies, cut off by the sum of what each assignment takes at least if it bears
 /// only its share of a conversion. Without `layouts` everything stays as planned one by one. Counted in alternatives
-/// tried, never in time. Memory: every part is planned for what the dense results of later ones leave.
+/// tried, never in time. Memory: every part is planned for what the dense results of later ones leave. `known_entries`: where nothing
+/// else is legal, what later assignments alone read has compressed levels.
 Expected<JointParts> plan_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
                                   const PlanOptions& options, const AssignmentPlanner& planner, bool layouts,
-                                  const JointJudge& judge);
+                                  const JointJudge& judge, bool known_entries = false);
 
 }  // namespace weft

@@ -54,6 +54,7 @@ class ForestPlanner {
         }),
         layouts_(layouts && options.objective == Objective::time) {
     options_.tree.reset();
+    known_entries_ = !std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
   }
 
   Expected<Plan> plan() {
@@ -73,6 +74,11 @@ class ForestPlanner {
     }
     const std::vector<TensorId> all = unwanted();
     if (attempts_.empty() && fits(all, most_inlined_at_last)) attempt(network_, all);
+    // Parentheses may leave no choice but to store what is read on the way to a sparse result.
+    if (attempts_.empty() && !known_entries_) {
+      known_entries_ = true;
+      attempt(network_, dead);
+    }
     return choose();
   }
 
@@ -211,7 +217,7 @@ class ForestPlanner {
   }
 
   Expected<void> planned_parts(Attempt& made) {
-    auto joint = plan_jointly(made.stored, operands_, options_, planner_, layouts_, judge_of(made.stored));
+    auto joint = plan_jointly(made.stored, operands_, options_, planner_, layouts_, judge_of(made.stored), known_entries_);
     if (!joint) return std::unexpected(joint.error());
     made.parts = std::move(joint->parts);
     made.optimal = joint->all_layouts ? joint->optimal : "false";
@@ -374,6 +380,7 @@ class ForestPlanner {
   std::uint64_t tried_ = 0;
   std::uint64_t effort_ = 0;  // of the solver
   std::uint64_t too_large_ = 0;
+  bool known_entries_ = false;  // where nothing else is legal, what is stored in between has compressed levels
   bool layouts_;         // of what is shared are chosen too
   bool all_sets_ = true; // of results that could be stored were planned
 };

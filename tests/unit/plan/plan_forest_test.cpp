@@ -109,6 +109,17 @@ TEST_CASE("beside NaN and Inf a number keeps absence from its factors on") {
   CHECK(of_product(*kept) == "s:0");
 }
 
+TEST_CASE("what parentheses store on the way to a sparse result has compressed levels, finite or not") {
+  Problem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> ik", extents);
+  made.network.assignments.back().terms.front().open = false;
+  made.options.result_formats["O"] = sparse_format(2);
+  const Plan found = planned(made);
+  for (const ScheduledTensor& tensor : found.schedule.tensors) {
+    if (tensor.name == "S") CHECK_FALSE(tensor.format.all_dense());
+  }
+  CHECK(stored(found, "S") == 1);
+}
+
 TEST_CASE("a sum that parentheses read is stored before") {
   Problem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> k", extents);
   made.network.assignments.back().terms.front().open = false;
