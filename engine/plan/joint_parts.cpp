@@ -178,6 +178,11 @@ class JointPlanner {
     least_proven(plan->optimal);
     const ScheduledTensor& stored = plan->schedule.tensors[plan->schedule.statements.back().target.tensor];
     if (own != nullptr && stored.delivered) return nullptr;
+    // Nor is a runner-up that is converted when it is handed over a schedule of an intermediate.
+    if (own != nullptr && plan->runner_up && plan->runner_up->tensors[plan->runner_up->statements.back().target.tensor].delivered) {
+      plan->runner_up.reset();
+      plan->runner_up_cost.reset();
+    }
     const double converted = per_run(plan->cost.conversion_ns);
     made = Planned{std::move(*plan), 0, stored.format};
     made->loops_ns = made->plan.cost.ns - converted;
