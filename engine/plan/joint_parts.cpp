@@ -68,7 +68,9 @@ class JointPlanner {
       if (!is_least() && more_layouts()) search();
       found_.all_layouts = is_least() || (!cut_off_ && !repeated());
     }
-    if (found_.parts.empty() && known_entries_) plan_with_known_entries();
+    for (const bool plain : {false, true}) {
+      if (found_.parts.empty() && known_entries_) plan_with_known_entries(plain);
+    }
     found_.candidates = candidates_;
     if (first_error_ && found_.parts.empty()) return std::unexpected(*first_error_);
     return std::move(found_);
@@ -176,6 +178,11 @@ class JointPlanner {
     least_proven(plan->optimal);
     const ScheduledTensor& stored = plan->schedule.tensors[plan->schedule.statements.back().target.tensor];
     if (own != nullptr && stored.delivered) return nullptr;
+    // Nor is a runner-up that is converted when it is handed over a schedule of an intermediate.
+    if (own != nullptr && plan->runner_up && plan->runner_up->tensors[plan->runner_up->statements.back().target.tensor].delivered) {
+      plan->runner_up.reset();
+      plan->runner_up_cost.reset();
+    }
     const double converted = per_run(plan->cost.conversion_ns);
     made = Planned{std::move(*plan), 0, stored.format};
     made->loops_ns = made->plan.cost.ns - converted;
@@ -213,26 +220,31 @@ class JointPlanner {
   }
 
   // What later assignments alone read may have to tell absent entries from zeros, beside NaN and Inf and on the way to a sparse
-  // result: all of it, and what it is made from, has compressed levels.
-  void plan_with_known_entries() {
+  // result: all of it has compressed levels. A part alone does not know that what it reads may be absent, so that its intermediates
+  // may be dense where they must not be: `plain` is the baseline of every part, with compressed levels throughout.
+  void plan_with_known_entries(bool plain) {
     std::vector<OperandFacts> known = operands_;
     std::deque<Planned> made;
     std::vector<const Planned*> chosen;
     for (std::size_t part = 0; part < parts(); ++part) {
-      const Format plain = plainest_result_format(networks_[part], known, options_).format;
-      const Format own = plain.order() > 0 ? sparse_format(plain.order(), plain.scalar) : plain;
+      const Format plainest = plainest_result_format(networks_[part], known, options_).format;
+      const bool appended = is_free(part) && plainest.order() > 0;
+      const Format own = appended ? sparse_format(plainest.order(), plainest.scalar) : plainest;
       // What is appended to knows its entries however it is planned.
-      const bool alone = is_free(part) && plain.order() == 0;
-      const Planned* one = alone ? nullptr : planned(part, known, is_free(part) ? &own : nullptr, false);
-      if (one == nullptr && is_free(part)) {
+      const bool alone = plain || (is_free(part) && !appended);
+      const Planned* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
+      if (one == nullptr && (alone || is_free(part))) {
         PlanOptions options = options_;
         options.memory_limit = assignment_room(stored_, part, operands_, options_);
-        if (!alone) options.result_formats[stored_.tensors[result(part)].name] = own;
+        if (appended) options.result_formats[stored_.tensors[result(part)].name] = own;
         auto plan = plan_given(baseline_with_known_entries(networks_[part], known, options), networks_[part], known, options);
         if (plan) {
           plan->producer = "baseline";
-          made.push_back({std::move(*plan), 0, own});
+          const Format format = plan->schedule.tensors[plan->schedule.statements.back().target.tensor].format;
+          made.push_back({std::move(*plan), 0, format});
           one = &made.back();
+        } else if (!is_free(part)) {
+          one = planned(part, known, nullptr, false);
         }
       }
       if (one == nullptr) return;
