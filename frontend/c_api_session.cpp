@@ -49,7 +49,7 @@ int32_t weft_request_set_format(weft_request* request, const char* name, const c
       return {};
     }
     auto parsed = parse_format(text);
-    if (!parsed) return input_error(fmt::format("format of {}: {}", name, parsed.error().message));
+    if (!parsed) return fail(parsed.error().kind, fmt::format("format of {}: {}", name, parsed.error().message));
     request->options.patterns.erase(name);
     request->options.formats[name] = std::move(*parsed);
     return {};

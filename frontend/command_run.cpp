@@ -181,7 +181,7 @@ Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
     return {};
   }
   auto format = parse_format(std::string_view(text).substr(colon + 1));
-  if (!format) return input_error(fmt::format("--format {}: {}", text, format.error().message));
+  if (!format) return fail(format.error().kind, fmt::format("--format {}: {}", text, format.error().message));
   evaluate.formats[name] = std::move(*format);
   return {};
 }

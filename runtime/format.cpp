@@ -130,14 +130,14 @@ static Expected<Format> parsed_format(std::string_view text) {
   bool scalar_second = parts.size() == 2 && !parts[1].empty() && parts[1][0] == 'f';
   if (parts.size() >= 2 && !scalar_second && !(parts.size() == 3 && parts[1].empty())) {
     auto modes = parse_mode_order(parts[1], format.levels.size());
-    if (!modes) return input_error(fmt::format("format '{}': {}", text, modes.error().message));
+    if (!modes) return fail(modes.error().kind, fmt::format("format '{}': {}", text, modes.error().message));
     format.mode_order = std::move(*modes);
   } else {
     for (std::uint32_t m = 0; m < format.levels.size(); ++m) format.mode_order.push_back(m);
   }
   if (parts.size() == 3 || scalar_second) {
     auto scalar = parse_scalar(parts.back());
-    if (!scalar) return input_error(fmt::format("format '{}': {}", text, scalar.error().message));
+    if (!scalar) return fail(scalar.error().kind, fmt::format("format '{}': {}", text, scalar.error().message));
     format.scalar = *scalar;
   }
   return format;

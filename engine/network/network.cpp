@@ -88,7 +88,7 @@ Expected<void> check_term(const Network& network, const Term& term, const Tensor
     }
   }
   if (auto good = check(term.pinned, term.factors.size()); !good) {
-    return input_error(fmt::format("network: in a term of {}: {}", result_name, good.error().message));
+    return fail(good.error().kind, fmt::format("network: in a term of {}: {}", result_name, good.error().message));
   }
   return {};
 }

@@ -188,6 +188,12 @@ class ScheduleParser {
     return {};
   }
 
+  /// Of a word of the line; memory that ran out is no defect of it.
+  static std::unexpected<Error> wrong(ScheduleLine& line, const Error& error) {
+    if (error.kind == ErrorKind::resource) return std::unexpected(error);
+    return line.wrong(error.message);
+  }
+
   // "sss:0,1,2 f64 [bits 32/64,…] [strided]"; order 0 is the scalar alone. Only workspaces have accumulators.
   Expected<Format> parse_format_words(ScheduleLine& line, std::size_t order, bool workspace = false) {
     std::string text = order == 0 ? std::string() : line.take_until_blank();
@@ -195,11 +201,11 @@ class ScheduleParser {
     if (workspace) std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kinds.size()), 'a', 'h');
     const std::string scalar_text = line.take_until_blank();
     const auto scalar = parse_scalar(scalar_text);
-    if (!scalar) return line.wrong(scalar.error().message);
+    if (!scalar) return wrong(line, scalar.error());
     Format format;
     if (order > 0) {
       auto parsed = parse_format(text);
-      if (!parsed) return line.wrong(parsed.error().message);
+      if (!parsed) return wrong(line, parsed.error());
       format = std::move(*parsed);
       for (std::size_t level = 0; workspace && level < format.order(); ++level) {
         if (kinds[level] == 'a') format.levels[level].kind = LevelKind::accumulator;

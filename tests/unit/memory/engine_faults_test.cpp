@@ -264,11 +264,13 @@ TEST_CASE("faults: compiling in the background") {
     int told = 0;
     std::function<void(const Expected<Kernel>&)> done = [&](const Expected<Kernel>&) { ++told; };
     Cancellation cancellation;
-    const allocation_faults::Armed now;
-    const auto kernel = engine.compile_async(std::move(text), std::move(operands), {}, std::move(done), std::move(cancellation));
+    const auto kernel = armed([&] {
+      auto future = engine.compile_async(std::move(text), std::move(operands), {}, std::move(done), std::move(cancellation));
+      // The thread that compiles is armed as long as this one.
+      while (__atomic_load_n(&told, __ATOMIC_SEQ_CST) == 0) std::this_thread::yield();
+      return future;
+    });
     if (!kernel.valid()) return {.error = {}, .wrong = "no future"};
-    kernel.wait();
-    while (__atomic_load_n(&told, __ATOMIC_SEQ_CST) == 0) std::this_thread::yield();
     if (!kernel.get()) return refused(kernel.get().error());
     return test::right();
   }, engine.options().resources.memory, 40);
