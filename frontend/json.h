@@ -2,8 +2,6 @@
 // as an exception and not the process.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -22,7 +20,7 @@ class Json {
   Json(double number);  ///< null where it is not finite
   template <class Whole>
     requires(std::is_integral_v<Whole> && !std::is_same_v<Whole, bool>)
-  Json(Whole number) : text_(fmt::format("{}", number)) {}
+  Json(Whole number) : text_(std::to_string(number)) {}
   /// What is no UTF-8 becomes U+FFFD.
   Json(std::string_view text);
   Json(const std::string& text) : Json(std::string_view(text)) {}

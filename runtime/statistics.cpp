@@ -45,7 +45,9 @@ const Statistics& statistics(const Tensor& tensor, const Resources& resources) {
 }
 
 const Statistics& statistics(const Tensor& tensor, const Threads& threads) {
-  return statistics(tensor, Resources{Memory{}, threads, {}, {}});
+  if (auto known = tensor.known_statistics.get()) return *known;
+  static const Statistics unknown;
+  return *guarded_value([&] { return &statistics(tensor, Resources{Memory{}, threads, {}, {}}); }, [] { return &unknown; });
 }
 
 namespace {
@@ -252,7 +254,8 @@ Statistics::Statistics(const Tensor& tensor, const Resources& resources)
     : state_(guarded_value([&] { return counting(tensor, resources); }, [] { return std::shared_ptr<State>(); })) {}
 
 Statistics::Statistics(const Tensor& tensor, const Threads& threads)
-    : Statistics(tensor, Resources{Memory{}, threads, {}, {}}) {}
+    : state_(guarded_value([&] { return counting(tensor, Resources{Memory{}, threads, {}, {}}); },
+                           [] { return std::shared_ptr<State>(); })) {}
 
 Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,
                        bool finite)

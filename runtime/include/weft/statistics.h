@@ -55,6 +55,7 @@ class Statistics {
 
  private:
   friend const Statistics& statistics(const Tensor& tensor, const Resources& resources);
+  friend const Statistics& statistics(const Tensor& tensor, const Threads& threads);
   struct State;
   Statistics() = default;  // none
   static std::shared_ptr<State> counting(const Tensor& tensor, const Resources& resources);

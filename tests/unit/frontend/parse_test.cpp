@@ -78,7 +78,7 @@ TEST_CASE("coefficients and signs stand anywhere") {
   CHECK(understood("a = -T") == "-1 T open");
   CHECK(understood("a = - - +T") == "1 T open");
   CHECK(understood("a = T * -B") == "-1 (T * B) open");
-  CHECK(understood("a = -(T * -(2 * B))") == "2 (T * B) open");
+  CHECK(understood("a = -(T * -(2 * B))") == "2 (T * B) pinned");
   CHECK(understood("a = 0 * T") == "0 T open");
   CHECK(!std::signbit(parse_expression("a = 0 * -T")->assignments[0].terms[0].coefficient));
   CHECK(error_of("a = 1e300 * T * 1e300").starts_with("the product of the coefficients is outside the range"));

@@ -252,7 +252,7 @@ TEST_CASE("pinned layouts that contradict each other are named") {
   made.operands[1].pinned = true;
   const auto planned = plan_workspace_order(made.network, made.operands, made.options);
   REQUIRE_FALSE(planned.has_value());
-  CHECK(planned.error().kind == ErrorKind::input);
+  CHECK(planned.error().kind == ErrorKind::unsupported);
   for (const char* part : {"the pinned layout ss:0,1 of A", "the pinned layout ss:1,0 of B", "A[i,j]", "B[i,j]"}) {
     CAPTURE(planned.error().message);
     CHECK(planned.error().message.find(part) != std::string::npos);
