@@ -2,7 +2,8 @@
 """Reads the #include lines and enforces the order of the folders: include_order.py [ROOT].
 
 Includes go one way, plan and loop do not see each other, codegen sees neither plan nor lower, the cache and the
-frontend reach no header of LLVM, only runtime uses TBB, and public headers need nothing but the standard library.
+frontend reach no header of LLVM, only runtime uses TBB, and public headers need nothing but the standard library
+and 120 columns.
 Prints one line per violation; exit status 1 if there is one.
 """
 
@@ -49,6 +50,7 @@ MUST_NOT_REACH = {"engine/cache": ["llvm"], "frontend": ["llvm", "z3", "tbb", "o
                   "frontend/repl": ["llvm", "z3", "tbb", "oneapi"]}
 # Headers of the C library and the kernel that ISO C++ does not have.
 SYSTEM = re.compile(r"^((sys|linux|netinet)/[a-z_]+|[a-z_0-9]+)\.h$|^[a-z_0-9]+$")
+COLUMNS = 120  # of public headers
 STANDARD = re.compile(r"^[a-z_0-9]+$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -131,6 +133,10 @@ def violations(root):
     for name, includes in sources.includes.items():
         folder = folder_of(name)
         public = "/include/weft/" in name
+        if public or name.endswith("/include/weft.h"):
+            for number, line in enumerate(sources.texts[name].split("\n"), 1):
+                if len(line) > COLUMNS:
+                    found.append(f"{name}:{number}: {len(line)} columns, more than {COLUMNS}")
         for quoted, header in includes:
             if quoted:
                 target = sources.resolve(header)

@@ -41,6 +41,7 @@ BAD = [
     ("frontend/main.cpp", "#include <boost/any.hpp>", "not a known third-party header"),
     ("engine/jit/jit.h", "#include <fmt/format.h>", "belongs in a .cpp file"),
     ("engine/network/network.h", '#include "engine/network/network.h"', "circle: "),
+    ("engine/include/weft/engine.h", "// " + "x" * 118, "121 columns"),
 ]
 
 

@@ -1,21 +1,24 @@
-/* weft in C: what weft/engine.h and weft/session.h offer in C++, for C99 and whatever calls C (Fortran, Python's ctypes).
+/* weft in C: what weft/engine.h and weft/session.h offer in C++, for C99 and whatever calls C (Fortran, Python's
+ * ctypes).
  *
  * Errors. A function that can fail returns WEFT_OK or the kind of the error, and takes as last argument where to put
  * an error object: NULL if only the kind matters, else *error becomes NULL or an object to be given to
  * weft_error_free. What a function makes is NULL after an error. A NULL handle, or NULL where something is written to,
- * is an error of kind WEFT_INPUT; functions without an error argument answer NULL with 0 or "". Nothing throws, prints or
- * ends the process. Beyond those named at a function, whatever allocates may fail with WEFT_RESOURCE, and whatever takes an
- * engine with WEFT_CANCELLED.
+ * is an error of kind WEFT_INPUT; functions without an error argument answer NULL with 0 or "". Nothing throws, prints
+ * or ends the process. Beyond those named at a function, whatever allocates may fail with WEFT_RESOURCE, and whatever
+ * takes an engine with WEFT_CANCELLED.
  *
  * Ownership. Each ..._create, and each function that fills in a handle, makes an object that its caller frees with the
  * ..._free of its type; freeing NULL does nothing. Objects keep alive what they were made from, so the order of freeing
  * does not matter. Texts handed in are copied; texts and arrays handed out belong to the object that they came from.
  *
- * Threads. Engines, kernels, compilations, sessions, tensors and cancellations may be used by several threads at once, and so may
- * bindings by runs; what changes another object, and options, requests and evaluations altogether, by one at a time.
+ * Threads. Engines, kernels, compilations, sessions, tensors and cancellations may be used by several threads at once,
+ * and so may bindings by runs; what changes another object, and options, requests and evaluations altogether, by one at
+ * a time.
  *
- * Fork. A child may use weft, what it inherited included, if no other thread of its parent was inside weft at that moment;
- * what the parent has started stays with the parent, and engines that ran before compute on one thread in the child.
+ * Fork. A child may use weft, what it inherited included, if no other thread of its parent was inside weft at that
+ * moment; what the parent has started stays with the parent, and engines that ran before compute on one thread in the
+ * child.
  *
  * Texts are UTF-8 and end in a zero byte. Coordinates, modes, levels and list numbers begin at 0. */
 #ifndef WEFT_H
@@ -35,10 +38,10 @@ enum { WEFT_OK = 0, WEFT_INPUT = 2, WEFT_UNSUPPORTED = 3, WEFT_INTERNAL = 4, WEF
 /* Type of values. */
 enum { WEFT_F64 = 0, WEFT_F32 = 1 };
 
-/* Flags for tensors made from arrays of the host, to be added. BORROW: the arrays are used in place, and must stay as they
- * are until the tensor, and all that was made from it, is freed; else they are copied. TRUSTED: they are not
- * verified; a defect in them is then undefined behaviour. CHANGES, for weft_bindings_set: the host changes the values of
- * borrowed memory (not the coordinates) between runs. */
+/* Flags for tensors made from arrays of the host, to be added. BORROW: the arrays are used in place, and must stay as
+ * they are until the tensor, and all that was made from it, is freed; else they are copied. TRUSTED: they are not
+ * verified; a defect in them is then undefined behaviour. CHANGES, for weft_bindings_set: the host changes the values
+ * of borrowed memory (not the coordinates) between runs. */
 enum { WEFT_COPY = 0, WEFT_BORROW = 1, WEFT_TRUSTED = 2, WEFT_CHANGES = 4 };
 
 typedef struct weft_error weft_error;
@@ -58,8 +61,10 @@ typedef void (*weft_line_callback)(void* context, const char* line);
 typedef void (*weft_progress_callback)(void* context, const char* what, double fraction);
 typedef void (*weft_done_callback)(void* context);
 typedef void (*weft_task_callback)(void* context, uint64_t task, uint32_t slot);
-/* Calls body(state, slot) once for every slot below `slots`, some at once if it can, and returns when all calls have. */
-typedef void (*weft_loop_callback)(void* context, uint32_t slots, void (*body)(void* state, uint32_t slot), void* state);
+/* Calls body(state, slot) once for every slot below `slots`, some at once if it can, and returns when all calls have.
+ */
+typedef void (*weft_loop_callback)(void* context, uint32_t slots, void (*body)(void* state, uint32_t slot),
+                                   void* state);
 
 const char* weft_version(void); /* "0.1.0" */
 
@@ -83,7 +88,8 @@ int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_err
 /* The threads and the memory account, limit included, of an engine: the two then share them. NULL: its own. */
 int32_t weft_options_share(weft_options* options, const weft_engine* engine, weft_error** error);
 /* Threads of the host instead, `count` at once; none are started. NULL: threads of weft's own. */
-int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context, weft_error** error);
+int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context,
+                                     weft_error** error);
 /* The oneTBB arena that each caller is in, with `count` threads, 0: all CPUs. */
 int32_t weft_options_set_caller_arena(weft_options* options, uint32_t count, weft_error** error);
 /* In bytes, over everything that is allocated through the engine. Default: none. */
@@ -92,7 +98,8 @@ int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, wef
 int32_t weft_options_set_cache_directory(weft_options* options, const char* directory, weft_error** error);
 /* 1: what the directory gives is made anew and compared; for the suspicious. Default 0. */
 int32_t weft_options_set_paranoid(weft_options* options, int32_t paranoid, weft_error** error);
-/* Where loops, LLVM IR and assembly of every kernel are written; NULL, and the default: what WEFT_DUMP names, or nowhere. */
+/* Where loops, LLVM IR and assembly of every kernel are written; NULL, and the default: what WEFT_DUMP names, or
+ * nowhere. */
 int32_t weft_options_set_dump_directory(weft_options* options, const char* directory, weft_error** error);
 /* 0: plans and kernels are made anew each time. Default 1. */
 int32_t weft_options_set_use_cache(weft_options* options, int32_t use, weft_error** error);
@@ -110,11 +117,13 @@ int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_er
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
 /* Of everything that the engine does. NULL: none. */
 int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error);
-/* Called at most some ten times a second while a file is read or written and while planning or a run is long, of each from one thread
- * at a time: what is done ("reading x.tns", "planning", "proving", "computing A"), and the fraction of it. NULL: none.
- * Callbacks must not call weft, and must not throw or jump out. */
-int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error);
-/* A line per plan, compile, load and run, from any thread that uses the engine, also from several at once. NULL: none. */
+/* Called at most some ten times a second while a file is read or written and while planning or a run is long, of each
+ * from one thread at a time: what is done ("reading x.tns", "planning", "proving", "computing A"), and the fraction of
+ * it. NULL: none. Callbacks must not call weft, and must not throw or jump out. */
+int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context,
+                                  weft_error** error);
+/* A line per plan, compile, load and run, from any thread that uses the engine, also from several at once. NULL: none.
+ */
 int32_t weft_options_set_trace(weft_options* options, weft_line_callback callback, void* context, weft_error** error);
 void weft_options_free(weft_options* options);
 
@@ -125,13 +134,15 @@ uint64_t weft_engine_memory_used(const weft_engine* engine); /* bytes charged no
 uint64_t weft_engine_memory_peak(const weft_engine* engine);
 uint64_t weft_engine_memory_limit(const weft_engine* engine); /* UINT64_MAX: none */
 const char* weft_engine_cache_directory(const weft_engine* engine); /* "": none */
-/* What the engine has done so far. Kernels, one per loop nest: "memory" found there, "disk" loaded from there, "compiled". Networks by
- * the grade of their code, found or made: "generic", "profiled", "baked". "fallbacks": bindings of which a kernel assumed too much, so
- * that a more general one ran. Plans: "plans_memory", "plans_disk", "plans_made". WEFT_INPUT for other names. */
+/* What the engine has done so far. Kernels, one per loop nest: "memory" found there, "disk" loaded from there,
+ * "compiled". Networks by the grade of their code, found or made: "generic", "profiled", "baked". "fallbacks": bindings
+ * of which a kernel assumed too much, so that a more general one ran. Plans: "plans_memory", "plans_disk",
+ * "plans_made". WEFT_INPUT for other names. */
 int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_t* value, weft_error** error);
-/* Calls body(context, task, slot) for every task below `tasks`, in any order, on the threads of the engine, and returns when all
- * are done; `slot`, below their number, is exclusive to one thread at a time. */
-int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_task_callback body, void* context, weft_error** error);
+/* Calls body(context, task, slot) for every task below `tasks`, in any order, on the threads of the engine, and returns
+ * when all are done; `slot`, below their number, is exclusive to one thread at a time. */
+int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_task_callback body, void* context,
+                             weft_error** error);
 void weft_engine_free(weft_engine* engine);
 
 /* ---- tensors ----
@@ -140,40 +151,48 @@ void weft_engine_free(weft_engine* engine);
 
 /* What the command takes as SPEC: a file with an optional shape ("x.tns:10x20"; .tns, .mtx, .npy, also .gz and .zst), a
  * generator ("uniform(20x3,seed=1)", "sparse(20x30,nnz=100)", "ones(3)") or a number. `format` NULL: dense for .npy and
- * generated dense ones, else all levels compressed. Errors: WEFT_INPUT with file and line, WEFT_UNSUPPORTED for complex data. */
-int32_t weft_tensor_load(const weft_engine* engine, const char* spec, const char* format, weft_tensor** made, weft_error** error);
-/* A file whatever its name; `name` stands for it in messages. `extents` NULL: as large as its entries need, else `order` of them.
- * `scalar` is that of the values if `format` is NULL. `times`, unless NULL: 3 numbers, milliseconds spent decompressing, until all
- * coordinates are in memory (the former included), and building. */
-int32_t weft_tensor_read(const weft_engine* engine, const char* path, uint32_t order, const uint64_t* extents, const char* format,
-                         int32_t scalar, const char* name, double* times, weft_tensor** made, weft_error** error);
-/* Dense memory of the host. Strides in elements, by mode, negative ones too; NULL: row-major. `values` points to the element at
- * coordinates 0, 0, …. Order 0 has one value. */
-int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, const int64_t* strides,
-                          const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
+ * generated dense ones, else all levels compressed. Errors: WEFT_INPUT with file and line, WEFT_UNSUPPORTED for complex
+ * data. */
+int32_t weft_tensor_load(const weft_engine* engine, const char* spec, const char* format, weft_tensor** made,
+                         weft_error** error);
+/* A file whatever its name; `name` stands for it in messages. `extents` NULL: as large as its entries need, else
+ * `order` of them. `scalar` is that of the values if `format` is NULL. `times`, unless NULL: 3 numbers, milliseconds
+ * spent decompressing, until all coordinates are in memory (the former included), and building. */
+int32_t weft_tensor_read(const weft_engine* engine, const char* path, uint32_t order, const uint64_t* extents,
+                         const char* format, int32_t scalar, const char* name, double* times, weft_tensor** made,
+                         weft_error** error);
+/* Dense memory of the host. Strides in elements, by mode, negative ones too; NULL: row-major. `values` points to the
+ * element at coordinates 0, 0, …. Order 0 has one value. */
+int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents,
+                          const int64_t* strides, const void* values, uint32_t flags, weft_tensor** made,
+                          weft_error** error);
 /* This and what follows: WEFT_INPUT for arrays that do not fit together, naming level, position and coordinate.
- * Compressed rows: `pos` has rows + 1 elements, `crd` and `values` have nnz; coordinates of a row are sorted, none twice.
- * Indices are integers of index_bits, 32 or 64, signed or not. Compressed columns: `pos` has columns + 1. */
-int32_t weft_tensor_csr(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz, uint32_t index_bits,
-                        const void* pos, const void* crd, const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
-int32_t weft_tensor_csc(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz, uint32_t index_bits,
-                        const void* pos, const void* crd, const void* values, uint32_t flags, weft_tensor** made, weft_error** error);
+ * Compressed rows: `pos` has rows + 1 elements, `crd` and `values` have nnz; coordinates of a row are sorted, none
+ * twice. Indices are integers of index_bits, 32 or 64, signed or not. Compressed columns: `pos` has columns + 1. */
+int32_t weft_tensor_csr(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz,
+                        uint32_t index_bits, const void* pos, const void* crd, const void* values, uint32_t flags,
+                        weft_tensor** made, weft_error** error);
+int32_t weft_tensor_csc(const weft_engine* engine, int32_t scalar, uint64_t rows, uint64_t columns, uint64_t nnz,
+                        uint32_t index_bits, const void* pos, const void* crd, const void* values, uint32_t flags,
+                        weft_tensor** made, weft_error** error);
 /* One array of nnz coordinates per mode. Copied: in any order, duplicates are summed, and all levels become
  * compressed. Borrowed: sorted by mode 0, then 1, …, none twice. */
-int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents, uint64_t nnz,
-                        uint32_t index_bits, const void* const* crd, const void* values, uint32_t flags, weft_tensor** made,
-                        weft_error** error);
+int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents,
+                        uint64_t nnz, uint32_t index_bits, const void* const* crd, const void* values, uint32_t flags,
+                        weft_tensor** made, weft_error** error);
 /* Any format, from the arrays of its levels. By level: `pos` and its elements, `crd` and its elements; NULL and 0 where
  * the level has none. `pos` has one element more than its parent has positions (a first level: 2), `crd` one per
  * position. `extents` are by mode; the scalar type is that of the format. */
 int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const uint64_t* extents, uint32_t index_bits,
-                           const void* const* pos, const uint64_t* pos_counts, const void* const* crd, const uint64_t* crd_counts,
-                           const void* values, uint64_t value_count, uint32_t flags, weft_tensor** made, weft_error** error);
+                           const void* const* pos, const uint64_t* pos_counts, const void* const* crd,
+                           const uint64_t* crd_counts, const void* values, uint64_t value_count, uint32_t flags,
+                           weft_tensor** made, weft_error** error);
 /* The same tensor over extents, by mode, that are larger or equal: WEFT_INPUT if an entry would not fit. */
-int32_t weft_tensor_with_extents(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* extents, weft_tensor** made,
-                                 weft_error** error);
+int32_t weft_tensor_with_extents(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* extents,
+                                 weft_tensor** made, weft_error** error);
 /* The same tensor in another format. */
-int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format, weft_tensor** made, weft_error** error);
+int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format,
+                            weft_tensor** made, weft_error** error);
 /* Input error naming level and position of a defect. */
 int32_t weft_tensor_verify(const weft_engine* engine, const weft_tensor* tensor, weft_error** error);
 /* The extension says the format of the file; written under a temporary name and renamed. */
@@ -182,20 +201,20 @@ int32_t weft_tensor_write(const weft_engine* engine, const weft_tensor* tensor, 
 int32_t weft_tensor_writable(const char* path, weft_error** error);
 /* All entries, zeros included, into host memory of `count` elements of the tensor's scalar type. Strides in elements,
  * not negative, no two entries in one place; NULL: row-major. */
-int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tensor, void* values, uint64_t count, const int64_t* strides,
-                             weft_error** error);
-/* The stored entries in the order of the levels, without exact zeros if `drop_zeros` is 1: one array of coordinates per mode, and values
- * of the tensor's scalar type, each with room for `room` of them. *count becomes their number; if that exceeds `room`, WEFT_INPUT, and
- * nothing is written, so that a call with 0 and NULL tells it. */
-int32_t weft_tensor_to_coo(const weft_engine* engine, const weft_tensor* tensor, int32_t drop_zeros, uint64_t room, uint64_t* const* crd,
-                           void* values, uint64_t* count, weft_error** error);
+int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tensor, void* values, uint64_t count,
+                             const int64_t* strides, weft_error** error);
+/* The stored entries in the order of the levels, without exact zeros if `drop_zeros` is 1: one array of coordinates per
+ * mode, and values of the tensor's scalar type, each with room for `room` of them. *count becomes their number; if that
+ * exceeds `room`, WEFT_INPUT, and nothing is written, so that a call with 0 and NULL tells it. */
+int32_t weft_tensor_to_coo(const weft_engine* engine, const weft_tensor* tensor, int32_t drop_zeros, uint64_t room,
+                           uint64_t* const* crd, void* values, uint64_t* count, weft_error** error);
 /* A second handle of the same tensor. */
 int32_t weft_tensor_share(const weft_tensor* tensor, weft_tensor** made, weft_error** error);
 void weft_tensor_free(weft_tensor* tensor);
 
 uint32_t weft_tensor_order(const weft_tensor* tensor);
 uint64_t weft_tensor_extent(const weft_tensor* tensor, uint32_t mode); /* 0 for a mode that it has not */
-uint64_t weft_tensor_nnz(const weft_tensor* tensor);                   /* stored entries, those of dense levels included */
+uint64_t weft_tensor_nnz(const weft_tensor* tensor); /* stored entries, those of dense levels included */
 uint64_t weft_tensor_bytes(const weft_tensor* tensor);
 int32_t weft_tensor_scalar(const weft_tensor* tensor);       /* WEFT_F64 or WEFT_F32 */
 const char* weft_tensor_format(const weft_tensor* tensor);   /* "ds:0,1" */
@@ -203,29 +222,32 @@ const char* weft_tensor_summary(const weft_tensor* tensor);  /* "50x60 ds:0,1 f6
 /* One level in place: its kind (the letter of the format), its mode, and its arrays with the number and the width of
  * their elements (unsigned, 32 or 64 bits), NULL, 0 and 0 where it has none. `stride`: of strided host memory, in
  * elements, else 0. Each of them may be NULL if not wanted. The arrays live as long as any handle of the tensor.
- * s, u, h: children of position p of the level above stand in crd at pos[p] to pos[p+1] - 1, those of h with gaps of all ones;
- * q: crd only; b: crd has a bit for each coordinate, in words of 64 per position above; d: neither. */
+ * s, u, h: children of position p of the level above stand in crd at pos[p] to pos[p+1] - 1, those of h with gaps of
+ * all ones; q: crd only; b: crd has a bit for each coordinate, in words of 64 per position above; d: neither. */
 int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
-                          uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count, uint32_t* crd_bits,
-                          int64_t* stride, weft_error** error);
+                          uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count,
+                          uint32_t* crd_bits, int64_t* stride, weft_error** error);
 /* The values in place, one per position of the last level; of strided host memory, from its first element on. */
 int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint64_t* count, weft_error** error);
 
 /* ---- statistics ---- */
 
 /* Of a tensor with that format, extents by mode, and number of stored entries; all values `finite`, 1 or 0. */
-int32_t weft_statistics_create(const char* format, const uint64_t* extents, double nnz, int32_t finite, weft_statistics** made,
-                               weft_error** error);
-/* Of the entries, how many differ in these modes (bit m for mode m). What is not set is estimated as if entries lay anywhere. */
+int32_t weft_statistics_create(const char* format, const uint64_t* extents, double nnz, int32_t finite,
+                               weft_statistics** made, weft_error** error);
+/* Of the entries, how many differ in these modes (bit m for mode m). What is not set is estimated as if entries lay
+ * anywhere. */
 int32_t weft_statistics_set_distinct(weft_statistics* statistics, uint32_t modes, double count, weft_error** error);
 /* Counted; keeps a handle of the tensor, borrowed arrays must last. */
-int32_t weft_statistics_of(const weft_engine* engine, const weft_tensor* tensor, weft_statistics** made, weft_error** error);
+int32_t weft_statistics_of(const weft_engine* engine, const weft_tensor* tensor, weft_statistics** made,
+                           weft_error** error);
 double weft_statistics_nnz(const weft_statistics* statistics);
 double weft_statistics_distinct(const weft_statistics* statistics, uint32_t modes);
 int32_t weft_statistics_finite(const weft_statistics* statistics); /* 1 or 0 */
-/* How many children positions of the level above have: on average, at most, and the standard deviation. Each may be NULL. */
-int32_t weft_statistics_fibers(const weft_statistics* statistics, uint32_t level, double* mean, uint64_t* maximum, double* spread,
-                               weft_error** error);
+/* How many children positions of the level above have: on average, at most, and the standard deviation. Each may be
+ * NULL. */
+int32_t weft_statistics_fibers(const weft_statistics* statistics, uint32_t level, double* mean, uint64_t* maximum,
+                               double* spread, weft_error** error);
 /* A line per fact, for people. */
 const char* weft_statistics_text(const weft_statistics* statistics);
 void weft_statistics_free(weft_statistics* statistics);
@@ -233,21 +255,26 @@ void weft_statistics_free(weft_statistics* statistics);
 /* ---- requests ---- */
 
 int32_t weft_request_create(weft_request** made, weft_error** error);
-/* Pins the layout of an operand, or requests that of a result; "like(T)" stores a result at the positions of operand T. */
+/* Pins the layout of an operand, or requests that of a result; "like(T)" stores a result at the positions of operand T.
+ */
 int32_t weft_request_set_format(weft_request* request, const char* name, const char* format, weft_error** error);
 /* Of several assignments, a result that is wanted beside the last and those with a format. */
 int32_t weft_request_add_result(weft_request* request, const char* name, weft_error** error);
-/* Replace the planner's choice: "((T * C) * B)", several separated by ;. A schedule, and the name that errors call it by. */
+/* Replace the planner's choice: "((T * C) * B)", several separated by ;. A schedule, and the name that errors call it
+ * by. */
 int32_t weft_request_set_tree(weft_request* request, const char* tree, weft_error** error);
 int32_t weft_request_set_schedule(weft_request* request, const char* schedule, const char* name, weft_error** error);
 /* "time", the default, or "workspace-order": the fewest dimensions of the largest workspace. */
 int32_t weft_request_set_objective(weft_request* request, const char* objective, weft_error** error);
-int32_t weft_request_set_unfused(weft_request* request, int32_t unfused, weft_error** error); /* store every intermediate */
-int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error** error); /* until nothing cheaper can exist */
+int32_t weft_request_set_unfused(weft_request* request, int32_t unfused,
+                                 weft_error** error); /* store every intermediate */
+int32_t weft_request_set_prove(weft_request* request, int32_t prove,
+                               weft_error** error); /* until nothing cheaper can exist */
 /* How often it is expected to run, which amortises the conversion of operands. Default 1. */
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error);
-/* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked" (the coordinates
- * of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all the same. */
+/* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
+ * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
+ * the same. */
 int32_t weft_request_set_specialization(weft_request* request, const char* specialization, weft_error** error);
 /* Ends what is compiled or evaluated with this request; NULL, and the default: that of the engine does. */
 int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error);
@@ -256,7 +283,7 @@ int32_t weft_request_set_repeat(weft_request* request, uint32_t repeat, weft_err
 int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, weft_error** error); /* no results */
 /* 0, with plan_only: no machine code either, unless a stage shows it. Default 1. */
 int32_t weft_request_set_compile(weft_request* request, int32_t compile, weft_error** error);
-int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error);     /* what each constraint costs */
+int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error); /* what each constraint costs */
 int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error** error); /* iterations of each loop */
 /* For weft_evaluation_stage: network, tree, schedule, loops, signature, llvm, asm, object. */
 int32_t weft_request_add_stage(weft_request* request, const char* stage, weft_error** error);
@@ -268,32 +295,36 @@ void weft_request_free(weft_request* request);
 int32_t weft_session_create(const weft_engine* engine, weft_session** made, weft_error** error);
 int32_t weft_session_set(weft_session* session, const char* name, const weft_tensor* tensor, weft_error** error);
 int32_t weft_session_get(const weft_session* session, const char* name, weft_tensor** made, weft_error** error);
-int32_t weft_session_drop(weft_session* session, const char* name, weft_error** error); /* no error without such a name */
+int32_t weft_session_drop(weft_session* session, const char* name,
+                          weft_error** error); /* no error without such a name */
 uint64_t weft_session_count(const weft_session* session);
 /* In order; valid until any thread asks this session for a name again. */
 const char* weft_session_name(weft_session* session, uint64_t number);
-/* Evaluates "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", several assignments separated by ;, or an einsum. `operands` names tensors
- * of the session, with einsum in the order of the factors; every one must be used. NULL, for index notation only: those
- * that the expression reads and does not assign. `request` NULL: the defaults. Errors: WEFT_INPUT with a picture of the text,
- * WEFT_UNSUPPORTED, WEFT_INTERNAL with a text that reproduces it. */
-int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count, const char* const* operands,
-                              const weft_request* request, weft_evaluation** made, weft_error** error);
-/* The same for a text that is evaluated again and again: where it was evaluated before over the same tensors, all is looked up.
- * `soonest` 1: a less specialised kernel answers, the one that is there or a generic one, until the best one is compiled in the background. The
- * evaluation has results, but no report; einsum takes the tensors T0, T1, …. `cancellation` NULL: that of the engine. */
-int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest, const weft_cancellation* cancellation,
-                            weft_evaluation** made, weft_error** error);
+/* Evaluates "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", several assignments separated by ;, or an einsum. `operands` names
+ * tensors of the session, with einsum in the order of the factors; every one must be used. NULL, for index notation
+ * only: those that the expression reads and does not assign. `request` NULL: the defaults. Errors: WEFT_INPUT with a
+ * picture of the text, WEFT_UNSUPPORTED, WEFT_INTERNAL with a text that reproduces it. */
+int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count,
+                              const char* const* operands, const weft_request* request, weft_evaluation** made,
+                              weft_error** error);
+/* The same for a text that is evaluated again and again: where it was evaluated before over the same tensors, all is
+ * looked up. `soonest` 1: a less specialised kernel answers, the one that is there or a generic one, until the best one
+ * is compiled in the background. The evaluation has results, but no report; einsum takes the tensors T0, T1, ….
+ * `cancellation` NULL: that of the engine. */
+int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest,
+                            const weft_cancellation* cancellation, weft_evaluation** made, weft_error** error);
 void weft_session_free(weft_session* session);
 
 /* ---- kernels: compiled once, run often ---- */
 
 int32_t weft_bindings_create(weft_bindings** made, weft_error** error);
 /* Replaces what the name stood for. Flags: 0 or WEFT_CHANGES. */
-int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags, weft_error** error);
-/* The result is also written to this memory, shaped as for weft_tensor_dense; in place if it is row-major and of the result's
- * scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
-int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order, const uint64_t* extents,
-                                 const int64_t* strides, void* values, weft_error** error);
+int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags,
+                          weft_error** error);
+/* The result is also written to this memory, shaped as for weft_tensor_dense; in place if it is row-major and of the
+ * result's scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
+int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order,
+                                 const uint64_t* extents, const int64_t* strides, void* values, weft_error** error);
 /* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
 void weft_bindings_free(weft_bindings* bindings);
@@ -304,26 +335,29 @@ void weft_bindings_free(weft_bindings* bindings);
 int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
                             const weft_request* request, weft_kernel** made, weft_error** error);
 /* The same for operands of which only figures are known: `names` and `statistics` have `count` elements each. */
-int32_t weft_engine_compile_for(const weft_engine* engine, const char* expression, uint64_t count, const char* const* names,
-                                const weft_statistics* const* statistics, const weft_request* request, weft_kernel** made,
-                                weft_error** error);
-/* The same on a thread of the engine's own. `done`, if not NULL, is called there when the kernel, or an error, is there; it must
- * not call weft, nor throw or jump out. `cancellation` ends this compilation only; NULL: that of the request. Borrowed arrays must last until then. */
+int32_t weft_engine_compile_for(const weft_engine* engine, const char* expression, uint64_t count,
+                                const char* const* names, const weft_statistics* const* statistics,
+                                const weft_request* request, weft_kernel** made, weft_error** error);
+/* The same on a thread of the engine's own. `done`, if not NULL, is called there when the kernel, or an error, is
+ * there; it must not call weft, nor throw or jump out. `cancellation` ends this compilation only; NULL: that of the
+ * request. Borrowed arrays must last until then. */
 int32_t weft_compilation_start(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
-                               const weft_request* request, const weft_cancellation* cancellation, weft_done_callback done,
-                               void* context, weft_compilation** made, weft_error** error);
+                               const weft_request* request, const weft_cancellation* cancellation,
+                               weft_done_callback done, void* context, weft_compilation** made, weft_error** error);
 int32_t weft_compilation_ready(const weft_compilation* compilation); /* 1 or 0; does not wait */
 /* Waits; the kernel, or the error of the compilation. As often as wanted. */
 int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel** made, weft_error** error);
 void weft_compilation_free(weft_compilation* compilation); /* does not wait, and does not end the compilation */
 
-/* Operands of other formats are converted, those of other extents run in a more general kernel, which is made if need be;
- * WEFT_INPUT for one that is missing, has another order, or extents that do not agree with the others'.
- * `made` NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no report. */
+/* Operands of other formats are converted, those of other extents run in a more general kernel, which is made if need
+ * be; WEFT_INPUT for one that is missing, has another order, or extents that do not agree with the others'. `made`
+ * NULL: only the outputs set are wanted. `cancellation` NULL: that of the engine. The evaluation has results, but no
+ * report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error);
 /* Any stage, without having asked for it; see weft_request_add_stage and weft_evaluation_stage. */
-int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes, weft_error** error);
+int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes,
+                          weft_error** error);
 /* What planning and compiling told, as weft_evaluation_report. */
 int32_t weft_kernel_report(weft_kernel* kernel, const char** json, weft_error** error);
 void weft_kernel_free(weft_kernel* kernel);
@@ -333,13 +367,15 @@ void weft_kernel_free(weft_kernel* kernel);
 uint64_t weft_evaluation_count(const weft_evaluation* evaluation); /* of results; 0 if only planned */
 const char* weft_evaluation_name(const weft_evaluation* evaluation, uint64_t number); /* in the order of their names */
 /* The tensor stays valid when the evaluation is freed. */
-int32_t weft_evaluation_result(const weft_evaluation* evaluation, const char* name, weft_tensor** made, weft_error** error);
+int32_t weft_evaluation_result(const weft_evaluation* evaluation, const char* name, weft_tensor** made,
+                               weft_error** error);
 /* The report of --json: one object as text. */
 int32_t weft_evaluation_report(weft_evaluation* evaluation, const char** json, weft_error** error);
 /* The plan explained in some lines for people. */
 const char* weft_evaluation_explanation(const weft_evaluation* evaluation);
 /* A stage that the request asked for; `bytes`, which may be NULL, matters for "object" only, which is no text. */
-int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes, weft_error** error);
+int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes,
+                              weft_error** error);
 void weft_evaluation_free(weft_evaluation* evaluation);
 
 #ifdef __cplusplus

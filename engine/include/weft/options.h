@@ -19,16 +19,16 @@ struct EngineOptions {
   bool checked = false;        ///< kernels check every access; slow
   bool use_cache = true;       ///< false: plans and kernels are made anew and not kept
   std::optional<std::string> cache_directory;  ///< of plans and kernels on disk; none: memory only
-  /// Plans and kernels each that are kept in memory for the next who asks (of kernels also at most 64 MiB of code): the least
-  /// recently used go, and their code with the last who holds them.
+  /// Plans and kernels each that are kept in memory for the next who asks (of kernels also at most 64 MiB of code): the
+  /// least recently used go, and their code with the last who holds them.
   std::size_t kernels_in_memory = 1024;
   bool paranoid = false;  ///< what the disk cache gives is made anew and compared; a difference is traced and replaced
   std::string calibration;       ///< text that weft calibrate writes; empty: the constants that weft ships with
   std::string calibration_name;  ///< where that text is from, named in errors
   bool perf_map = false;  ///< names of kernels for perf, in /tmp/perf-PID.map; also if WEFT_PERF is set and not empty
   std::optional<std::string> dump_directory;  ///< loops, LLVM IR and assembly of every kernel go there; none: WEFT_DUMP
-  /// One line per plan, compile, load and run: a command that does the like, " # ", and what was done in what time; and a
-  /// line for each defect of the disk cache. From any thread that uses the engine, also from several at once.
+  /// One line per plan, compile, load and run: a command that does the like, " # ", and what was done in what time; and
+  /// a line for each defect of the disk cache. From any thread that uses the engine, also from several at once.
   std::function<void(std::string_view line)> trace;
 };
 

@@ -2,9 +2,9 @@
 //
 // All three are cheap handles: copies share what they stand for, and every function that is const may be called from
 // several threads at once. Nothing here throws, prints or ends the process: memory that runs out is an error of kind
-// resource. Only what the host's own code allocates (the members of options, names and maps that it fills, futures that it
-// waits for) throws std::bad_alloc, there. The child of a fork may go on with what its
-// parent had, on the calling thread alone, unless another thread was inside weft at that moment.
+// resource. Only what the host's own code allocates (the members of options, names and maps that it fills, futures that
+// it waits for) throws std::bad_alloc, there. The child of a fork may go on with what its parent had, on the calling
+// thread alone, unless another thread was inside weft at that moment.
 #pragma once
 
 #include <functional>
@@ -44,8 +44,8 @@ struct CompileOptions {
   bool unfused = false;  ///< the best plan that stores every intermediate
   bool prove = false;    ///< plan until nothing cheaper can exist; the report's `optimal` says of what
   double calls = 1;      ///< expected runs; amortises layout conversions
-  /// How far the kernel is made for these operands; automatic: by `calls`. The report tells what was chosen. Operands that
-  /// a kernel assumes too much of run in a generic one.
+  /// How far the kernel is made for these operands; automatic: by `calls`. The report tells what was chosen. Operands
+  /// that a kernel assumes too much of run in a generic one.
   Specialization specialize = Specialization::profiled;
   bool operator==(const CompileOptions&) const = default;
 };
@@ -55,18 +55,19 @@ struct OperandUse {
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
 };
 
-/// Operands by name, and host memory for results. A value; only const use is thread safe. Runs keep their memory here, for
-/// each kernel: a repetition allocates nothing, n at once need n times the memory of one.
+/// Operands by name, and host memory for results. A value; only const use is thread safe. Runs keep their memory here,
+/// for each kernel: a repetition allocates nothing, n at once need n times the memory of one.
 class Bindings {
  public:
   Bindings();
-  /// Replaces what the name stood for. Borrowed arrays are verified by what reads them first, once for all copies, unless trusted.
+  /// Replaces what the name stood for. Borrowed arrays are verified by what reads them first, once for all copies,
+  /// unless trusted.
   void set(const std::string& name, Tensor tensor, OperandUse use = {});
-  /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so: row-major, of
-  /// the same scalar type. Runs then take turns. It must not overlap an operand.
+  /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so:
+  /// row-major, of the same scalar type. Runs then take turns. It must not overlap an operand.
   void output(const std::string& name, Tensor memory);
-  /// That memory ran out while these, or what they are copies of, were made or set. Every run over them then says so: make
-  /// them anew.
+  /// That memory ran out while these, or what they are copies of, were made or set. Every run over them then says so:
+  /// make them anew.
   std::optional<Error> failure() const;
 
  private:
@@ -82,10 +83,11 @@ class Bindings {
 /// Compiled code and the plan it follows. Immutable; outlives its engine.
 class Kernel {
  public:
-  /// Runs over the operands. Other formats than the kernel was compiled for are converted, other extents and what else it
-  /// assumes and does not hold run in a more general kernel that is made then, or found; the formats of results stay. The results
-  /// share the memory of the run, which goes back to the bindings when the last copy dies. Errors: input (an operand is
-  /// missing, of another order, or its extents do not agree with the others'), resource, cancelled (by `cancellation` or, without it, the engine's), internal.
+  /// Runs over the operands. Other formats than the kernel was compiled for are converted, other extents and what else
+  /// it assumes and does not hold run in a more general kernel that is made then, or found; the formats of results
+  /// stay. The results share the memory of the run, which goes back to the bindings when the last copy dies. Errors:
+  /// input (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled
+  /// (by `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
@@ -108,17 +110,19 @@ class Engine {
   const EngineOptions& options() const;
   CacheCounters counters() const;
 
-  /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all are
-  /// finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Errors: input with a picture
-  /// of the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the engine's).
+  /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all
+  /// are finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Errors: input with a
+  /// picture of the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the
+  /// engine's).
   Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
                            const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
   Expected<Kernel> compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                            const CompileOptions& options = {}, const Cancellation* cancellation = nullptr) const;
-  /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the future
-  /// is ready. Ends early, with the error `cancelled`, when the token is set (it is looked at while planning, and before
-  /// each nest is compiled), or when the last handle of the engine dies before its turn. Borrowed tensors must last until it is ready.
+  /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the
+  /// future is ready. Ends early, with the error `cancelled`, when the token is set (it is looked at while planning,
+  /// and before each nest is compiled), or when the last handle of the engine dies before its turn. Borrowed tensors
+  /// must last until it is ready.
   std::shared_future<Expected<Kernel>> compile_async(std::string text, Tensors operands, CompileOptions options = {},
                                                      std::function<void(const Expected<Kernel>&)> done = {},
                                                      Cancellation cancellation = {}) const;

@@ -26,11 +26,12 @@ struct Evaluation {
   Report report;
 };
 
-/// Which kernel an evaluation takes: the best one, or one that is there, until the best one is compiled in the background.
+/// Which kernel an evaluation takes: the best one, or one that is there, until the best one is compiled in the
+/// background.
 enum class Answer { best, soonest };
 
-/// A cheap handle; copies share the tensors. Any number of threads may use it at once: an evaluation uses the tensors that
-/// were set when it began.
+/// A cheap handle; copies share the tensors. Any number of threads may use it at once: an evaluation uses the tensors
+/// that were set when it began.
 class Session {
  public:
   static Expected<Session> create(EngineOptions options = {});
@@ -42,18 +43,20 @@ class Session {
   /// tensor; else it is taken to be valid (verify()).
   void set(const std::string& name, Tensor tensor) const;
   void drop(const std::string& name) const;
-  /// That memory ran out when the session was made, or a tensor was set: evaluations then say so, until that name is set
-  /// again or dropped.
+  /// That memory ran out when the session was made, or a tensor was set: evaluations then say so, until that name is
+  /// set again or dropped.
   std::optional<Error> failure() const;
   std::shared_ptr<const Tensors> tensors() const;  ///< as they are now
 
   /// Evaluates an assignment, or several, over the tensors that it names; einsum takes T0, T1, …. A text that was
-  /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes others,
-  /// and what up to 1024 texts keep for this is bounded, to 256 MB or an eighth of the memory limit. The results share the
-  /// memory of the run as those of Kernel::run. With Answer::soonest the best kernel is taken if the caches have it,
-  /// else one of the same text for other tensors, and where there is none a generic one, found in the caches or compiled. Errors: as of Engine::compile and Kernel::run.
-  /// `cancellation` ends this evaluation alone; without it, that of the engine does.
-  Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best, const Cancellation* cancellation = nullptr) const;
+  /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes
+  /// others, and what up to 1024 texts keep for this is bounded, to 256 MB or an eighth of the memory limit. The
+  /// results share the memory of the run as those of Kernel::run. With Answer::soonest the best kernel is taken if the
+  /// caches have it, else one of the same text for other tensors, and where there is none a generic one, found in the
+  /// caches or compiled. Errors: as of Engine::compile and Kernel::run. `cancellation` ends this evaluation alone;
+  /// without it, that of the engine does.
+  Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best,
+                             const Cancellation* cancellation = nullptr) const;
 
   /// The same in single steps with a report of each, planned and bound anew; results own their memory. `operands` lists
   /// the names to use, in the order of an einsum's factors; every one must occur in the expression.

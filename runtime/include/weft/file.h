@@ -31,8 +31,9 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
 
 /// Writes to a temporary name in the same directory and renames; on error or cancellation nothing is left under the
 /// final name and the temporary is removed. `.tns` and `.mtx`: stored entries sorted by coordinate in mode order (zeros
-/// left out when the last level is dense), 17 significant digits (9 for f32); order-0 `.tns`: one line. Extents that the
-/// entries of a `.tns` do not show stand in a first line "# shape: 3 4 5", which read_tensor understands and others skip.
+/// left out when the last level is dense), 17 significant digits (9 for f32); order-0 `.tns`: one line. Extents that
+/// the entries of a `.tns` do not show stand in a first line "# shape: 3 4 5", which read_tensor understands and others
+/// skip.
 /// `.mtx`: a vector becomes a matrix of one column. `.npy`: dense, C order, made dense in memory if it is not.
 /// Errors: input for paths that cannot be written, resource for a full disk.
 Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,

@@ -48,8 +48,8 @@ struct Format {
 
   std::size_t order() const { return levels.size(); }
   bool all_dense() const;
-  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them. Order 0: "". "out of memory" where the
-  /// text cannot be made, as of every text that is returned without an Expected.
+  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them. Order 0: "". "out of memory" where
+  /// the text cannot be made, as of every text that is returned without an Expected.
   std::string text() const;
 };
 
@@ -70,7 +70,8 @@ inline Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64) {
 }
 
 /// Parses "KINDS[:ORDER][:SCALAR]"; errors say which part is wrong. Checks that ORDER is a permutation, that a
-/// singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or followed by a singleton.
+/// singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or followed by a
+/// singleton.
 Expected<Format> parse_format(std::string_view text);
 Expected<Scalar> parse_scalar(std::string_view text);
 std::string_view name(Scalar scalar);

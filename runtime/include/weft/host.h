@@ -16,9 +16,11 @@ namespace weft {
 struct HostIndices {
   HostIndices() = default;
   template <class Array, class T = std::remove_cvref_t<decltype(*std::data(std::declval<const Array&>()))>>
-    requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8))
-  HostIndices(const Array& array) 
-      : data(std::data(array)), bytes(std::size(array) * sizeof(T)), bits(sizeof(T) * 8), is_signed(std::is_signed_v<T>) {}
+  requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) HostIndices(const Array& array)
+      : data(std::data(array)),
+        bytes(std::size(array) * sizeof(T)),
+        bits(sizeof(T) * 8),
+        is_signed(std::is_signed_v<T>) {}
   const void* data = nullptr;
   std::uint64_t bytes = 0;
   std::uint8_t bits = 32;
@@ -27,34 +29,40 @@ struct HostIndices {
 
 struct HostValues {
   template <class Array, class T = std::remove_cvref_t<decltype(*std::data(std::declval<const Array&>()))>>
-    requires(std::is_same_v<T, double> || std::is_same_v<T, float>)
-  HostValues(const Array& array)
-      : data(std::data(array)), bytes(std::size(array) * sizeof(T)), scalar(sizeof(T) == 8 ? Scalar::f64 : Scalar::f32) {}
+  requires(std::is_same_v<T, double> || std::is_same_v<T, float>) HostValues(const Array& array)
+      : data(std::data(array)),
+        bytes(std::size(array) * sizeof(T)),
+        scalar(sizeof(T) == 8 ? Scalar::f64 : Scalar::f32) {}
   const void* data;
   std::uint64_t bytes;
   Scalar scalar;
 };
 
-/// The arrays of one level as LevelArrays describes them. A compressed first level without pos has one fiber, all of crd.
+/// The arrays of one level as LevelArrays describes them. A compressed first level without pos has one fiber, all of
+/// crd.
 struct HostLevel {
   HostIndices pos, crd;
 };
 
 /// Each lends the arrays, which must stay as they are until the last copy of the tensor dies; values may be changed
-/// between runs where OperandUse::changes says so. Input error for arrays whose sizes cannot be right. Any thread. They are
-/// verified once for all copies, by the first call that reads them, which fails with what verify() tells.
-/// `format` says kinds and mode order; widths and scalar are those of the arrays.
-Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels, HostValues values);
+/// between runs where OperandUse::changes says so. Input error for arrays whose sizes cannot be right. Any thread. They
+/// are verified once for all copies, by the first call that reads them, which fails with what verify() tells. `format`
+/// says kinds and mode order; widths and scalar are those of the arrays.
+Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
+                        HostValues values);
 /// Strides in elements by mode, negative ones too, of an element at coordinate 0, 0, … that is the `offset`-th of
 /// `values`; without strides: row-major.
-Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides = {},
-                              std::uint64_t offset = 0);
-Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values);
-Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values);
+Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues values,
+                              const std::vector<std::int64_t>& strides = {}, std::uint64_t offset = 0);
+Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd,
+                            HostValues values);
+Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd,
+                            HostValues values);
 /// Entries sorted by mode 0, then 1, …, none twice; one array of coordinates per mode. Others: build().
 Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vector<HostIndices>& crd, HostValues values);
 
-/// The tensor with arrays that the host vouches for: nothing verifies them, and a defect in them is undefined behaviour.
+/// The tensor with arrays that the host vouches for: nothing verifies them, and a defect in them is undefined
+/// behaviour.
 Tensor trusted(Tensor tensor);
 
 }  // namespace weft

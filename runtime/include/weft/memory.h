@@ -23,7 +23,8 @@ class Memory {
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
   Memory() : Memory(unlimited) {}
   explicit Memory(std::uint64_t limit_bytes);
-  /// Reserves bytes until the Charge (runtime/charge.h) dies. Resource error naming `what`, the bytes asked, used and the limit.
+  /// Reserves bytes until the Charge (runtime/charge.h) dies. Resource error naming `what`, the bytes asked, used and
+  /// the limit.
   Expected<Charge> charge(std::uint64_t bytes, std::string_view what) const;
   std::uint64_t used() const;
   std::uint64_t peak() const;
@@ -73,8 +74,8 @@ class Buffer {
   std::uint64_t bytes_ = 0;
 };
 
-/// Set by any thread (or a signal handler) to stop work at its next poll. Copies share the flag, which is allocated in the
-/// host's own code: std::bad_alloc is thrown there.
+/// Set by any thread (or a signal handler) to stop work at its next poll. Copies share the flag, which is allocated in
+/// the host's own code: std::bad_alloc is thrown there.
 class Cancellation {
  public:
   Cancellation() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
@@ -112,7 +113,8 @@ class Threads {
   /// exclusive to one thread at a time. Blocks until all are done. What a task throws is thrown here, on the calling
   /// thread, once no task runs any more: the first if several do; tasks that had not begun by then are left out.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
-  Succession& succession() const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
+  Succession& succession()
+      const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
 
  private:
   struct Arena;

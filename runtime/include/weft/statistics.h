@@ -28,13 +28,13 @@ struct FiberLengths {
 /// extents' product is small; else a HyperLogLog estimate with fixed hash (standard error 0.8 %). Consistent for up to
 /// six modes in levels above the trailing dense ones: max over x of d(S−x) ≤ d(S) ≤ min(nnz, product of extents,
 /// d(S−x)·extent(x)); beyond, every set is counted when first asked and only bounded by the exact figures. Computed
-/// when first asked, then kept. Thread safe. Results do not depend on the number of threads or the order of asking. Where
-/// memory runs out answers stand for none, and the compilation that is given these statistics next says so.
+/// when first asked, then kept. Thread safe. Results do not depend on the number of threads or the order of asking.
+/// Where memory runs out answers stand for none, and the compilation that is given these statistics next says so.
 class Statistics {
  public:
-  /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty: what
-  /// can refuse it does. Of one with hashed or bitmap levels an own copy in compressed ones, charged to the memory; where
-  /// that has no room, figures are what independence says.
+  /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty:
+  /// what can refuse it does. Of one with hashed or bitmap levels an own copy in compressed ones, charged to the
+  /// memory; where that has no room, figures are what independence says.
   explicit Statistics(const Tensor& tensor, const Resources& resources);
   explicit Statistics(const Tensor& tensor, const Threads& threads);
   /// Given figures, for tests and what-if planning: distinct counts of every non-empty subset are looked up in

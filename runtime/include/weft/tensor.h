@@ -41,8 +41,8 @@ class KnownStatistics {
   mutable std::shared_ptr<const Statistics> pointer_;
 };
 
-/// Whether the arrays of a tensor are known to be valid (verify()); shared by its copies, so that one verification does for
-/// all of them. Arrays that weft makes are; borrowed ones are as soon as verify_once() has found no defect.
+/// Whether the arrays of a tensor are known to be valid (verify()); shared by its copies, so that one verification does
+/// for all of them. Arrays that weft makes are; borrowed ones are as soon as verify_once() has found no defect.
 class Validity {
  public:
   Validity() = default;       ///< known, unless the tensor has borrowed arrays
@@ -120,8 +120,8 @@ Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> e
 /// error naming level and position. Parallel.
 Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name);
 
-/// verify(), unless a copy of the tensor has passed it before, the host vouches for the arrays, or weft has made them. All
-/// that reads tensors calls this first: compilation, binding, statistics, conversion, listing and writing.
+/// verify(), unless a copy of the tensor has passed it before, the host vouches for the arrays, or weft has made them.
+/// All that reads tensors calls this first: compilation, binding, statistics, conversion, listing and writing.
 Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name);
 
 }  // namespace weft

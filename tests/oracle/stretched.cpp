@@ -1,0 +1,56 @@
+#include "oracle/stretched.h"
+
+#include <map>
+#include <set>
+
+#include "runtime/widths.h"
+
+namespace weft::test {
+
+std::uint64_t long_extent(Dice& dice) {
+  constexpr std::uint64_t one = 1;
+  static const std::vector<std::uint64_t> extents = {(one << 31) - 1, one << 31,       (one << 31) + 1, (one << 32) - 1, one << 32,
+                                                     (one << 32) + 1, (one << 33) + 7, one << 40,       one << 62};
+  return dice.pick(extents);
+}
+
+bool is_long(std::uint64_t extent) { return extent >= (std::uint64_t{1} << 31) - 1; }
+
+void store_sparsely(Format& format, const std::vector<std::uint64_t>& extents, Dice& dice) {
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    Level& stored = format.levels[level];
+    if (!is_long(extents[format.mode_order[level]])) continue;
+    const bool above_singleton = level + 1 < format.order() && format.levels[level + 1].kind == LevelKind::singleton;
+    if (stored.kind == LevelKind::bitmap) stored.kind = LevelKind::hashed;
+    if (stored.kind == LevelKind::dense)
+      stored.kind = !above_singleton && dice.percent(30) ? LevelKind::hashed : LevelKind::compressed;
+  }
+  format = with_widths(std::move(format), extents);
+}
+
+RandomNetwork stretched(RandomNetwork random, Dice& dice) {
+  std::set<std::uint64_t> all;
+  for (const RandomOperand& operand : random.operands)
+    for (const std::uint64_t extent : operand.extents)
+      if (extent > 1) all.insert(extent);
+  const std::vector<std::uint64_t> given(all.begin(), all.end());
+  std::map<std::uint64_t, std::uint64_t> longer;
+  if (!given.empty()) longer[dice.pick(given)] = long_extent(dice);
+  for (const std::uint64_t extent : given)
+    if (dice.percent(40)) longer.try_emplace(extent, long_extent(dice));
+  for (RandomOperand& operand : random.operands) {
+    for (auto& [coordinates, value] : operand.entries)
+      for (std::size_t mode = 0; mode < coordinates.size(); ++mode) {
+        const std::uint64_t extent = operand.extents[mode];
+        const auto found = longer.find(extent);
+        if (found == longer.end() || coordinates[mode] < extent / 2) continue;
+        coordinates[mode] = found->second - (extent - coordinates[mode]);
+      }
+    for (std::uint64_t& extent : operand.extents)
+      if (longer.contains(extent)) extent = longer.at(extent);
+    store_sparsely(operand.format, operand.extents, dice);
+  }
+  return random;
+}
+
+}  // namespace weft::test

@@ -1,0 +1,127 @@
+// Random networks over extents up to 2^62, compiled and run: what is stored, found and appended there has the coordinates that the
+// oracle has, in every format that can hold them. What would be dense over them is refused before it is allocated.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "compiled_runs.h"
+#include "engine/loop/overloaded.h"
+#include "engine/lower/lower.h"
+#include "oracle/built_network.h"
+#include "oracle/pairs.h"
+#include "oracle/stretched.h"
+#include "runs.h"
+
+namespace long_extents_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+constexpr unsigned seconds_per_network = 60;
+constexpr std::uint64_t memory = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
+
+Judge is_structural(const RequestedNetwork& requested) {
+  return [&requested](const Tensor& tensor, const Resources& resources) -> std::string {
+    if (requested.format && tensor.format.text() != requested.format->text())
+      return "R comes as " + tensor.format.text() + " instead of " + requested.format->text();
+    const auto result = entries_of(tensor, resources);
+    if (!result) return result.error().message;
+    return structural_differences(*result, expected_entries(requested, tensor.format));
+  };
+}
+
+bool goes_over_long_ranges(const loop::Block& block, const LoweredNest& nest, const Network& network) {
+  return std::ranges::any_of(block, [&](const loop::Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                         const bool driven = std::ranges::count(each.steps, loop::Use::drive, &loop::Step::use) > 0;
+                                         return (!driven && is_long(network.indices[nest.indices[each.index]].extent)) ||
+                                                goes_over_long_ranges(each.body, nest, network);
+                                       },
+                                       [](const loop::Accumulate&) { return false; },
+                                       [&](const auto& other) { return goes_over_long_ranges(other.body, nest, network); }},
+                      statement.node);
+  });
+}
+
+/// Layouts that are pinned may leave a loop without anything that drives it: it goes over all of 2^32 coordinates, if what is around it
+/// ever runs.
+bool goes_over_long_ranges(const Schedule& schedule, const Network& network) {
+  const auto nests = lower(schedule, network, std::vector<bool>(schedule.tensors.size(), true));
+  REQUIRE_MESSAGE(nests, nests.error().message);
+  return std::ranges::any_of(*nests, [&](const LoweredNest& nest) { return goes_over_long_ranges(nest.program.body, nest, network); });
+}
+
+struct Counts {
+  std::uint64_t computed = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t slow = 0;
+};
+
+/// Planned, perhaps refused for its size, compiled and run in ways that take turns.
+class Running {
+ public:
+  Counts counts;
+
+  void check(const RequestedNetwork& requested, const BuiltNetwork& built) {
+    PlanOptions options;
+    options.memory_limit = memory;
+    if (requested.format) options.result_formats["R"] = *requested.format;
+    if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
+    const std::uint64_t turn = number_++ % 6;
+    if (turn == 2) options.calls = 1e9;  // conversions cost nothing
+    const auto plan = turn == 4 ? plan_unfused(built.network, built.facts, options) : usual_.plan(built.network, built.facts, options);
+    if (!plan) {
+      CHECK_MESSAGE(plan.error().kind == ErrorKind::resource, plan.error().message);
+      ++counts.refused;
+      return;
+    }
+    if (goes_over_long_ranges(plan->schedule, built.network)) {
+      ++counts.slow;
+      return;
+    }
+    const Pipeline& pipeline = turn % 3 == 1 ? checked_ : usual_;
+    const Plan cut = turn == 3 ? counted_for_threads(*plan, built, options) : cut_for_threads(*plan, built, options);
+    const std::string defect = defect_of_runs(pipeline, cut, {{1, false}, {2 + static_cast<unsigned>(turn), false}}, built, is_structural(requested));
+    CHECK(defect == "");
+    ++counts.computed;
+  }
+
+ private:
+  Pipeline usual_ = pipeline_with(false, false), checked_ = pipeline_with(true, false);
+  std::uint64_t number_ = 0;
+};
+
+template <class Draw>
+void check_networks(const Runs& drawn, const Draw& draw) {
+  Running running;
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    RequestedNetwork requested = draw(seed);
+    Dice dice(seed ^ 0x57E7C4ED);
+    requested.random = stretched(std::move(requested.random), dice);
+    if (requested.format) store_sparsely(*requested.format, result_extents(requested.random), dice);
+    const std::string text = reproduction(requested);
+    CAPTURE(text);
+    const Watchdog watchdog(text, seconds_per_network);
+    const auto made = built(requested.random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    running.check(requested, *made);
+  }
+  MESSAGE(running.counts.computed << " computed, " << running.counts.refused << " refused for their size, " << running.counts.slow << " too slow");
+  if (drawn.count >= 50) CHECK(running.counts.computed > 4 * (running.counts.refused + running.counts.slow));
+}
+
+}  // namespace
+
+TEST_CASE("random products over long extents, compiled and run") {
+  check_networks(runs(is_sanitized() ? 50 : 400), [](std::uint64_t seed) { return random_requested(seed); });
+}
+
+TEST_CASE("pairs of formats over long extents, compiled and run") {
+  check_networks(runs(is_sanitized() ? 50 : 400), pair);
+}
+
+}  // namespace long_extents_test
