@@ -93,6 +93,8 @@ std::string reproduction(const RequestedNetwork& requested) {
 CoordinateMap stored(const CoordinateMap& entries, const Format& format, const std::vector<std::uint64_t>& extents) {
   const std::vector<std::uint32_t> modes = trailing_dense_modes(format);
   CoordinateMap result = entries;
+  // Nothing to fill, however long the other extents are.
+  if (std::ranges::any_of(modes, [&](std::uint32_t mode) { return extents[mode] == 0; })) return result;
   std::set<Coordinates> filled;
   if (modes.size() == format.order()) {
     Coordinates at(format.order());
