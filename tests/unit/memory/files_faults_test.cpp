@@ -46,7 +46,7 @@ TEST_CASE("faults: reading") {
       directory.write("t.tns.zst", test::zstandard(tensor_text)), directory.write("m.mtx", matrix_text),
       directory.write("m.mtx.gz", test::gzip(matrix_text)),       directory.write("m.mtx.zst", test::zstandard(matrix_text)),
       directory.write("a.npy", npy_bytes())};
-  for (const unsigned threads : {1U}) {
+  for (const unsigned threads : {1U, 2U}) {
     for (const std::string& path : paths) {
       const Resources resources{Memory(), Threads(threads), {}, {}};
       fail_every_allocation("reading " + path.substr(path.rfind('/') + 1) + " on " + std::to_string(threads), [&]() -> Outcome {

@@ -36,7 +36,7 @@ Coordinates some_entries(const Resources& resources) {
 }  // namespace
 
 TEST_CASE("faults: building") {
-  for (const unsigned threads : {1U}) {
+  for (const unsigned threads : {1U, 2U}) {
     const Resources resources{Memory(), Threads(threads), {}, {}};
     const Coordinates given = some_entries(resources);
     for (const char* layout : layouts) {
