@@ -1,5 +1,7 @@
 #include "frontend/json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
