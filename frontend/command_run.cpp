@@ -268,7 +268,8 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   const auto evaluation = session->evaluate(options.arguments.front(), *names, evaluate);
   if (!evaluation) return std::unexpected(evaluation.error());
   for (const std::string& name : evaluation->report.not_computed) {
-    if (!options.quiet) write_note(fmt::format("note: {0} is not computed: nothing reads it, and neither --out nor --format names it\n", name));
+    if (!options.quiet)
+      write_note(fmt::format("note: {0} is not computed: nothing reads it, and neither --out nor --format names it\n", name));
   }
   for (const auto& [stage, path] : *wanted) {
     if (auto written = write_text(path, evaluation->report.stages.at(stage)); !written) return written;

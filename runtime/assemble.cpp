@@ -162,7 +162,7 @@ class Assembly {
     }
     const std::uint64_t total = new_prefixes(unit.last);
     Level& level = tensor_.format.levels[unit.first];
-    level.pos_bits = std::max(level.pos_bits, static_cast<std::uint8_t>(position_bits(total)));
+    widen(level.pos_bits, position_bits(total));
     auto pos_buffer = allocate(above.positions + 1, level.pos_bits / 8);
     if (!pos_buffer) return std::unexpected(pos_buffer.error());
     with_width(level.pos_bits, [&]<class P>(P) {

@@ -30,6 +30,9 @@ struct Block {
 
 std::uint64_t page_bytes();  ///< of the machine
 
+/// "out of memory: T needs 8 bytes, more than the machine can give"; shorter where not even that text can be made.
+Error no_room(std::uint64_t bytes, std::string_view what) noexcept;
+
 /// A Buffer with pages of its own however small it is, whole pages charged: for blocks that come in great numbers or
 /// live for one phase, such as the parsed pieces of a file. The C heap would hand them out again but keep them resident,
 /// and nothing is charged for what a heap keeps.

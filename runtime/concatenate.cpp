@@ -99,7 +99,7 @@ class AppendedTensor {
     std::uint64_t entries = 0;
     for (const AppendedChunk& chunk : chunks_) entries += chunk.entries(level);
     Level& stored = tensor_.format.levels[level];
-    stored.pos_bits = std::max(stored.pos_bits, static_cast<std::uint8_t>(position_bits(entries)));
+    widen(stored.pos_bits, position_bits(entries));
     const std::uint64_t crd_bytes = stored.crd_bits / 8;
     LevelArrays& arrays = tensor_.levels[level];
     if (in_place_) {

@@ -46,10 +46,8 @@ Expected<Buffer> converted_indices(const Buffer& array, unsigned from_bits, unsi
 Format with_needed_widths(const Tensor& tensor, Format format) {
   for (std::size_t l = 0; l < format.order(); ++l) {
     Level& level = format.levels[l];
-    const unsigned crd_bits = needed_coordinate_bits(level.kind, tensor.extent_of_level(l));
-    level.crd_bits = std::max(level.crd_bits, static_cast<std::uint8_t>(crd_bits));
-    if (!has_pos(level.kind)) continue;
-    level.pos_bits = std::max(level.pos_bits, static_cast<std::uint8_t>(position_bits(tensor.positions(l))));
+    widen(level.crd_bits, needed_coordinate_bits(level.kind, tensor.extent_of_level(l)));
+    if (has_pos(level.kind)) widen(level.pos_bits, position_bits(tensor.positions(l)));
   }
   return format;
 }
@@ -105,7 +103,7 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 }  // namespace
 
 static Expected<Tensor> converted(const Tensor& tensor, const Format& format, const Resources& resources,
-                         std::string_view name) {
+                                  std::string_view name) {
   if (tensor.format == format) return tensor;
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (auto checked = check_buildable(format, tensor.order(), name); !checked)
@@ -165,7 +163,7 @@ Expected<Buffer> extended_pos(const Buffer& array, unsigned bits, std::uint64_t 
 }  // namespace
 
 static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
-                              std::string_view name) {
+                                 std::string_view name) {
   if (extents == tensor.extents) return tensor;
   if (extents.size() != tensor.order())
     return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));

@@ -205,9 +205,8 @@ class Relaying {
     });
     for (std::uint64_t parent = 0; parent < positions_; ++parent) ends[parent + 1] += ends[parent];
     const std::uint64_t total = ends[positions_];
-    const unsigned crd_bits = needed_coordinate_bits(stored.kind, to_.extent_of_level(level));
-    stored.crd_bits = std::max(stored.crd_bits, static_cast<std::uint8_t>(crd_bits));
-    stored.pos_bits = std::max(stored.pos_bits, static_cast<std::uint8_t>(position_bits(total)));
+    widen(stored.crd_bits, needed_coordinate_bits(stored.kind, to_.extent_of_level(level)));
+    widen(stored.pos_bits, position_bits(total));
     auto crd = allocate(total, stored.crd_bits / 8);
     if (!crd) return std::unexpected(crd.error());
     auto made = origins(total);

@@ -60,9 +60,7 @@ Expected<void> GrowingBuffer::reserve(std::uint64_t bytes, const Memory& memory,
 
 Expected<void> GrowingBuffer::grow_to(std::uint64_t bytes, const Memory& memory, std::string_view what) {
   const auto exhausted = [&] {
-    return guarded({"allocating ", what}, [&]() -> Expected<void> {
-      return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
-    });
+    return std::unexpected(no_room(bytes, what));
   };
   if (bytes > machine_bytes()) return exhausted();
   bytes = bytes < paged_from ? rounded_up(bytes, 64) : rounded_up(bytes, bytes < huge_page ? page_bytes() : huge_page);

@@ -28,7 +28,8 @@ std::string_view wrong_address(const void* data, std::uint64_t bytes, unsigned e
 }
 
 Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, std::size_t level, std::string_view array) {
-  if (indices.bits != 32 && indices.bits != 64) return borrowed_defect(level, array, fmt::format("of {} bits: indices have 32 or 64", indices.bits));
+  if (indices.bits != 32 && indices.bits != 64)
+    return borrowed_defect(level, array, fmt::format("of {} bits: indices have 32 or 64", indices.bits));
   // Else a negative one would be a coordinate: -1 is 4294967295 to what reads 32 bits.
   if (indices.is_signed && indices.bits == 32 && extent > std::uint64_t{1} << 31)
     return borrowed_defect(level, array, fmt::format("of signed 32-bit integers, but the extent is {}", extent));

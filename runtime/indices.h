@@ -34,6 +34,11 @@ class Indices {
 /// Width of the coordinates of a mode as readers and builders hand them over (Coordinates::crd).
 constexpr unsigned coordinate_bits(std::uint64_t extent) { return extent <= (std::uint64_t{1} << 32) ? 32 : 64; }
 
+/// Makes a width of a Level at least so large: pos_bits = 32, needed = 64 becomes 64.
+constexpr void widen(std::uint8_t& bits, unsigned needed) {
+  if (bits < needed) bits = static_cast<std::uint8_t>(needed);
+}
+
 /// Width of an array of ends whose last one is `positions`.
 constexpr unsigned position_bits(std::uint64_t positions) { return positions < (std::uint64_t{1} << 32) ? 32 : 64; }
 

@@ -149,6 +149,13 @@ Buffer Buffer::owned_by(std::shared_ptr<void> owner) const {
   return buffer;
 }
 
+Error no_room(std::uint64_t bytes, std::string_view what) noexcept {
+  const auto told = guarded({"allocating ", what}, [&]() -> Expected<void> {
+    return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+  });
+  return told.error();
+}
+
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
 Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what) {
@@ -166,7 +173,7 @@ Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::s
     }
   } catch (const std::bad_alloc&) {
   }
-  return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
+  return std::unexpected(no_room(bytes, what));
 }
 
 }  // namespace weft

@@ -22,7 +22,7 @@ Expected<Tensor> sized(const AppendedShape& shape, const std::vector<std::vector
     std::uint64_t total = 0;
     for (const std::vector<std::uint64_t>& of_chunk : entries) total += of_chunk[level];
     Level& stored = tensor.format.levels[level];
-    stored.pos_bits = std::max(stored.pos_bits, static_cast<std::uint8_t>(position_bits(total)));
+    widen(stored.pos_bits, position_bits(total));
     const std::uint64_t ends = parents == saturated ? saturated : parents + 1;
     auto pos = Buffer::allocate(saturating_product(ends, stored.pos_bits / 8), memory, shape.name);
     if (!pos) return std::unexpected(pos.error());

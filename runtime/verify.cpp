@@ -334,7 +334,7 @@ Expected<void> verify(const Tensor& tensor, const Resources& resources, std::str
 
 struct Validity::State {
   std::atomic<bool> known = false;
-  std::mutex verifying;  // whoever comes second waits, and need not look again
+  std::mutex verifying;  // a second caller waits for the first verification and takes its answer
 };
 
 Validity Validity::unknown() {

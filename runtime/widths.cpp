@@ -1,7 +1,5 @@
 #include "runtime/widths.h"
 
-#include <algorithm>
-
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 
@@ -17,12 +15,10 @@ Format with_widths(Format format, std::span<const std::uint64_t> extents, std::u
   constexpr std::uint64_t most_slots_per_entry = 3;
   for (std::size_t l = 0; l < format.order(); ++l) {
     Level& level = format.levels[l];
-    const unsigned crd_bits = needed_coordinate_bits(level.kind, extents[format.mode_order[l]]);
-    level.crd_bits = std::max(level.crd_bits, static_cast<std::uint8_t>(crd_bits));
+    widen(level.crd_bits, needed_coordinate_bits(level.kind, extents[format.mode_order[l]]));
     if (!has_pos(level.kind)) continue;
     const bool hashed = level.kind == LevelKind::hashed;
-    const unsigned pos_bits = position_bits(hashed ? saturating_product(entries, most_slots_per_entry) : entries);
-    level.pos_bits = std::max(level.pos_bits, static_cast<std::uint8_t>(pos_bits));
+    widen(level.pos_bits, position_bits(hashed ? saturating_product(entries, most_slots_per_entry) : entries));
   }
   return format;
 }

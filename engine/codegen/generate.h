@@ -1,6 +1,8 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
-// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over constant coordinates, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector loops and rows of vectors,
-// append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know their entries.
+// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over
+// constant coordinates, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
+// loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know
+// their entries.
 #pragma once
 
 #include <llvm/IR/Module.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/indices.h"
 #include "runtime/widths.h"
 
 namespace weft {
@@ -19,7 +20,7 @@ Nest with_workspace_widths(Nest nest, const Network& network) {
       for (std::size_t level = begin; level < end; ++level) {
         bits = std::max(bits, needed_coordinate_bits(levels[level].kind, network.indices[made.indices[level]].extent));
       }
-      for (; begin < end; ++begin) levels[begin].crd_bits = std::max(levels[begin].crd_bits, static_cast<std::uint8_t>(bits));
+      for (; begin < end; ++begin) widen(levels[begin].crd_bits, bits);
     }
   }
   return nest;

@@ -209,7 +209,8 @@ class Inliner {
   // One factor with an index that the result lacks: no node of a tree sums a leaf.
   static bool sums_its_factor(const Assignment& written) {
     const std::vector<IndexId>& kept = written.result.indices;
-    return std::ranges::any_of(written.terms.front().factors.front().indices, [&](IndexId index) { return std::ranges::find(kept, index) == kept.end(); });
+    const std::vector<IndexId>& read = written.terms.front().factors.front().indices;
+    return std::ranges::any_of(read, [&](IndexId index) { return std::ranges::find(kept, index) == kept.end(); });
   }
 
   // An index that the reader sums and that only this factor has: the node of a product would sum it before the others are met.

@@ -198,7 +198,7 @@ Schedule baseline_with_known_entries(const Network& network, const std::vector<O
 
 Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);
-  // What nobody asked for is written into what reads it, unless parentheses ask for its sum.
+  // An assignment that is no result is inlined into its readers, unless parentheses there sum it first: y = S(i); z = (y * U(j)).
   std::vector<TensorId> dropped;
   for (const Assignment& assignment : network.assignments) {
     const bool wanted = is_wanted(network.tensors[assignment.result.tensor].name, network, options);

@@ -158,8 +158,8 @@ std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<Ope
     if (schedule.tensors[tensor].role == TensorRole::operand) finite[tensor] = is_finite(schedule, tensor, operands);
   }
   for (const ScheduledStatement& writer : schedule.statements) {
-    finite[writer.target.tensor] = std::isfinite(writer.coefficient) &&
-                                   std::ranges::all_of(writer.factors, [&](const ScheduledAccess& factor) { return finite[factor.tensor]; });
+    const auto is_known = [&](const ScheduledAccess& factor) { return finite[factor.tensor]; };
+    finite[writer.target.tensor] = std::isfinite(writer.coefficient) && std::ranges::all_of(writer.factors, is_known);
   }
   return finite;
 }

@@ -53,8 +53,8 @@ enum class Tracking : std::uint8_t { families, none };
 /// order they were added in alone, never on other solvers, threads or time. Not for several threads at once.
 class Solver {
  public:
-  /// Unsupported error where libz3 cannot be loaded, resource error where it cannot have the memory. A check is unknown within some milliseconds after any of
-  /// `cancelled_by` is set, and so is every later one.
+  /// Unsupported error where libz3 cannot be loaded, resource error where it cannot have the memory. A check is unknown
+  /// within some milliseconds after any of `cancelled_by` is set, and so is every later one.
   static Expected<Solver> create(Tracking tracking = Tracking::families, std::vector<Cancellation> cancelled_by = {});
   Solver(Solver&&) noexcept;
   Solver& operator=(Solver&&) noexcept;

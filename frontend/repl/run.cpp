@@ -138,7 +138,8 @@ Expected<int> run_interactive(const CommandOptions& options) {
   for (const std::string& entry : history.entries()) editor.remember(entry);
   if (!options.quiet) {
     const unsigned threads = session->resources().threads.count();
-    const std::string greeting = fmt::format("weft {} on {} thread{}; :help tells what can be said, Ctrl-D leaves\n", WEFT_VERSION, threads, threads == 1 ? "" : "s");
+    const std::string greeting = fmt::format("weft {} on {} thread{}; :help tells what can be said, Ctrl-D leaves\n",
+                                             WEFT_VERSION, threads, threads == 1 ? "" : "s");
     if (auto written = write_text("", greeting); !written) return std::unexpected(written.error());
   }
   bool finished = false;

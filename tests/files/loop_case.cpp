@@ -246,4 +246,11 @@ std::string difference(const loop::Program& program, const std::map<std::string,
   return {};
 }
 
+void add_patterns(const loop::Program& program, const loop::Interpretation& values, std::map<std::string, Entries>& outputs) {
+  for (loop::StorageId id = 0; id < program.storages.size(); ++id)
+    if (const auto pattern = loop::pattern_of(program, id))
+      for (const auto& entry : values.inputs.at(program.storages[*pattern].name))
+        outputs[program.storages[id].name].emplace(entry.first, 0);
+}
+
 }  // namespace weft::test

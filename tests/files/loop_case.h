@@ -43,4 +43,8 @@ Expected<std::vector<LoopCase>> read_loop_cases(const std::string& folder);
 std::string difference(const loop::Program& program, const std::map<std::string, loop::Entries>& expected,
                        const std::map<std::string, loop::Entries>& found);
 
+/// What has the pattern of an operand has all its entries: those that nothing was accumulated into are added with 0.
+void add_patterns(const loop::Program& program, const loop::Interpretation& values,
+                  std::map<std::string, loop::Entries>& outputs);
+
 }  // namespace weft::test

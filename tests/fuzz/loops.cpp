@@ -93,14 +93,6 @@ std::optional<Interpretation> values_for(const Program& program, test::Dice& dic
   return values;
 }
 
-/// What has the pattern of an operand has all its entries.
-void add_patterns(const Program& program, const Interpretation& values, std::map<std::string, Entries>& outputs) {
-  for (StorageId id = 0; id < program.storages.size(); ++id)
-    if (const auto pattern = pattern_of(program, id))
-      for (const auto& entry : values.inputs.at(program.storages[*pattern].name))
-        outputs[program.storages[id].name].emplace(entry.first, 0);
-}
-
 void check_runs(const Program& program, const std::string& printed) {
   std::uint64_t seed = 0;
   for (const char c : printed) seed = seed * 31 + static_cast<unsigned char>(c);
@@ -121,8 +113,8 @@ void check_runs(const Program& program, const std::string& printed) {
   auto found = test::run_native(*jit, program, *values, target, options, cuts);
   require(found.has_value(),
           [&] { return "a verified program does not run: " + found.error().message + "\n" + printed; });
-  add_patterns(program, *values, *wanted);
-  add_patterns(program, *values, *found);
+  test::add_patterns(program, *values, *wanted);
+  test::add_patterns(program, *values, *found);
   const std::string difference = test::difference(program, *wanted, *found);
   require(difference.empty(), [&] { return "native code (" + options.text() + "): " + difference + "\n" + printed; });
 }

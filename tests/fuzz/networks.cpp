@@ -91,9 +91,7 @@ void networks(Bytes bytes) {
   const std::string text = reproduction(requested);
   const auto built = test::built(requested.random, small_resources());
   require(built.has_value(), [&] { return built.error().message + "\n" + text; });
-  PlanOptions options = asked.options;
-  if (requested.format) options.result_formats["R"] = *requested.format;
-  if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
+  const PlanOptions options = options_of(requested, asked.options);
   const Pipeline& made = pipeline(asked.checked, options.strict_fp);
   const auto plan = draw_plan(dice, made, *built, options);
   require(plan.has_value(), [&] { return plan.error().message + "\n" + text; });
@@ -104,14 +102,7 @@ void networks(Bytes bytes) {
   require_none(structural_differences(stored(*meant, computed, result_extents(requested.random)),
                                       expected_entries(requested, computed)),
                "interpreted: " + text + "\n" + print(plan->schedule, built->network));
-  const Judge judge = [&](const Tensor& tensor, const Resources& resources) -> std::string {
-    if (requested.format && tensor.format.text() != requested.format->text())
-      return "R comes as " + tensor.format.text();
-    const auto entries = entries_of(tensor, resources);
-    return entries ? structural_differences(*entries, expected_entries(requested, tensor.format))
-                   : entries.error().message;
-  };
-  require_none(defect_of_runs(made, *plan, asked.ways, *built, judge), text);
+  require_none(defect_of_runs(made, *plan, asked.ways, *built, is_structural(requested)), text);
 }
 
 void assignments(Bytes bytes) {

@@ -27,8 +27,8 @@ struct EngineOptions {
   std::string calibration_name;  ///< where that text is from, named in errors
   bool perf_map = false;  ///< names of kernels for perf, in /tmp/perf-PID.map; also if WEFT_PERF is set and not empty
   std::optional<std::string> dump_directory;  ///< loops, LLVM IR and assembly of every kernel go there; none: WEFT_DUMP
-  /// One line per plan, compile, load and run: a command that does the like, " # ", and what was done in what time; and
-  /// a line for each defect of the disk cache. From any thread that uses the engine, also from several at once.
+  /// One line per plan, compile, load and run: a command that repeats it, " # ", what was done and in what time; and a
+  /// line for each defect of the disk cache. From any thread that uses the engine, also from several at once.
   std::function<void(std::string_view line)> trace;
 };
 

@@ -16,7 +16,8 @@ namespace weft {
 struct HostIndices {
   HostIndices() = default;
   template <class Array, class T = std::remove_cvref_t<decltype(*std::data(std::declval<const Array&>()))>>
-  requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) HostIndices(const Array& array)
+    requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8))
+  HostIndices(const Array& array)
       : data(std::data(array)),
         bytes(std::size(array) * sizeof(T)),
         bits(sizeof(T) * 8),
@@ -29,7 +30,8 @@ struct HostIndices {
 
 struct HostValues {
   template <class Array, class T = std::remove_cvref_t<decltype(*std::data(std::declval<const Array&>()))>>
-  requires(std::is_same_v<T, double> || std::is_same_v<T, float>) HostValues(const Array& array)
+    requires(std::is_same_v<T, double> || std::is_same_v<T, float>)
+  HostValues(const Array& array)
       : data(std::data(array)),
         bytes(std::size(array) * sizeof(T)),
         scalar(sizeof(T) == 8 ? Scalar::f64 : Scalar::f32) {}

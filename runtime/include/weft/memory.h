@@ -113,8 +113,8 @@ class Threads {
   /// exclusive to one thread at a time. Blocks until all are done. What a task throws is thrown here, on the calling
   /// thread, once no task runs any more: the first if several do; tasks that had not begun by then are left out.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
-  Succession& succession()
-      const;  ///< whether short work is worth waking them for (runtime/succession.h); of all copies
+  /// Whether short work is worth waking them for (runtime/succession.h); of all copies.
+  Succession& succession() const;
 
  private:
   struct Arena;

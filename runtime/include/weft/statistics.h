@@ -34,7 +34,7 @@ class Statistics {
  public:
   /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty:
   /// what can refuse it does. Of one with hashed or bitmap levels an own copy in compressed ones, charged to the
-  /// memory; where that has no room, figures are what independence says.
+  /// memory; without room for it distinct counts are estimated by independence.
   explicit Statistics(const Tensor& tensor, const Resources& resources);
   explicit Statistics(const Tensor& tensor, const Threads& threads);
   /// Given figures, for tests and what-if planning: distinct counts of every non-empty subset are looked up in

@@ -67,7 +67,7 @@ struct Tensor {
   Buffer values;                    ///< f64 or f32 as format.scalar says
   std::uint64_t offset = 0;         ///< strided only: element of `values` at coordinate 0, 0, …
   KnownStatistics known_statistics;  ///< filled by statistics(); shared by copies made afterwards
-  Validity validity;                 ///< of the arrays; whoever changes a copied tensor sets it anew
+  Validity validity;                 ///< of the arrays; reset it with the arrays of a copied tensor
 
   std::size_t order() const { return extents.size(); }
   std::uint64_t extent_of_level(std::size_t level) const { return extents[format.mode_order[level]]; }

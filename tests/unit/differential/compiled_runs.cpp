@@ -19,6 +19,22 @@ std::string defect_of_run(BoundNetwork& binding, const Resources& resources, con
 
 }  // namespace
 
+Judge is_structural(const RequestedNetwork& requested) {
+  return [&requested](const Tensor& tensor, const Resources& resources) -> std::string {
+    if (requested.format && tensor.format.text() != requested.format->text())
+      return "R comes as " + tensor.format.text() + " instead of " + requested.format->text();
+    const auto result = entries_of(tensor, resources);
+    if (!result) return result.error().message;
+    return structural_differences(*result, expected_entries(requested, tensor.format));
+  };
+}
+
+PlanOptions options_of(const RequestedNetwork& requested, PlanOptions options) {
+  if (requested.format) options.result_formats["R"] = *requested.format;
+  if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
+  return options;
+}
+
 const Threads& threads_of(unsigned count) {
   static std::map<unsigned, Threads> arenas;
   return arenas.try_emplace(count, count).first->second;

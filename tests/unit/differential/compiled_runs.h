@@ -7,6 +7,7 @@
 
 #include "engine/pipeline.h"
 #include "oracle/built_network.h"
+#include "oracle/sparse_result.h"
 
 namespace weft::test {
 
@@ -31,6 +32,12 @@ struct Way {
 
 /// What is wrong with a result; empty if nothing is.
 using Judge = std::function<std::string(const Tensor& result, const Resources& resources)>;
+
+/// In the requested format, with exactly the entries of the structural product. `requested` has to last as long.
+Judge is_structural(const RequestedNetwork& requested);
+
+/// The options, with the format or pattern that is requested of R.
+PlanOptions options_of(const RequestedNetwork& requested, PlanOptions options = {});
 
 /// Compiled, then bound and run twice in every way (the second run finds what the first left behind).
 std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const std::vector<Way>& ways,

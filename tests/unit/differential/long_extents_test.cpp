@@ -23,16 +23,6 @@ namespace {
 constexpr unsigned seconds_per_network = 60;
 constexpr std::uint64_t memory = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
 
-Judge is_structural(const RequestedNetwork& requested) {
-  return [&requested](const Tensor& tensor, const Resources& resources) -> std::string {
-    if (requested.format && tensor.format.text() != requested.format->text())
-      return "R comes as " + tensor.format.text() + " instead of " + requested.format->text();
-    const auto result = entries_of(tensor, resources);
-    if (!result) return result.error().message;
-    return structural_differences(*result, expected_entries(requested, tensor.format));
-  };
-}
-
 bool goes_over_long_ranges(const loop::Block& block, const LoweredNest& nest, const Network& network) {
   return std::ranges::any_of(block, [&](const loop::Statement& statement) {
     return std::visit(loop::Overloaded{[&](const loop::For& each) {
@@ -66,10 +56,8 @@ class Running {
   Counts counts;
 
   void check(const RequestedNetwork& requested, const BuiltNetwork& built) {
-    PlanOptions options;
+    PlanOptions options = options_of(requested);
     options.memory_limit = memory;
-    if (requested.format) options.result_formats["R"] = *requested.format;
-    if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
     const std::uint64_t turn = number_++ % 6;
     if (turn == 2) options.calls = 1e9;  // conversions cost nothing
     const auto plan = turn == 4 ? plan_unfused(built.network, built.facts, options) : usual_.plan(built.network, built.facts, options);
@@ -84,7 +72,8 @@ class Running {
     }
     const Pipeline& pipeline = turn % 3 == 1 ? checked_ : usual_;
     const Plan cut = turn == 3 ? counted_for_threads(*plan, built, options) : cut_for_threads(*plan, built, options);
-    const std::string defect = defect_of_runs(pipeline, cut, {{1, false}, {2 + static_cast<unsigned>(turn), false}}, built, is_structural(requested));
+    const std::string defect = defect_of_runs(pipeline, cut, {{1, false}, {2 + static_cast<unsigned>(turn), false}},
+                                              built, is_structural(requested));
     CHECK(defect == "");
     ++counts.computed;
   }
@@ -110,7 +99,8 @@ void check_networks(const Runs& drawn, const Draw& draw) {
     REQUIRE_MESSAGE(made, made.error().message);
     running.check(requested, *made);
   }
-  MESSAGE(running.counts.computed << " computed, " << running.counts.refused << " refused for their size, " << running.counts.slow << " too slow");
+  MESSAGE(running.counts.computed << " computed, " << running.counts.refused << " refused for their size, "
+                                  << running.counts.slow << " too slow");
   if (drawn.count >= 50) CHECK(running.counts.computed > 4 * (running.counts.refused + running.counts.slow));
 }
 

@@ -22,13 +22,6 @@ namespace {
 constexpr unsigned seconds_per_network = 60;
 constexpr std::size_t most_schedules = 12;  // of one network
 
-PlanOptions options_of(const RequestedNetwork& requested) {
-  PlanOptions options;
-  if (requested.format) options.result_formats["R"] = *requested.format;
-  if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
-  return options;
-}
-
 std::string difference(const CoordinateMap& found, const RequestedNetwork& requested, const Format& format) {
   return structural_differences(found, expected_entries(requested, format));
 }

@@ -18,13 +18,6 @@ namespace {
 
 constexpr unsigned seconds_per_network = 60;
 
-PlanOptions options_of(const RequestedNetwork& requested) {
-  PlanOptions options;
-  if (requested.format) options.result_formats["R"] = *requested.format;
-  if (requested.pattern) options.result_patterns["R"] = *requested.pattern;
-  return options;
-}
-
 const ScheduledTensor& result_of(const Schedule& schedule) {
   return *std::ranges::find(schedule.tensors, TensorRole::result, &ScheduledTensor::role);
 }
@@ -38,17 +31,6 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Re
                                                            expected_entries(requested, computed))
                                   : result.error().message;
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
-}
-
-/// A judge of results: in the requested format, with exactly the entries of the structural product.
-Judge is_structural(const RequestedNetwork& requested) {
-  return [&requested](const Tensor& tensor, const Resources& resources) -> std::string {
-    if (requested.format && tensor.format.text() != requested.format->text())
-      return "R comes as " + tensor.format.text() + " instead of " + requested.format->text();
-    const auto result = entries_of(tensor, resources);
-    if (!result) return result.error().message;
-    return structural_differences(*result, expected_entries(requested, tensor.format));
-  };
 }
 
 template <class Draw, class Body>

@@ -50,25 +50,45 @@ Format kinds(std::string_view text) { return *parse_format(text); }
 
 const std::vector<Wrong>& wrong_matrices() {
   static const std::vector<Wrong> all = {
-      {"level 1: pos is 400000000 at position 3, beyond the 4 coordinates", [] { return borrow_csr(3, 4, beyond_pos, crd, four); }},
+      {"level 1: pos is 400000000 at position 3, beyond the 4 coordinates",
+       [] { return borrow_csr(3, 4, beyond_pos, crd, four); }},
       {"level 1: pos is 4294967292 at position 3, beyond", [] { return borrow_csr(3, 4, negative_end, crd, four); }},
-      {"level 1: pos falls from 4294967294 to 2 behind position 1", [] { return borrow_csr(3, 4, negative_pos, crd, four); }},
+      {"level 1: pos falls from 4294967294 to 2 behind position 1",
+       [] { return borrow_csr(3, 4, negative_pos, crd, four); }},
       {"level 1: pos falls from 2 to 1 behind position 1", [] { return borrow_csr(3, 4, falling_pos, crd, four); }},
       {"level 1: pos begins with 1 instead of 0", [] { return borrow_csr(3, 4, late_pos, crd, four); }},
       {"level 1: pos has 12 bytes, but 4 elements", [] { return borrow_csr(3, 4, short_pos, crd, four); }},
-      {"level 1: coordinate 400000000 at position 1 is not below the extent 4 of mode 1", [] { return borrow_csr(3, 4, pos, outside, four); }},
-      {"level 1: coordinate 4294967295 at position 2 is not below", [] { return borrow_csr(3, 4, pos, negative, four); }},
+      {"level 1: coordinate 400000000 at position 1 is not below the extent 4 of mode 1",
+       [] { return borrow_csr(3, 4, pos, outside, four); }},
+      {"level 1: coordinate 4294967295 at position 2 is not below",
+       [] { return borrow_csr(3, 4, pos, negative, four); }},
       {"level 1: the entry at position 1 repeats or precedes", [] { return borrow_csr(3, 4, pos, falling, four); }},
       {"level 1: the entry at position 1 repeats or precedes", [] { return borrow_csr(3, 4, pos, twice, four); }},
       {"24 bytes of values, but 4 stored entries", [] { return borrow_csr(3, 4, pos, crd, three); }},
       {"level 1: pos is 4 at position 3, beyond the 3 coordinates", [] { return borrow_csr(3, 4, pos, few, three); }},
-      {"level 1: coordinate 400000000 at position 1 is not below the extent 4 of mode 0", [] { return borrow_csc(4, 3, pos, outside, four); }},
+      {"level 1: coordinate 400000000 at position 1 is not below the extent 4 of mode 0",
+       [] { return borrow_csc(4, 3, pos, outside, four); }},
       {"level 1: pos is 400000000 at position 3, beyond", [] { return borrow_csc(4, 3, beyond_pos, crd, four); }},
-      {"level 1: coordinate 4294967295 at position 3", [] { return borrow_coo({3, 4}, {rows, negative_last}, four); }},
-      {"level 0: the entry at position 2 repeats or precedes", [] { return borrow_coo({3, 4}, {unsorted_rows, crd}, four); }},
-      {"level 0: the entry at position 1 repeats or precedes", [] { return borrow_coo({3, 4}, {rows, twice}, four); }},
-      {"level 1: crd has 12 bytes, but 4 elements", [] { return borrow_coo({3, 4}, {rows, few}, four); }},
-      {"24 bytes of values, but 4 stored entries", [] { return borrow_coo({3, 4}, {rows, crd}, three); }},
+      {"level 1: coordinate 4294967295 at position 3",
+       [] {
+         return borrow_coo({3, 4}, {rows, negative_last}, four);
+       }},
+      {"level 0: the entry at position 2 repeats or precedes",
+       [] {
+         return borrow_coo({3, 4}, {unsorted_rows, crd}, four);
+       }},
+      {"level 0: the entry at position 1 repeats or precedes",
+       [] {
+         return borrow_coo({3, 4}, {rows, twice}, four);
+       }},
+      {"level 1: crd has 12 bytes, but 4 elements",
+       [] {
+         return borrow_coo({3, 4}, {rows, few}, four);
+       }},
+      {"24 bytes of values, but 4 stored entries",
+       [] {
+         return borrow_coo({3, 4}, {rows, crd}, three);
+       }},
       {"level 1: pos is 400000000 at position 2, beyond the 4 coordinates",
        [] {
          static const Int roots = {0, 2}, ends = {0, 2, 400'000'000};
@@ -95,10 +115,22 @@ const std::vector<Wrong>& wrong_matrices() {
          static const Values twelve(12);
          return borrow(kinds("db"), {3, 4}, {{}, {{}, bits}}, twelve);
        }},
-      {"32 bytes of values, but 12 stored entries", [] { return borrow_dense({3, 4}, four); }},
-      {"its strides reach outside of the 32 bytes of values", [] { return borrow_dense({3, 4}, four, {1, 1}, 0); }},
-      {"its strides reach outside", [] { return borrow_dense({3, 4}, four, {std::int64_t{1} << 62, std::int64_t{1} << 62}, 0); }},
-      {"its strides reach outside", [] { return borrow_dense({3, 4}, four, {0, -1}, 2); }},
+      {"32 bytes of values, but 12 stored entries",
+       [] {
+         return borrow_dense({3, 4}, four);
+       }},
+      {"its strides reach outside of the 32 bytes of values",
+       [] {
+         return borrow_dense({3, 4}, four, {1, 1}, 0);
+       }},
+      {"its strides reach outside",
+       [] {
+         return borrow_dense({3, 4}, four, {std::int64_t{1} << 62, std::int64_t{1} << 62}, 0);
+       }},
+      {"its strides reach outside",
+       [] {
+         return borrow_dense({3, 4}, four, {0, -1}, 2);
+       }},
   };
   return all;
 }

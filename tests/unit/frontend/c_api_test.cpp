@@ -109,7 +109,8 @@ TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
   const std::uint64_t no_counts[] = {0, 0}, both_counts[] = {0, words}, shape[] = {3, 70};
   weft_tensor* again = nullptr;
   const Told made = told([&](weft_error** error) {
-    return weft_tensor_levels(engine, "db", shape, width, no_pos, no_counts, both_crd, both_counts, stored, count, WEFT_BORROW, &again, error);
+    return weft_tensor_levels(engine, "db", shape, width, no_pos, no_counts, both_crd, both_counts, stored, count,
+                              WEFT_BORROW, &again, error);
   });
   CHECK(made.message == "");
   CHECK(weft_tensor_nnz(again) == 9);

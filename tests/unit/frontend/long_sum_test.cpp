@@ -40,8 +40,9 @@ TEST_CASE("sums of 4e7 ones in f32 are right where they are added up in register
       options.resources.threads = Threads(threads);
       options.deterministic = deterministic;
       const Engine engine = *Engine::create(options);
-      for (const char* text : {"y = v(i)", "y = w(i)", "y = M(i,j)", "y = M(i,j) * t(j)", "y = u(i) * M(i,j)", "y = S(i,j)", "y(r) = R(i,r)",
-                               "y(r) = w(i) * R(i,r)", "y(r) = (M(i,j) * t(j) * b(r))", "y(r) = (w(i) * b(r))"}) {
+      for (const char* text :
+           {"y = v(i)", "y = w(i)", "y = M(i,j)", "y = M(i,j) * t(j)", "y = u(i) * M(i,j)", "y = S(i,j)",
+            "y(r) = R(i,r)", "y(r) = w(i) * R(i,r)", "y(r) = (M(i,j) * t(j) * b(r))", "y(r) = (w(i) * b(r))"}) {
         CAPTURE(text);
         CAPTURE(threads);
         CAPTURE(deterministic);

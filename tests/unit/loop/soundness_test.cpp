@@ -116,14 +116,6 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
   return outputs;
 }
 
-/// What has the pattern of an operand has all its entries.
-void add_patterns(const Program& program, const Interpretation& values, std::map<std::string, Entries>& outputs) {
-  for (StorageId id = 0; id < program.storages.size(); ++id)
-    if (const auto pattern = pattern_of(program, id))
-      for (const auto& entry : values.inputs.at(program.storages[*pattern].name))
-        outputs[program.storages[id].name].emplace(entry.first, 0);
-}
-
 /// The same program, but every entry of every dense workspace is accumulated into, with 0, at the start of its With,
 /// and so is one of order 0 that code need not tell from zero. Coefficient word 9 is the 0.
 Program with_zeros(const Program& program) {
@@ -178,7 +170,7 @@ void try_on_random_values(const Program& program, std::mt19937_64& random, Tried
     const auto found = interpret(program, *values);
     REQUIRE_MESSAGE(found.has_value(), found.error().message);
     std::map<std::string, Entries> wanted = evaluated(*defined, *values);
-    add_patterns(program, *values, wanted);
+    test::add_patterns(program, *values, wanted);
     CHECK(test::difference(program, wanted, *found) == "");
     ++tried.definitions;
   }

@@ -181,7 +181,8 @@ std::size_t kept() { return held.size(); }
 
 std::string newest_kept(std::size_t count) {
   std::vector<Kept::Place> places = held.all();
-  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.run != b.run ? a.run > b.run : a.number > b.number; });
+  std::sort(places.begin(), places.end(),
+            [](const auto& a, const auto& b) { return a.run != b.run ? a.run > b.run : a.number > b.number; });
   if (places.size() > count) places.resize(count);
   std::string text = traced() ? "" : "(WEFT_TRACE_KEPT=1 tells where they were made)\n";
   for (const Kept::Place& place : places) {

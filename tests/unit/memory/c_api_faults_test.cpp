@@ -93,7 +93,8 @@ void make_engine_of_one(EngineHandle& engine) {
   REQUIRE(weft_engine_create(options, engine.place(), nullptr) == WEFT_OK);
 }
 void make_operands(const EngineHandle& engine, TensorHandle& matrix, TensorHandle& x) {
-  REQUIRE(weft_tensor_csr(engine, WEFT_F64, 3, 4, 4, 32, pos.data(), crd.data(), values.data(), WEFT_COPY, matrix.place(), nullptr) == WEFT_OK);
+  REQUIRE(weft_tensor_csr(engine, WEFT_F64, 3, 4, 4, 32, pos.data(), crd.data(), values.data(), WEFT_COPY,
+                          matrix.place(), nullptr) == WEFT_OK);
   REQUIRE(weft_tensor_dense(engine, WEFT_F64, 1, extents + 1, nullptr, x_values.data(), WEFT_COPY, x.place(), nullptr) == WEFT_OK);
 }
 bool right(weft_evaluation* evaluation) {
@@ -174,7 +175,8 @@ TEST_CASE("faults: C, tensors") {
     GOOD(weft_tensor_csc(engine, WEFT_F64, 4, 3, 4, 32, pos.data(), crd.data(), values.data(), WEFT_BORROW, csc.place(), error));
     GOOD(weft_tensor_coo(engine, WEFT_F64, 2, extents, 4, 32, coordinates, values.data(), WEFT_COPY, coo.place(), error));
     GOOD(weft_tensor_dense(engine, WEFT_F64, 1, extents + 1, nullptr, values.data(), WEFT_BORROW, dense.place(), error));
-    GOOD(weft_tensor_levels(engine, "ds", extents, 32, no_pos, pos_counts, no_crd, crd_counts, values.data(), 4, WEFT_COPY, levels.place(), error));
+    GOOD(weft_tensor_levels(engine, "ds", extents, 32, no_pos, pos_counts, no_crd, crd_counts, values.data(), 4,
+                            WEFT_COPY, levels.place(), error));
     GOOD(weft_tensor_load(engine, "sparse(20x30,nnz=10,seed=1)", "ss", loaded.place(), error));
     GOOD(weft_tensor_writable(path.c_str(), error));
     GOOD(weft_tensor_write(engine, csr, path.c_str(), error));

@@ -68,7 +68,8 @@ Outcome ran(const TemporaryDirectory& directory, const std::vector<std::string>&
   const int status = armed([&] { return command(static_cast<int>(arguments.size()), arguments.data(), no_prompt); });
   const std::string text = told.text();
   if (status == 0) return {.error = {}, .wrong = text.find(expected) == std::string::npos ? "said: " + text : std::string()};
-  if (text.find("error: ") == std::string::npos && text.find("out of memory") == std::string::npos) return {.error = {}, .wrong = "no error: " + text};
+  if (text.find("error: ") == std::string::npos && text.find("out of memory") == std::string::npos)
+    return {.error = {}, .wrong = "no error: " + text};
   return {.error = Error{status == 5 ? ErrorKind::resource : ErrorKind::internal, text}, .wrong = {}};
 }
 
@@ -80,7 +81,9 @@ TEST_CASE("faults: the command") {
   const std::string written = directory.path("y.tns");
   const std::vector<std::pair<std::vector<std::string>, std::string>> commands = {
       {{"run", "y(i) = T(i,j,k) * x(k)", "T=" + tensor, "x=ones(2)", "--threads", "1", "--no-cache"}, "y"},
-      {{"run", "y(i) = T(i,j,k) * x(k)", "T=" + tensor, "x=ones(2)", "--threads", "1", "--no-cache", "--json", "--out", "y=" + written}, "\"results\""},
+      {{"run", "y(i) = T(i,j,k) * x(k)", "T=" + tensor, "x=ones(2)", "--threads", "1", "--no-cache", "--json", "--out",
+        "y=" + written},
+       "\"results\""},
       {{"plan", "ijk,k->i", tensor, "ones(2)", "--threads", "1", "--no-cache"}, "for"},
       {{"info", tensor, "--threads", "1"}, "3x4x2"},
       {{"convert", tensor, written, "--threads", "1", "--quiet"}, ""},

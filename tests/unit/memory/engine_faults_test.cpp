@@ -13,12 +13,12 @@
 #include "unit/memory/fault_points.h"
 #include "unit/runtime/file_fixture.h"
 #include "weft/engine.h"
-#include "weft/file.h"
 #include "weft/host.h"
 
 namespace weft::engine_faults_test {
 
 using allocation_faults::armed;
+using test::drawn;
 using test::fail_every_allocation;
 using test::judged;
 using test::Outcome;
@@ -32,12 +32,6 @@ Engine engine_with(EngineOptions options, unsigned threads = 1) {
   auto engine = Engine::create(std::move(options));
   REQUIRE(engine);
   return *engine;
-}
-
-Tensor drawn(const std::string& text, const char* format) {
-  auto tensor = generate_tensor(text, *parse_format(format), Resources{Memory(), Threads(1), {}, {}}, "T");
-  REQUIRE(tensor);
-  return *tensor;
 }
 
 /// Small integers, so that every order of summation gives the same bits.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "unit/sanitized.h"
+#include "weft/file.h"
 
 namespace weft::test {
 namespace {
@@ -56,6 +57,13 @@ struct Totals {
 Totals totals;
 
 }  // namespace
+
+Tensor drawn(const std::string& text, const char* format) {
+  const auto wanted = format ? std::optional(*parse_format(format)) : std::nullopt;
+  auto tensor = generate_tensor(text, wanted, Resources{Memory(), Threads(1), {}, {}}, "T");
+  REQUIRE(tensor);
+  return *tensor;
+}
 
 void fail_every_allocation(const std::string& name, const std::function<Outcome()>& scenario, const Memory& memory,
                            std::uint64_t usual, Left left) {

@@ -12,6 +12,7 @@
 #include "unit/memory/allocation_faults.h"
 #include "weft/error.h"
 #include "weft/memory.h"
+#include "weft/tensor.h"
 
 namespace weft::test {
 
@@ -24,6 +25,9 @@ struct Outcome {
 inline Outcome right() { return {}; }
 inline Outcome refused(const Error& error) { return {.error = error, .wrong = {}}; }
 inline Outcome judged(bool holds, std::string what) { return {.error = {}, .wrong = holds ? std::string() : std::move(what)}; }
+
+/// A generated tensor, in a format or its own, made on one thread and an account of its own.
+Tensor drawn(const std::string& text, const char* format = nullptr);
 
 /// What a run may leave behind. The command's signal handler keeps the token of every call for ever.
 enum class Left : std::uint8_t { nothing, tokens };

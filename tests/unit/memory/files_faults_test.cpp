@@ -65,7 +65,8 @@ TEST_CASE("faults: reading a text with a defect is never taken for a success") {
   fail_every_allocation("reading a defect", [&]() -> Outcome {
     auto tensor = armed([&] { return read_tensor(path, {}, resources, "T"); });
     if (tensor) return {.error = {}, .wrong = "it was read"};
-    if (tensor.error().kind == ErrorKind::input) return judged(tensor.error().message.find(":4:") != std::string::npos, tensor.error().message);
+    if (tensor.error().kind == ErrorKind::input)
+      return judged(tensor.error().message.find(":4:") != std::string::npos, tensor.error().message);
     return refused(tensor.error());
   }, resources.memory, 60);
 }

@@ -6,24 +6,18 @@
 
 #include "frontend/unset_names.h"
 #include "unit/memory/fault_points.h"
-#include "weft/file.h"
 #include "weft/session.h"
 
 namespace weft::session_faults_test {
 
 using allocation_faults::armed;
+using test::drawn;
 using test::fail_every_allocation;
 using test::judged;
 using test::Outcome;
 using test::refused;
 
 namespace {
-
-Tensor ones(const std::string& text) {
-  auto tensor = generate_tensor(text, std::nullopt, Resources{Memory(), Threads(1), {}, {}}, "T");
-  REQUIRE(tensor);
-  return *tensor;
-}
 
 Engine engine_of(const Memory& memory) {
   EngineOptions options;
@@ -41,8 +35,8 @@ double first(const Tensor& tensor) { return tensor.values.as<const double>()[0];
 TEST_CASE("faults: a session from its making to its answers") {
   const Memory memory;
   const Engine engine = engine_of(memory);
-  const Tensor a = ones("ones(4x3)");
-  const Tensor x = ones("ones(3)");
+  const Tensor a = drawn("ones(4x3)");
+  const Tensor x = drawn("ones(3)");
   for (const Answer answer : {Answer::best, Answer::soonest}) {
     fail_every_allocation(answer == Answer::best ? "a session, best" : "a session, soonest", [&]() -> Outcome {
       const Session session = armed([&] { return Session(engine); });
@@ -60,9 +54,9 @@ TEST_CASE("faults: a tensor that could not be replaced is never read for the new
   const Memory memory;
   const Engine engine = engine_of(memory);
   const Session session(engine);
-  session.set("A", ones("ones(4x3)"));
-  const Tensor x = ones("ones(3)");
-  Tensor twice = ones("ones(3)");
+  session.set("A", drawn("ones(4x3)"));
+  const Tensor x = drawn("ones(3)");
+  Tensor twice = drawn("ones(3)");
   twice.values = *Buffer::allocate(24, memory, "x");
   for (double& value : twice.values.as<double>()) value = 2;
   session.set("x", x);
@@ -82,8 +76,8 @@ TEST_CASE("faults: evaluating with a report") {
   const Memory memory;
   const Engine engine = engine_of(memory);
   const Session session(engine);
-  session.set("A", ones("sparse(20x30,nnz=50,seed=1)"));
-  session.set("B", ones("ones(30x4)"));
+  session.set("A", drawn("sparse(20x30,nnz=50,seed=1)"));
+  session.set("B", drawn("ones(30x4)"));
   EvaluateOptions options;
   options.why = true;
   options.count = true;
@@ -100,8 +94,8 @@ TEST_CASE("a session tells the name that could not be set, until it is set or dr
   const Memory memory;
   const Engine engine = engine_of(memory);
   const Session session(engine);
-  session.set("A", ones("ones(2)"));
-  Tensor other = ones("ones(2)");
+  session.set("A", drawn("ones(2)"));
+  Tensor other = drawn("ones(2)");
   allocation_faults::begin(1, allocation_faults::Fails::one);
   armed([&] { session.set("A", std::move(other)); });
   REQUIRE(allocation_faults::fired());
@@ -110,7 +104,7 @@ TEST_CASE("a session tells the name that could not be set, until it is set or dr
     REQUIRE(!results);
     CHECK(results.error().message == "out of memory while setting A");
   }
-  session.set("B", ones("ones(2)"));
+  session.set("B", drawn("ones(2)"));
   CHECK(session.failure());
   session.drop("A");
   CHECK(!session.failure());

@@ -12,6 +12,7 @@
 namespace weft::tensors_faults_test {
 
 using allocation_faults::armed;
+using test::drawn;
 using test::fail_every_allocation;
 using test::judged;
 using test::Outcome;
@@ -21,14 +22,8 @@ namespace {
 
 constexpr const char* layouts[] = {"ss", "ds", "sd", "uq", "dh", "hd", "db", "dd", "ss:1,0", "ds:1,0", "uq:1,0:f32", "hh"};
 
-Tensor drawn(const std::string& text, const Resources& resources, const char* format = "ss") {
-  auto tensor = generate_tensor(text, *parse_format(format), resources, "T");
-  REQUIRE(tensor);
-  return *tensor;
-}
-
 Coordinates some_entries(const Resources& resources) {
-  auto listed = entries(drawn("sparse(20x30,nnz=70,seed=1)", resources), false, resources);
+  auto listed = entries(drawn("sparse(20x30,nnz=70,seed=1)"), false, resources);
   REQUIRE(listed);
   return *listed;
 }
@@ -56,7 +51,7 @@ TEST_CASE("faults: building") {
 TEST_CASE("faults: converting, verifying, listing, extending") {
   const Resources resources{Memory(), Threads(1), {}, {}};
   for (const char* from : layouts) {
-    const Tensor tensor = drawn("sparse(20x30,nnz=70,seed=2)", resources, from);
+    const Tensor tensor = drawn("sparse(20x30,nnz=70,seed=2)", from);
     for (const char* to : layouts) {
       const Format format = *parse_format(to);
       fail_every_allocation(std::string("converting ") + from + " to " + to, [&]() -> Outcome {
@@ -78,7 +73,7 @@ TEST_CASE("faults: converting, verifying, listing, extending") {
 TEST_CASE("faults: counting") {
   const Resources resources{Memory(), Threads(1), {}, {}};
   for (const char* layout : {"ss", "ds", "uq", "dh", "dd"}) {
-    const Tensor tensor = drawn("sparse(20x30,nnz=70,seed=2)", resources, layout);
+    const Tensor tensor = drawn("sparse(20x30,nnz=70,seed=2)", layout);
     fail_every_allocation(std::string("counting ") + layout, [&]() -> Outcome {
       Tensor anew = tensor;
       anew.known_statistics = nullptr;

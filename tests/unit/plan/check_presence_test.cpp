@@ -122,8 +122,8 @@ TEST_CASE("plan() avoids what check() would refuse") {
   const auto kept = plan(pinned.network, pinned.operands, pinned.options);
   REQUIRE_MESSAGE(kept, kept.error().message);
   CHECK(check(kept->schedule, pinned.network, pinned.operands, pinned.options));
-  CHECK(explain(*kept, pinned.network, pinned.operands, pinned.options).find("\nB holds NaN or Inf, so that x has to tell absent entries from zeros") !=
-        std::string::npos);
+  CHECK(explain(*kept, pinned.network, pinned.operands, pinned.options)
+            .find("\nB holds NaN or Inf, so that x has to tell absent entries from zeros") != std::string::npos);
   pinned.operands[1] = mttkrp("dds", true).operands[1];
   const auto finite = plan(pinned.network, pinned.operands, pinned.options);
   REQUIRE(finite);

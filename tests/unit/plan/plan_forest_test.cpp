@@ -97,7 +97,9 @@ TEST_CASE("beside NaN and Inf a number keeps absence from its factors on") {
   read.pinned = *parse_tree("((S * U) * C)", {"S", "U", "C"});  // so that U is stored
   read.open = false;
   const auto of_product = [&](const Plan& found) {
-    return std::ranges::find_if(found.schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.modes.size() == 1; })->format.text();
+    return std::ranges::find_if(found.schedule.tensors,
+                                [](const ScheduledTensor& tensor) { return tensor.modes.size() == 1; })
+        ->format.text();
   };
   const auto finite = plan_unfused(made.network, made.operands, made.options);
   REQUIRE_MESSAGE(finite, finite.error().message);

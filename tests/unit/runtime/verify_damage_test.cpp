@@ -76,7 +76,8 @@ TEST_CASE("verify reads no array beyond its end, whatever is damaged, and what i
   Random random(7);
   std::size_t passed = 0;
   std::size_t refused = 0;
-  for (const char* format : {"s", "d", "h", "b", "ds", "sd", "ss", "uq", "sq", "bs", "hs", "dh", "db", "hb", "sss", "dsd", "uqq", "sbd", "ssq", "hdh", "dds", "dd"}) {
+  for (const char* format : {"s",  "d",  "h",  "b",   "ds",  "sd",  "ss",  "uq",  "sq",  "bs",  "hs",
+                             "dh", "db", "hb", "sss", "dsd", "uqq", "sbd", "ssq", "hdh", "dds", "dd"}) {
     for (unsigned round = 0; round < 400; ++round) {
       CAPTURE(format);
       CAPTURE(round);
