@@ -31,8 +31,15 @@ class Indices {
   std::uint64_t size_ = 0;
 };
 
+/// Numbers below 2^32 fit into the narrower of the two widths. A build with WEFT_NARROW_BITS=3 lets only those below 2^3, so that
+/// small tensors meet every place where a width may be too narrow (tests/run.sh --long).
+#ifndef WEFT_NARROW_BITS
+#define WEFT_NARROW_BITS 32
+#endif
+constexpr std::uint64_t narrow_numbers = std::uint64_t{1} << WEFT_NARROW_BITS;
+
 /// Width of the coordinates of a mode as readers and builders hand them over (Coordinates::crd).
-constexpr unsigned coordinate_bits(std::uint64_t extent) { return extent <= (std::uint64_t{1} << 32) ? 32 : 64; }
+constexpr unsigned coordinate_bits(std::uint64_t extent) { return extent <= narrow_numbers ? 32 : 64; }
 
 /// Makes a width of a Level at least so large: pos_bits = 32, needed = 64 becomes 64.
 constexpr void widen(std::uint8_t& bits, unsigned needed) {
@@ -40,6 +47,6 @@ constexpr void widen(std::uint8_t& bits, unsigned needed) {
 }
 
 /// Width of an array of ends whose last one is `positions`.
-constexpr unsigned position_bits(std::uint64_t positions) { return positions < (std::uint64_t{1} << 32) ? 32 : 64; }
+constexpr unsigned position_bits(std::uint64_t positions) { return positions < narrow_numbers ? 32 : 64; }
 
 }  // namespace weft

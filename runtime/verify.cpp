@@ -142,6 +142,8 @@ class Verification {
     const std::uint64_t stored = tensor_.levels[l].crd.size_bytes() / (level.crd_bits / 8);
     if (pos[positions_] > stored)
       return refuse("level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
+    if (position_bits(pos[positions_]) > level.pos_bits)
+      return refuse("level {} has {}-bit positions, but {} coordinates", l, level.pos_bits, pos[positions_]);
     return exact_size(l, "crd", tensor_.levels[l].crd, pos[positions_], level.crd_bits);
   }
 

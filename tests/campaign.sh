@@ -18,6 +18,10 @@ parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(fuzz networks threads faults)
 jobs=${WEFT_JOBS:-$(nproc)}
 renice -n 15 -p $$ >/dev/null || true
+# Where Linux schedules sessions in groups, nice counts within a session only: the session of this script steps back as a whole.
+group=/proc/self/autogroup
+had=$(sed -n 's/.* nice //p' $group 2>/dev/null || true)
+if [ -n "$had" ]; then echo 19 2>/dev/null >$group || true; fi
 if command -v ionice >/dev/null; then ionice -c 3 -p $$ || true; fi
 
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
@@ -27,7 +31,7 @@ export findings=$campaign/findings-$(date +%Y%m%d-%H%M%S)
 mkdir -p "$findings" "$campaign/corpus"
 tally=$(mktemp -d)
 export tally
-trap 'rm -rf "$tally"' EXIT
+trap 'rm -rf "$tally"; if [ -n "$had" ]; then echo "$had" 2>/dev/null >$group || true; fi' EXIT
 
 declare -A share=([fuzz]=6 [networks]=4 [threads]=1 [faults]=1)
 whole=0

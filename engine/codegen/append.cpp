@@ -146,7 +146,7 @@ void Generator::push_coordinate(loop::StorageId storage, std::uint32_t level, ll
   const unsigned bits = code.level(level).crd_bits;
   llvm::Type* type = ir.getIntNTy(bits);
   llvm::Value* crd = emit_->load(ir.getPtrTy(), appended_level(storage, level, offsetof(AppendedLevel, crd)), 8);
-  emit_->store(ir.CreateTrunc(coordinate, type), emit_->address(type, crd, position), bits / 8);
+  emit_->store(emit_->narrowed(coordinate, bits), emit_->address(type, crd, position), bits / 8);
   count_entry(storage, level, position);
 }
 

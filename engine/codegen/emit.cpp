@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "runtime/abi.h"
+#include "runtime/indices.h"
 
 namespace weft {
 
@@ -62,6 +63,13 @@ llvm::Value* Emitter::minimum(llvm::Value* a, llvm::Value* b) {
 }
 
 llvm::Value* Emitter::widen(llvm::Value* value) { return ir_.CreateZExtOrTrunc(value, word()); }
+
+llvm::Value* Emitter::narrowed(llvm::Value* value, unsigned bits) {
+  if constexpr (WEFT_NARROW_BITS < 32) {
+    if (bits == 32) value = ir_.CreateAnd(value, narrow_numbers - 1);
+  }
+  return ir_.CreateTrunc(value, ir_.getIntNTy(bits));
+}
 
 Slot Emitter::slot(llvm::Value* initial) {
   llvm::BasicBlock& entry = function_.getEntryBlock();

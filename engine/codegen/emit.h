@@ -54,6 +54,8 @@ class Emitter {
   llvm::Value* mul(llvm::Value* a, llvm::Value* b);
   llvm::Value* minimum(llvm::Value* a, llvm::Value* b);
   llvm::Value* widen(llvm::Value* value);  ///< zero-extended to 64 bits
+  /// A coordinate or position as an array of such a width holds it (narrow_numbers in runtime/indices.h).
+  llvm::Value* narrowed(llvm::Value* value, unsigned bits);
 
   Slot slot(llvm::Value* initial);
   llvm::Value* get(Slot slot);

@@ -92,7 +92,7 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
     llvm::Value* count = emit_->get(storage.count);
     set_mark();
     if (!listed) return;
-    emit_->store(ir.CreateTrunc(position, type), emit_->address(type, storage.touched, count), bytes);
+    emit_->store(emit_->narrowed(position, bytes * 8), emit_->address(type, storage.touched, count), bytes);
     emit_->set(storage.count, emit_->add(count, emit_->widen(fresh)));
   };
   const bool scalar = level + 1 == storage.levels.size();
@@ -173,7 +173,7 @@ void Generator::split_keys(loop::StorageId workspace) {
                         if (level > 0) rest = ir.CreateUDiv(rest, code.extent);
                         const unsigned bits = storage.level(level).crd_bits;
                         llvm::Type* type = ir.getIntNTy(bits);
-                        emit_->store(ir.CreateTrunc(coordinate, type), emit_->address(type, code.crd, at), bits / 8);
+                        emit_->store(emit_->narrowed(coordinate, bits), emit_->address(type, code.crd, at), bits / 8);
                       }
                       emit_->set(place, emit_->add(at, emit_->constant(1)));
                     });

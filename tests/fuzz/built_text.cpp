@@ -12,6 +12,7 @@ namespace weft::fuzz {
 namespace {
 
 constexpr std::uint64_t most_iterations = 3000;
+constexpr std::uint64_t most_places = 30'000;  // of a tensor: T(i,i,i,…) has many for a few iterations
 
 test::RandomOperand operand_of(const TensorDeclaration& declared) {
   test::RandomOperand operand;
@@ -37,6 +38,13 @@ test::RandomOperand operand_of(const TensorDeclaration& declared) {
 }
 
 bool is_small(const Network& network) {
+  for (const TensorDeclaration& tensor : network.tensors) {
+    std::uint64_t places = 1;
+    for (const std::uint64_t extent : tensor.extents) {
+      places *= extent;
+      if (places > most_places) return false;
+    }
+  }
   for (const Assignment& assignment : network.assignments) {
     std::vector<IndexId> indices;
     for (const Term& term : assignment.terms)

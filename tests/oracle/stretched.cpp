@@ -28,17 +28,21 @@ void store_sparsely(Format& format, const std::vector<std::uint64_t>& extents, D
   format = with_widths(std::move(format), extents);
 }
 
-RandomNetwork stretched(RandomNetwork random, Dice& dice) {
+namespace {
+
+using Longer = std::map<std::uint64_t, std::uint64_t>;
+
+Longer stretch(std::vector<RandomOperand>& operands, Dice& dice) {
   std::set<std::uint64_t> all;
-  for (const RandomOperand& operand : random.operands)
+  for (const RandomOperand& operand : operands)
     for (const std::uint64_t extent : operand.extents)
       if (extent > 1) all.insert(extent);
   const std::vector<std::uint64_t> given(all.begin(), all.end());
-  std::map<std::uint64_t, std::uint64_t> longer;
+  Longer longer;
   if (!given.empty()) longer[dice.pick(given)] = long_extent(dice);
   for (const std::uint64_t extent : given)
     if (dice.percent(40)) longer.try_emplace(extent, long_extent(dice));
-  for (RandomOperand& operand : random.operands) {
+  for (RandomOperand& operand : operands) {
     for (auto& [coordinates, value] : operand.entries)
       for (std::size_t mode = 0; mode < coordinates.size(); ++mode) {
         const std::uint64_t extent = operand.extents[mode];
@@ -49,6 +53,25 @@ RandomNetwork stretched(RandomNetwork random, Dice& dice) {
     for (std::uint64_t& extent : operand.extents)
       if (longer.contains(extent)) extent = longer.at(extent);
     store_sparsely(operand.format, operand.extents, dice);
+  }
+  return longer;
+}
+
+}  // namespace
+
+RandomNetwork stretched(RandomNetwork random, Dice& dice) {
+  stretch(random.operands, dice);
+  return random;
+}
+
+RandomForest stretched(RandomForest random, Dice& dice) {
+  const Longer longer = stretch(random.operands, dice);
+  for (RandomForest::Assigned& assigned : random.assignments) {
+    for (std::uint64_t& extent : assigned.extents)
+      if (longer.contains(extent)) extent = longer.at(extent);
+    if (!random.wanted.contains(assigned.name) && &assigned != &random.assignments.back()) continue;
+    const Format sparse = sparse_format(assigned.extents.size());
+    store_sparsely(random.formats.try_emplace(assigned.name, sparse).first->second, assigned.extents, dice);
   }
   return random;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "oracle/dice.h"
+#include "oracle/random_forest.h"
 #include "oracle/random_network.h"
 
 namespace weft::test {
@@ -20,5 +21,7 @@ void store_sparsely(Format& format, const std::vector<std::uint64_t>& extents, D
 /// The network with some of its extents made long, at least one where any is above 1: half of the coordinates stay at the beginning,
 /// the others go to the end. Indices of one extent stay of one extent, so that operands may stand where they stood.
 RandomNetwork stretched(RandomNetwork random, Dice& dice);
+/// The same of several assignments. What is wanted is stored in formats that can be.
+RandomForest stretched(RandomForest random, Dice& dice);
 
 }  // namespace weft::test

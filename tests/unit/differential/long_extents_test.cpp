@@ -2,12 +2,8 @@
 // oracle has, in every format that can hold them. What would be dense over them is refused before it is allocated.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <variant>
-
 #include "compiled_runs.h"
-#include "engine/loop/overloaded.h"
-#include "engine/lower/lower.h"
+#include "long_ranges.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"
 #include "oracle/stretched.h"
@@ -22,27 +18,6 @@ namespace {
 
 constexpr unsigned seconds_per_network = 60;
 constexpr std::uint64_t memory = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
-
-bool goes_over_long_ranges(const loop::Block& block, const LoweredNest& nest, const Network& network) {
-  return std::ranges::any_of(block, [&](const loop::Statement& statement) {
-    return std::visit(loop::Overloaded{[&](const loop::For& each) {
-                                         const bool driven = std::ranges::count(each.steps, loop::Use::drive, &loop::Step::use) > 0;
-                                         return (!driven && is_long(network.indices[nest.indices[each.index]].extent)) ||
-                                                goes_over_long_ranges(each.body, nest, network);
-                                       },
-                                       [](const loop::Accumulate&) { return false; },
-                                       [&](const auto& other) { return goes_over_long_ranges(other.body, nest, network); }},
-                      statement.node);
-  });
-}
-
-/// Layouts that are pinned may leave a loop without anything that drives it: it goes over all of 2^32 coordinates, if what is around it
-/// ever runs.
-bool goes_over_long_ranges(const Schedule& schedule, const Network& network) {
-  const auto nests = lower(schedule, network, std::vector<bool>(schedule.tensors.size(), true));
-  REQUIRE_MESSAGE(nests, nests.error().message);
-  return std::ranges::any_of(*nests, [&](const LoweredNest& nest) { return goes_over_long_ranges(nest.program.body, nest, network); });
-}
 
 struct Counts {
   std::uint64_t computed = 0;

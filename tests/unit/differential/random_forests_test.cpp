@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "compiled_runs.h"
+#include "long_ranges.h"
 #include "oracle/sparse_result.h"
 #include "oracle/random_forest.h"
+#include "oracle/stretched.h"
 #include "runs.h"
 
 namespace random_forests_test {
@@ -103,11 +105,16 @@ std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const Bui
   return {};
 }
 
+enum class Values { finite, with_nan };
+enum class Extents { short_ones, long_ones };
+
 template <class Body>
-void for_each_forest(const Runs& drawn, const Body& body, bool with_nan = false) {
+void for_each_forest(const Runs& drawn, const Body& body, Values values = Values::finite, Extents extents = Extents::short_ones) {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    const RandomForest random = random_forest(seed, with_nan);
+    RandomForest random = random_forest(seed, values == Values::with_nan);
+    Dice dice(seed ^ 0x57E7C4ED);
+    if (extents == Extents::long_ones) random = stretched(std::move(random), dice);
     const std::string text = reproduction(random);
     CAPTURE(text);
     const Watchdog watchdog(text, seconds_per_network);
@@ -178,9 +185,42 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
         CHECK(defect_of_runs(*pipeline, *unfused, built, random, expected) == "");
         for (const auto& [coordinates, value] : expected.at(random.assignments.back().name)) with_nan += std::isnan(value) ? 1 : 0;
       },
-      true);
+      Values::with_nan);
   CHECK((with_nan > 0 || drawn.count < 20));
   MESSAGE(with_nan << " entries are NaN");
+}
+
+TEST_CASE("several assignments over long extents, compiled and run") {
+  EngineOptions pipeline_options;
+  pipeline_options.resources.threads = Threads(1);
+  const auto pipeline = Pipeline::create(pipeline_options);
+  REQUIRE_MESSAGE(pipeline, pipeline.error().message);
+  std::uint64_t computed = 0, refused = 0, slow = 0;
+  for_each_forest(
+      runs(is_sanitized() ? 20 : 300),
+      [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
+        PlanOptions options = options_of(random);
+        options.memory_limit = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
+        const bool unfused = (computed + refused + slow) % 3 == 2;
+        auto planned = unfused ? plan_unfused(built.network, built.facts, options)
+                               : pipeline->plan(built.network, built.facts, options);
+        if (!planned) {
+          CHECK_MESSAGE(planned.error().kind == ErrorKind::resource, planned.error().message);
+          ++refused;
+          return;
+        }
+        if (goes_over_long_ranges(planned->schedule, built.network)) {
+          ++slow;
+          return;
+        }
+        CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
+        planned = counted_for_threads(std::move(*planned), built, options);
+        CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
+        ++computed;
+      },
+      Values::finite, Extents::long_ones);
+  MESSAGE(computed << " computed, " << refused << " refused for their size, " << slow << " too slow");
+  CHECK(computed > 2 * (refused + slow));
 }
 
 }  // namespace random_forests_test

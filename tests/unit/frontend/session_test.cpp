@@ -210,7 +210,7 @@ TEST_CASE("one thread that sums tells how far it is, and sums the same when nobo
     }
     const auto session = Session::create(options);
     REQUIRE(session);
-    for (const char* name : {"A", "B", "C"}) session->set(name, generated("uniform(1200x1200)"));
+    for (const char* name : {"A", "B", "C"}) session->set(name, generated("uniform(900x900)"));
     sums.push_back(scalar(session->evaluate("s = (A(i,j) * B(j,k) * C(k,i))"), "s"));
   }
   CHECK(sums[0] == sums[1]);
@@ -238,7 +238,7 @@ TEST_CASE("under a memory limit, what is kept for other texts makes way") {
 // The number of evaluations in all is WEFT_EVALUATIONS, else few enough for every day.
 TEST_CASE("many threads evaluate many texts while a tensor is replaced: no error, no stale binding, no growth") {
   const char* asked = std::getenv("WEFT_EVALUATIONS");
-  const long evaluations = asked ? std::atol(asked) : 8000;
+  const long evaluations = asked ? std::atol(asked) : test::scaled(8000);
   constexpr int threads = 8, texts = 100;
   const Session session = session_with(2);
   session.set("M", generated("sparse(12x9,nnz=30,seed=1)"));

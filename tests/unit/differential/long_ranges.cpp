@@ -1,0 +1,36 @@
+#include "long_ranges.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "engine/loop/overloaded.h"
+#include "engine/lower/lower.h"
+#include "oracle/stretched.h"
+
+namespace weft::test {
+namespace {
+
+bool goes_over_long_ranges(const loop::Block& block, const LoweredNest& nest, const Network& network) {
+  return std::ranges::any_of(block, [&](const loop::Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                         const bool driven = std::ranges::count(each.steps, loop::Use::drive, &loop::Step::use) > 0;
+                                         return (!driven && is_long(network.indices[nest.indices[each.index]].extent)) ||
+                                                goes_over_long_ranges(each.body, nest, network);
+                                       },
+                                       [](const loop::Accumulate&) { return false; },
+                                       [&](const auto& other) { return goes_over_long_ranges(other.body, nest, network); }},
+                      statement.node);
+  });
+}
+
+}  // namespace
+
+bool goes_over_long_ranges(const Schedule& schedule, const Network& network) {
+  const auto nests = lower(schedule, network, std::vector<bool>(schedule.tensors.size(), true));
+  REQUIRE_MESSAGE(nests, nests.error().message);
+  return std::ranges::any_of(*nests, [&](const LoweredNest& nest) { return goes_over_long_ranges(nest.program.body, nest, network); });
+}
+
+}  // namespace weft::test
