@@ -48,12 +48,12 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, strict_fp, prove, tree, result_formats, result_patterns, results, machine, objective,
+  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, tree, result_formats, result_patterns, results, machine, objective,
                joins, cancelled_by, progress] = options;
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
   if (strict_fp) text += "strict floating point\n";
-  if (prove) text += "proven\n";
+  if (prove) text += planning_memory == no_limit ? "proven\n" : fmt::format("proven within {}\n", planning_memory);
   if (tree) text += fmt::format("tree {}\n", print(*tree, factor_names(network)));
   for (const auto& [result, format] : result_formats) text += fmt::format("result {} {}\n", result, layout_text(format));
   for (const std::string& result : results) text += fmt::format("wanted {}\n", result);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/c_api.h"
+#include "runtime/indices.h"
 
 namespace weft::c_api {
 
@@ -153,7 +154,7 @@ int32_t weft_tensor_to_coo(const weft_engine* engine, const weft_tensor* tensor,
     }
     for (std::size_t mode = 0; mode < stored->crd.size(); ++mode) {
       const auto first = [&](const auto& from) { std::copy_n(from.begin(), stored->count, crd[mode]); };
-      if (stored->extents[mode] > std::uint64_t{1} << 32) {
+      if (coordinate_bits(stored->extents[mode]) == 64) {
         first(stored->crd[mode].as<const std::uint64_t>());
       } else {
         first(stored->crd[mode].as<const std::uint32_t>());

@@ -6,6 +6,7 @@
 
 #include "frontend/c_api.h"
 #include "runtime/extents.h"
+#include "runtime/indices.h"
 #include "weft/host.h"
 
 namespace weft::c_api {
@@ -113,7 +114,7 @@ Expected<Coordinates> copied_entries(Scalar scalar, std::vector<std::uint64_t> e
   entries.scalar = scalar;
   entries.count = count;
   for (std::size_t mode = 0; mode < extents.size(); ++mode) {
-    const bool wide = extents[mode] > std::uint64_t{1} << 32;
+    const bool wide = coordinate_bits(extents[mode]) == 64;
     auto array = Buffer::allocate(saturating_product(count, wide ? 8 : 4), resources.memory, tensor_name);
     if (!array) return std::unexpected(std::move(array.error()));
     for (std::uint64_t n = 0; n < count; ++n) {

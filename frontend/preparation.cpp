@@ -163,6 +163,7 @@ class Preparation {
     plan_options.calls = options_.calls;
     plan_options.machine = machine_;
     plan_options.memory_limit = resources().memory.limit();
+    plan_options.planning_memory = plan_options.memory_limit;
     plan_options.strict_fp = pipeline_.options().strict_fp;
     plan_options.prove = options_.prove;
     plan_options.cancelled_by = {cancellation_, resources().cancellation};

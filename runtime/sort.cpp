@@ -170,10 +170,10 @@ Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<co
   }
 
   const std::uint64_t number_mask = (std::uint64_t{1} << number_bits) - 1;
-  const bool narrow = number_bits <= 32;
-  auto permutation = narrow ? Buffer::allocate(count * 4, resources.memory, "sorting coordinates") : std::move(other);
+  const unsigned width = coordinate_bits(count);
+  auto permutation = width == 32 ? Buffer::allocate(count * 4, resources.memory, "sorting coordinates") : std::move(other);
   if (!permutation) return permutation;
-  with_width(narrow ? 32 : 64, [&]<class T>(T) {
+  with_width(width, [&]<class T>(T) {
     auto numbers = permutation->as<T>();
     auto words = current->as<std::uint64_t>();
     for_blocks(resources.threads, Blocks(count, resources.threads),

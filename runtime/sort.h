@@ -14,7 +14,7 @@ namespace weft {
 bool ordered_by(const Coordinates& coordinates, std::span<const std::uint32_t> modes, const Resources& resources);
 
 /// The permutation that orders the entries by `modes`, stably: entry n of the result is the number of the n-th input
-/// entry. Elements are 32 bits wide for counts up to 2^32, else 64. Parallel least-significant-digit radix sort on
+/// entry. Elements have coordinate_bits(count). Parallel least-significant-digit radix sort on
 /// words that hold some key bits above the entry's number, so it works for any number of modes, any extents and any
 /// count. `already` is an order the entries are known to have (may be empty); keys it makes redundant are not sorted by.
 Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<const std::uint32_t> modes,

@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "runtime/block.h"
+#include "runtime/indices.h"
 #include "runtime/text_number.h"
 
 namespace weft {
 
 namespace {
-
-constexpr std::uint64_t narrow_extent = std::uint64_t{1} << 32;
 
 /// Where a thread parses a block before the coordinates' width is known: one column of 64-bit coordinates per mode.
 struct Scratch {
@@ -151,7 +150,7 @@ Expected<ParsedEntries::Block> store_block(const std::uint64_t* columns, std::si
     for (std::size_t n = 0; n != entries; ++n) mirrored += columns[n] != columns[capacity + n];
   }
   block.count = entries + mirrored;
-  block.wide = std::any_of(maxima.begin(), maxima.end(), [](std::uint64_t m) { return m >= narrow_extent; });
+  block.wide = std::any_of(maxima.begin(), maxima.end(), [](std::uint64_t m) { return m >= narrow_numbers; });
   const std::uint64_t bytes = block.count * (sizeof(T) + rules.order * (block.wide ? 8u : 4u));
   // The coordinates of 64 bits stand behind the values, at a multiple of their size.
   const std::uint64_t value_bytes = (block.count * sizeof(T) + 7) / 8 * 8;
@@ -275,7 +274,7 @@ Expected<Coordinates> join_entries(ParsedEntries entries, std::vector<std::uint6
   joined.count = entries.count();
   const std::string what = "entries of " + path;
   for (std::size_t mode = 0; mode != order; ++mode) {
-    const std::uint64_t width = joined.extents[mode] <= narrow_extent ? 4 : 8;
+    const std::uint64_t width = coordinate_bits(joined.extents[mode]) / 8;
     Expected<Buffer> column = Buffer::allocate(joined.count * width, resources.memory, what);
     if (!column) return std::unexpected(column.error());
     joined.crd.push_back(std::move(*column));
@@ -301,7 +300,7 @@ Expected<Coordinates> join_entries(ParsedEntries entries, std::vector<std::uint6
     for (std::size_t mode = 0; mode != order; ++mode, from += block.count * (block.wide ? 8u : 4u)) {
       const auto* const narrow = reinterpret_cast<const std::uint32_t*>(from);
       const auto* const wide = reinterpret_cast<const std::uint64_t*>(from);
-      if (joined.extents[mode] <= narrow_extent) {
+      if (coordinate_bits(joined.extents[mode]) == 32) {
         std::uint32_t* const to = joined.crd[mode].as<std::uint32_t>().data() + offsets[number];
         block.wide ? copy_column(to, wide, block.count) : copy_column(to, narrow, block.count);
       } else {

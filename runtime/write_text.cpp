@@ -13,6 +13,7 @@
 
 #include "runtime/charge.h"
 #include "runtime/file_formats.h"
+#include "runtime/indices.h"
 #include "runtime/output_file.h"
 
 namespace weft {
@@ -52,7 +53,7 @@ char* print_lines(char* to, const Lines& lines, std::uint64_t begin, std::uint64
   for (std::uint64_t n = begin; n != end; ++n) {
     for (std::size_t mode = 0; mode != entries.crd.size(); ++mode) {
       const Buffer& crd = entries.crd[mode];
-      const bool wide = entries.extents[mode] > (std::uint64_t{1} << 32);
+      const bool wide = coordinate_bits(entries.extents[mode]) == 64;
       const std::uint64_t coordinate = wide ? crd.as<std::uint64_t>()[n] : crd.as<std::uint32_t>()[n];
       to = std::to_chars(to, to + longest_coordinate, coordinate + 1).ptr;
       *to++ = ' ';
@@ -182,8 +183,8 @@ Expected<Coordinates> sorted_entries(const Tensor& tensor, const Resources& reso
 std::uint64_t largest(const Coordinates& coordinates, std::size_t mode) {
   const auto largest_of = [](auto crd) { return std::uint64_t{*std::max_element(crd.begin(), crd.end())}; };
   const Buffer& crd = coordinates.crd[mode];
-  return coordinates.extents[mode] > (std::uint64_t{1} << 32) ? largest_of(crd.as<std::uint64_t>())
-                                                              : largest_of(crd.as<std::uint32_t>());
+  return coordinate_bits(coordinates.extents[mode]) == 64 ? largest_of(crd.as<std::uint64_t>())
+                                                          : largest_of(crd.as<std::uint32_t>());
 }
 
 /// True if the extents cannot be told from the entries.

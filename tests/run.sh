@@ -4,7 +4,8 @@
 # Without an argument: everything with GCC, and with clang's AddressSanitizer and UndefinedBehaviorSanitizer what reads, writes or
 # generates memory; of what is drawn at random a share that the commit chooses.
 # FOLDER (runtime, engine/plan or plan, frontend, command, embedding, …): the tests of these folders alone, with GCC.
-# --long: all of what is drawn, everything sanitized too, and a build in which every file is compiled by itself.
+# --long: all of what is drawn, everything sanitized too, a build in which small numbers are too wide for 32 bits, and one in
+# which every file is compiled by itself.
 # The last line is "N passed, N failed"; the exit status is 0 only if nothing failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -119,6 +120,10 @@ wait "$sanitized_build" || stopped
 run_tests build/asan --tests-regex "$pattern"
 
 if [ -n "${WEFT_LONG:-}" ]; then
+  step "build/narrow: GCC, numbers above 7 need arrays of 64 bits"
+  configure build/narrow "${release[@]}" -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DWEFT_BENCH=OFF -DWEFT_NARROW_BITS=3 || stopped
+  build build/narrow test_differential || stopped
+  run_tests build/narrow --tests-regex '^(differential|random_networks)$'
   step "build/alone: GCC, every file by itself"
   configure build/alone "${release[@]}" -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DWEFT_UNITY=OFF -DWEFT_PRECOMPILE=OFF || stopped
   build build/alone all || stopped

@@ -168,12 +168,25 @@ Schedule plain_schedule(const Network& network, const std::vector<OperandFacts>&
   return merge_layouts(with_widths(std::move(schedule), network, operands));
 }
 
+bool all_finite(const std::vector<OperandFacts>& operands) {
+  return std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
+}
+
+// Whether an intermediate cannot tell absent from zero beside NaN or Inf.
+bool lacks_entries(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands) {
+  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    if (annihilated[tensor] && !knows_its_entries(schedule, network, tensor)) return true;
+  }
+  return false;
+}
+
 // Intermediates are dense, but for those that could not tell absent from zero beside NaN or Inf: loops change with their levels, so
 // that others may come after them.
 Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   std::set<std::string> kept;
   Schedule schedule = plain_schedule(network, operands, options, kept);
-  if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return schedule;
+  if (all_finite(operands)) return schedule;
   for (bool more = true; more;) {
     more = false;
     const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
@@ -208,21 +221,28 @@ Schedule baseline(const Network& network, const std::vector<OperandFacts>& opera
     std::erase_if(dropped, [&](TensorId tensor) { return std::ranges::find(kept, tensor) != kept.end(); });
   }
   const Network stored = inlined(network, dropped);
-  std::vector<Schedule> parts;
-  std::vector<OperandFacts> known = operands;
-  for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {
-    // What is stored for later assignments alone tells absent entries from zeros, whatever the values are.
-    PlanOptions own = options;
-    const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
-    const Network part = part_network(stored, assignment);
-    if (!is_wanted(declared.name, network, options) && !declared.extents.empty()) {
-      own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(part, known, own).format.scalar);
+  const auto joined_with = [&](const auto& baseline_of) {
+    std::vector<Schedule> parts;
+    std::vector<OperandFacts> known = operands;
+    for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {
+      // What is stored for later assignments alone tells absent entries from zeros, whatever the values are.
+      PlanOptions own = options;
+      const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
+      const Network part = part_network(stored, assignment);
+      if (!is_wanted(declared.name, network, options) && !declared.extents.empty()) {
+        own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(part, known, own).format.scalar);
+      }
+      parts.push_back(baseline_of(part, known, own));
+      const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
+      known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
     }
-    parts.push_back(assignment_baseline(part, known, own));
-    const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
-    known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
-  }
-  return joined(parts, stored, options);
+    return joined(parts, stored, options);
+  };
+  // A number that an earlier assignment leaves absent makes absent what later ones multiply with it, as s does x in
+  // s = T(m,m); y(j) = ((s * U(k,j)) * v(k)), where the parts by themselves do not show it.
+  Schedule schedule = joined_with(assignment_baseline);
+  if (all_finite(operands) || !lacks_entries(schedule, stored, operands)) return schedule;
+  return joined_with(baseline_with_known_entries);
 }
 
 }  // namespace weft

@@ -20,6 +20,13 @@ inline constexpr std::uint64_t work_of_lookups = 50;
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
 
+/// The loops that a search for a proof may price, of `most`: what is remembered of a loop takes up to 300 bytes while its tables
+/// grow (measured), and what is remembered without a proof is never too much.
+inline double work_of_proof(const PlanOptions& options, double most) {
+  constexpr double bytes_per_loop = 320;
+  return std::min(most, std::max(usual_work, static_cast<double>(options.planning_memory) / bytes_per_loop));
+}
+
 /// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has
 /// four times as many alternatives then.
 inline constexpr double work_of_every_order = 2'000;

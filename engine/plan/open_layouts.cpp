@@ -8,6 +8,7 @@
 #include "engine/plan/cost_model.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/statements.h"
+#include "engine/plan/widths.h"
 #include "runtime/dense_levels.h"
 #include "runtime/open_levels.h"
 
@@ -111,7 +112,7 @@ Candidate with_open_layouts(Candidate candidate, const Network& network, const s
       Schedule opened = candidate.schedule;
       opened.tensors[number] = std::move(made);
       const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
-      opened = with_decided_loops(std::move(opened), model);
+      opened = with_widths(with_decided_loops(std::move(opened), model), network, operands);
       Cost cost = time_cost(opened, network, operands, options, model);
       if (cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
       cost = with_memory(std::move(cost), opened, network, operands, options);

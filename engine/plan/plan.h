@@ -56,6 +56,8 @@ struct PlanOptions {
 
   double calls = 1;                             ///< amortises conversions
   std::uint64_t memory_limit = ~std::uint64_t{0};  ///< bytes over operands, conversions, intermediates, results
+  /// What a search for a proof may keep in memory, in bytes; it ends without one where that does not suffice.
+  std::uint64_t planning_memory = ~std::uint64_t{0};
   bool strict_fp = false;
   bool prove = false;                           ///< search on until nothing cheaper can exist, with the solver as judge
   std::optional<ContractionTree> tree;          ///< pinned by --tree

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/plan/complete.h"
+#include "engine/plan/effort.h"
 #include "engine/plan/sparse_intermediates.h"
 
 namespace weft {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_options = 20'000;      // of one alternative
 constexpr std::size_t options_at_once = 4'000;    // of alternatives that share a solver
-constexpr std::uint64_t most_work = 1'000'000;    // loops priced to tell which alternatives may be cheaper
+constexpr double most_work = 1'000'000;           // loops priced to tell which alternatives may be cheaper
 constexpr int most_refused = 32;                  // choices that the judges refuse, per solver: the rest of its budget
 
 class Prover {
@@ -24,7 +25,7 @@ class Prover {
 
   Expected<Proof> run() {
     for (std::size_t number = 0; number < alternatives_.size() && !is_cancelled(options_); ++number) {
-      if (work_ > most_work) {
+      if (static_cast<double>(work_) > work_of_proof(options_, most_work)) {
         proof_.proven = false;
         proof_.effort_spent = true;
         break;

@@ -47,7 +47,9 @@ class Search {
         priced_(std::make_shared<AlternativeModels>(network, operands, options)),
         models_(*priced_),
         formats_(priced_->formats()),
-        convertible_(network, operands, options) {}
+        convertible_(network, operands, options) {
+    effort_.work = work_of_proof(options, effort_.work);
+  }
 
   SearchResult run() {
     TreeChoice choice = choose_trees(network_, operands_, options_);

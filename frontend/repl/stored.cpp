@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/gaps.h"
+#include "runtime/indices.h"
 
 namespace weft {
 namespace {
@@ -154,7 +155,7 @@ Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selec
   if (auto counted = visit_entries(tensor, selected, resources.cancellation, count); !counted) return std::unexpected(counted.error());
   std::vector<bool> wide;
   for (const std::uint64_t extent : coordinates.extents) {
-    wide.push_back(extent > std::uint64_t{1} << 32);
+    wide.push_back(coordinate_bits(extent) == 64);
     auto crd = Buffer::allocate(coordinates.count * (wide.back() ? 8 : 4), resources.memory, name);
     if (!crd) return std::unexpected(crd.error());
     coordinates.crd.push_back(std::move(*crd));

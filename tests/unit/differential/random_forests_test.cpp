@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +73,8 @@ std::string text_defect(const Plan& plan, const BuiltNetwork& built, const PlanO
   if (*read != plan.schedule) return "another schedule is read than\n" + text + "namely\n" + print(*read, built.network);
   const auto given = plan_given(*read, built.network, built.facts, options);
   if (!given) return given.error().message + "\nin\n" + text;
-  return given->cost == plan.cost ? "" : "another cost is read from\n" + text;
+  if (given->cost == plan.cost) return "";
+  return fmt::format("a cost of {} ns instead of {} is read from\n{}", given->cost.ns, plan.cost.ns, text);
 }
 
 std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const BuiltNetwork& built, const RandomForest& random,

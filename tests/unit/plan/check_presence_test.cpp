@@ -150,6 +150,18 @@ TEST_CASE("the baseline keeps absence in what needs it, and in nothing else") {
   CHECK(levels() == "i:s:0 i:d:0 j:s:0 ");
 }
 
+TEST_CASE("the baseline keeps absence that comes from an earlier assignment") {
+  Problem made = forest_problem("S = T:im:ss:5 -> ; R = S: U:jk V:k -> j", {{'i', 20}, {'m', 20}, {'j', 20}, {'k', 20}});
+  Term& term = made.network.assignments.back().terms.front();
+  term.pinned = *parse_tree("((S * U) * V)", {"S", "U", "V"});
+  term.open = false;
+  for (OperandFacts& facts : made.operands) {
+    if (facts.format.order() == 1) facts.statistics = Statistics({20}, dense_format(1), 20, {}, false);
+  }
+  const auto legal = check(baseline(made.network, made.operands, made.options), made.network, made.operands, made.options);
+  CHECK_MESSAGE(legal, legal.error().message);
+}
+
 TEST_CASE("a dense intermediate between two nests makes entries of a sparse result only where it was provably written") {
   const auto text = [](const std::string& layout) {
     return "schedule\n tree ((T * C) * B)\n layout T " + layout +

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/indices.h"
 #include "unit/runtime/earlier.h"
 #include "weft/tensor.h"
 
@@ -61,7 +62,7 @@ inline Coordinates coordinates(const List& list, Scalar scalar = Scalar::f64) {
   for (std::size_t m = 0; m < list.extents.size(); ++m) {
     std::vector<std::uint64_t> mode;
     for (const Tuple& tuple : list.tuples) mode.push_back(tuple[m]);
-    result.crd.push_back(array(mode, list.extents[m] <= (std::uint64_t{1} << 32) ? 32 : 64));
+    result.crd.push_back(array(mode, coordinate_bits(list.extents[m])));
   }
   result.values = numbers(list.values, scalar);
   return result;
@@ -132,7 +133,7 @@ inline Entries stored(const Coordinates& list) {
   for (std::uint64_t n = 0; n < list.count; ++n) {
     Tuple tuple;
     for (std::size_t m = 0; m < list.extents.size(); ++m)
-      tuple.push_back(element(list.crd[m], list.extents[m] <= (std::uint64_t{1} << 32) ? 32 : 64, n));
+      tuple.push_back(element(list.crd[m], coordinate_bits(list.extents[m]), n));
     append(entries, tuple, value(list.values, list.scalar, n));
   }
   return entries;
