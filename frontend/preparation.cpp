@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "engine/plan/count_joins.h"
@@ -163,7 +164,9 @@ class Preparation {
     plan_options.calls = options_.calls;
     plan_options.machine = machine_;
     plan_options.memory_limit = resources().memory.limit();
-    plan_options.planning_memory = plan_options.memory_limit;
+    // What the operands leave, as a power of two: a few bytes more or less make no other proof.
+    if (const Memory& memory = resources().memory; memory.limit() != ~std::uint64_t{0})
+      plan_options.planning_memory = std::bit_floor(memory.limit() - std::min(memory.limit(), memory.used()));
     plan_options.strict_fp = pipeline_.options().strict_fp;
     plan_options.prove = options_.prove;
     plan_options.cancelled_by = {cancellation_, resources().cancellation};

@@ -112,6 +112,11 @@ def cases_of(path, extents, entries):
     yield Case("MTTKRP", ["run", f"Y(i,r) = T({all_indices}){terms}", operand, *factors[1:], *options])
     yield Case("proven MTTKRP", ["run", f"Y(j,r) = T({all_indices}) * A(i,r)" + "".join(
         f" * {name}({index},r)" for name, index in zip("CDEFGH", indices[2:])), operand, factors[0], *factors[2:], "--prove", *options])
+    i, j, k = extents[:3]
+    # A search for a proof among many trees: its tables are most of the memory.
+    yield Case("proven product of six", ["plan", f"Y(i,k) = T({all_indices}) * U(j,k,a) * V(a,b) * W(b,c) * X(c,i) * Z(i,a)", operand,
+                                         f"U=sparse({j}x{k}x50,nnz=2000)", "V=sparse(50x50,nnz=500)", "W=sparse(50x50,nnz=500)",
+                                         f"X=sparse(50x{i},nnz=500)", f"Z=sparse({i}x50,nnz=500)", "--prove", "--no-cache"])
     kept = ",".join(indices[:-1])
     yield Case("TTV", ["run", f"S({kept}) = T({all_indices}) * x({indices[-1]})", operand, f"x=ones({extents[-1]})",
                        "--format", f"S:{'s' * (order - 1)}", "--out", "S=s.tns", *options])

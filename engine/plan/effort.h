@@ -20,11 +20,13 @@ inline constexpr std::uint64_t work_of_lookups = 50;
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
 
-/// The loops that a search for a proof may price, of `most`: what is remembered of a loop takes up to 300 bytes while its tables
-/// grow (measured), and what is remembered without a proof is never too much.
+/// The loops that a search for a proof may price, of `most`: what is remembered takes up to 600 bytes a loop (six sparse operands),
+/// and Z3 has some 30 MB beside it.
 inline double work_of_proof(const PlanOptions& options, double most) {
-  constexpr double bytes_per_loop = 320;
-  return std::min(most, std::max(usual_work, static_cast<double>(options.planning_memory) / bytes_per_loop));
+  if (!options.prove) return most;
+  constexpr double bytes_per_loop = 600;
+  constexpr double least = 10'000;
+  return std::min(most, std::max(least, static_cast<double>(options.planning_memory) / bytes_per_loop));
 }
 
 /// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has

@@ -48,7 +48,9 @@ class Search {
         models_(*priced_),
         formats_(priced_->formats()),
         convertible_(network, operands, options) {
-    effort_.work = work_of_proof(options, effort_.work);
+    const double room = work_of_proof(options, effort_.work);
+    if (room < usual_work) effort_ = usual;  // nor is there room for the statements of so many trees
+    effort_.work = room;
   }
 
   SearchResult run() {
