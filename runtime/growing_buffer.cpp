@@ -10,6 +10,7 @@
 #include <new>
 
 #include "runtime/guarded.h"
+#include "runtime/machine_memory.h"
 
 namespace weft {
 namespace {
@@ -20,11 +21,6 @@ constexpr std::uint64_t paged_from = 64 * 1024;
 constexpr std::uint64_t doubled_below = std::uint64_t{1} << 20;
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-std::uint64_t machine_bytes() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  return pages > 0 ? static_cast<std::uint64_t>(pages) * page_bytes() : Memory::unlimited;
-}
 
 /// A range of addresses that nothing uses, aligned to huge pages if it holds one. Null if there is none.
 void* reserved_range(std::uint64_t length, int protection) {
@@ -62,12 +58,12 @@ Expected<void> GrowingBuffer::grow_to(std::uint64_t bytes, const Memory& memory,
   const auto exhausted = [&] {
     return std::unexpected(no_room(bytes, what));
   };
-  if (bytes > machine_bytes()) return exhausted();
+  if (bytes > machine_memory()) return exhausted();
   bytes = bytes < paged_from ? rounded_up(bytes, 64) : rounded_up(bytes, bytes < huge_page ? page_bytes() : huge_page);
   auto charge = memory.charge(bytes - capacity_, what);
   if (!charge) return std::unexpected(std::move(charge.error()));
   // The system promises more than it has, and ends the process that takes it at its word.
-  if (bytes >= paged_from && memory.used() > machine_bytes()) return exhausted();
+  if (bytes >= paged_from && memory.used() > machine_memory()) return exhausted();
   try {
     if (!block_) block_ = std::make_shared<Block>();
   } catch (const std::bad_alloc&) {

@@ -10,11 +10,14 @@
 
 #include "runtime/block.h"
 #include "runtime/guarded.h"
+#include "runtime/machine_memory.h"
 
 namespace weft {
 
 struct Memory::Account {
   std::uint64_t limit = unlimited;
+  /// Without a limit what there is counts: the system would promise more, and end the process that takes it.
+  std::uint64_t most = machine_memory();
   std::atomic<std::uint64_t> used{0};
   std::atomic<std::uint64_t> peak{0};
 };
@@ -23,6 +26,7 @@ Memory::Memory(std::uint64_t limit_bytes) {
   (void)had_memory_for([&] {
     account_ = std::make_shared<Account>();
     account_->limit = limit_bytes;
+    if (limit_bytes != unlimited) account_->most = limit_bytes;
   });
 }
 
@@ -30,8 +34,11 @@ Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) cons
   if (!account_) return std::unexpected(out_of_memory({"opening the account of memory"}));
   std::uint64_t used = account_->used.load(std::memory_order_relaxed);
   do {
-    if (used > account_->limit || bytes > account_->limit - used)
+    if (used > account_->most || bytes > account_->most - used)
       return guarded({"charging ", what}, [&]() -> Expected<Charge> {
+        if (account_->limit == unlimited)
+          return resource_error(fmt::format("out of memory: {} needs {} bytes, but {} of the machine's {} are in use", what,
+                                            bytes, used, account_->most));
         return resource_error(fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what,
                                           bytes, used, account_->limit));
       });

@@ -155,8 +155,10 @@ class Limits:
         for what, arguments in COMMANDS.items():
             if what.startswith("run"):
                 limited = [*arguments, "--memory-limit", f"{megabytes}M"]
-                self.judge(f"{what} in a group", f"memory.max {megabytes + 64} MB:", limited,
-                           self.run(limited, lambda: (group / "cgroup.procs").write_text(str(os.getpid()))))
+                # With a limit of its own, and with what the group says.
+                for words in (limited, arguments):
+                    self.judge(f"{what} in a group", f"memory.max {megabytes + 64} MB:", words,
+                               self.run(words, lambda: (group / "cgroup.procs").write_text(str(os.getpid()))))
         group.rmdir()
 
     def one_process(self, what, arguments):

@@ -1,7 +1,5 @@
 #include "engine/plan/memory_demand.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include "engine/plan/joins.h"
 #include "engine/plan/statements.h"
 #include "runtime/indices.h"
+#include "runtime/machine_memory.h"
 
 namespace weft {
 namespace {
@@ -66,10 +65,7 @@ double entry_bytes(const std::vector<std::uint64_t>& extents, Scalar scalar) {
 }  // namespace
 
 std::uint64_t usable_memory(const PlanOptions& options) {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return options.memory_limit;
-  return std::min(options.memory_limit, static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page));
+  return std::min(options.memory_limit, machine_memory());
 }
 
 double room_beside(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
