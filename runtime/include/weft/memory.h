@@ -93,8 +93,8 @@ using Progress = std::function<void(std::string_view what, double fraction)>;
 /// Worker threads. Cheap to copy; copies share the workers, which start at first use. The calling thread takes part.
 /// Only workers that are weft's own are pinned to CPUs (within the affinity mask of the process), never the caller.
 /// They do not come along into the child of a fork: what they were started for then runs on the calling thread alone.
-/// Where the system starts no more of them, those that there are do the work. Made in the host's own code: std::bad_alloc
-/// is thrown there, and by weft's functions never.
+/// Where the system starts no more of them, those that there are do the work. Made in the host's own code, where
+/// std::bad_alloc is thrown.
 class Threads {
  public:
   /// Calls body(slot) once for every slot below `slots`, some at once if it can, and returns when all calls have.

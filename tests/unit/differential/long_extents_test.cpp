@@ -2,12 +2,16 @@
 // oracle has, in every format that can hold them. What would be dense over them is refused before it is allocated.
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "compiled_runs.h"
 #include "long_ranges.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"
 #include "oracle/stretched.h"
 #include "runs.h"
+#include "weft/engine.h"
 
 namespace long_extents_test {
 
@@ -79,7 +83,74 @@ void check_networks(const Runs& drawn, const Draw& draw) {
   if (drawn.count >= 50) CHECK(running.counts.computed > 4 * (running.counts.refused + running.counts.slow));
 }
 
+/// Cancels a run that goes over all of a long extent.
+class Patience {
+ public:
+  Patience() : waiting_([this](const std::stop_token& stop) {
+    for (int tenths = 0; tenths < 20 && !stop.stop_requested(); ++tenths) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!stop.stop_requested()) over_.cancel();
+  }) {}
+  const Cancellation* over() const { return &over_; }
+
+ private:
+  Cancellation over_;
+  std::jthread waiting_;
+};
+
+Tensors tensors_of(const RandomNetwork& random, const Resources& resources) {
+  Tensors tensors;
+  for (const RandomOperand& operand : random.operands) {
+    const auto tensor = tensor_of(operand, resources);
+    REQUIRE_MESSAGE(tensor, tensor.error().message);
+    tensors.emplace(operand.name, *tensor);
+  }
+  return tensors;
+}
+
 }  // namespace
+
+TEST_CASE("kernels bound to operands over long extents, and back") {
+  EngineOptions engine_options;
+  engine_options.resources = {.memory = Memory(memory), .threads = Threads(2), .cancellation = {}, .progress = {}};
+  engine_options.use_cache = false;
+  const auto engine = Engine::create(engine_options);
+  REQUIRE_MESSAGE(engine, engine.error().message);
+  const Runs drawn = runs(is_sanitized() ? 30 : 200);
+  Counts counts;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed ^ 0x57E7C4ED);
+    const RandomNetwork first = random_network(seed);
+    const RandomNetwork longer = stretched(first, dice);
+    CompileOptions options;
+    const std::size_t order = result_extents(first).size();
+    if (order > 0) options.formats["R"] = sparse_format(order);
+    CAPTURE(reproduction(first));
+    CAPTURE(reproduction(longer));
+    const auto kernel = engine->compile(first.expression, tensors_of(first, engine_options.resources), options);
+    REQUIRE_MESSAGE(kernel, kernel.error().message);
+    for (const RandomNetwork* random : {&longer, &first, &longer}) {
+      Bindings bindings;
+      for (const auto& [name, tensor] : tensors_of(*random, engine_options.resources)) bindings.set(name, tensor);
+      const Patience patience;
+      const auto results = kernel->run(bindings, patience.over());
+      if (!results) {
+        const ErrorKind kind = results.error().kind;
+        CHECK_MESSAGE((random == &longer && (kind == ErrorKind::resource || kind == ErrorKind::cancelled)), results.error().message);
+        ++(kind == ErrorKind::cancelled ? counts.slow : counts.refused);
+        continue;
+      }
+      const Tensor& result = results->at("R");
+      const auto good = verify(result, engine_options.resources, "R");
+      CHECK_MESSAGE(good, good.error().message);
+      const auto entries = entries_of(result, engine_options.resources);
+      REQUIRE_MESSAGE(entries, entries.error().message);
+      CHECK(differences(*entries, structural_product(*random)) == "");
+      ++counts.computed;
+    }
+  }
+  MESSAGE(counts.computed << " computed, " << counts.refused << " refused for their size, " << counts.slow << " too slow");
+  CHECK(counts.computed > 4 * (counts.refused + counts.slow));
+}
 
 TEST_CASE("random products over long extents, compiled and run") {
   check_networks(runs(is_sanitized() ? 50 : 400), [](std::uint64_t seed) { return random_requested(seed); });

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/gaps.h"
+#include "runtime/widths.h"
 #include "unit/runtime/reference.h"
 #include "weft/tensor.h"
 
@@ -27,7 +28,50 @@ std::pair<Tensor, Tensor> built_and_converted(const List& list, const Format& fr
   return {std::move(*tensor), std::move(*converted)};
 }
 
+constexpr std::uint64_t one = 1;
+const std::vector<std::uint64_t> long_extents = {(one << 31) - 1, one << 31, (one << 31) + 1, (one << 32) - 1, one << 32,
+                                                 (one << 32) + 1, one << 40, one << 62};
+
+/// Some extents become long, and half of the coordinates there go to the end.
+void stretch(List& list, Random& random) {
+  for (std::size_t mode = 0; mode < list.extents.size(); ++mode) {
+    const std::uint64_t extent = list.extents[mode];
+    if (extent < 2 || random.chance(40)) continue;
+    list.extents[mode] = long_extents[random.below(long_extents.size())];
+    for (Tuple& tuple : list.tuples)
+      if (tuple[mode] >= extent / 2) tuple[mode] = list.extents[mode] - (extent - tuple[mode]);
+  }
+}
+
+/// The format with levels that may stand over long extents, as wide as these want.
+Format sparse_over(Format format, const List& list) {
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    LevelKind& kind = format.levels[level].kind;
+    const bool listed = kind == LevelKind::dense || kind == LevelKind::bitmap;
+    if (list.extents[format.mode_order[level]] >= long_extents.front() && listed) format.levels[level] = {LevelKind::compressed};
+  }
+  return with_widths(std::move(format), list.extents, list.tuples.size());
+}
+
 }  // namespace
+
+TEST_CASE("random conversions over long extents keep the entries") {
+  std::size_t widened = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    Random random(seed);
+    const std::size_t order = 1 + random.below(5);
+    List list = random.list(order, 60);
+    stretch(list, random);
+    const Format from = sparse_over(random.format(order), list);
+    const Format to = sparse_over(random.format(order), list);
+    const Resources r = resources(random.chance(50) ? 1 : 2);
+    INFO("seed ", seed, " from ", from.text(), " to ", to.text());
+    const auto [tensor, converted] = built_and_converted(list, from, to, r);
+    CHECK(nonzeros(stored(converted)) == nonzeros(summed(list)));
+    widened += std::ranges::any_of(to.levels, [](const Level& level) { return level.crd_bits == 64; }) ? 1 : 0;
+  }
+  CHECK(widened > 300);
+}
 
 TEST_CASE("random conversions keep the entries") {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
