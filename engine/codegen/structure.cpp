@@ -196,11 +196,25 @@ bool contains_loop(const Block& block) {
   });
 }
 
+/// Whether two statements of the loop sum into one storage, which has one running sum: s += a(i); s += b(i).
+bool shares_sum(const Program& program, const For& each) {
+  std::vector<loop::StorageId> summed;
+  for (const Statement& statement : each.body) {
+    const loop::AccessId target = std::get<Accumulate>(statement.node).target;
+    if (std::ranges::count(each.steps, target, &Step::access) > 0) continue;
+    const loop::StorageId storage = program.accesses[target].storage;
+    if (std::ranges::find(summed, storage) != summed.end()) return true;
+    summed.push_back(storage);
+  }
+  return false;
+}
+
 bool is_vector_loop(const Program& program, const For& each) {
   if (!each.marks.vector || each.body.empty()) return false;
   if (!std::ranges::all_of(
           each.body, [](const Statement& statement) { return std::holds_alternative<Accumulate>(statement.node); }))
     return false;
+  if (shares_sum(program, each)) return false;
   const BlockUses found = uses(each.body);
   for (const Step& step : each.steps) {
     if (step.use == Use::append) return false;

@@ -282,7 +282,13 @@ Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFac
                             const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_forest(network, operands, options, plan_unfused, false);
-  return choose(search_schedules(network, operands, options, false), network, operands, options, true);
+  auto chosen = choose(search_schedules(network, operands, options, false), network, operands, options, true);
+  if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
+  // Only the statement that reads the operand can write entry by entry beside it.
+  const auto& [result, operand] = *options.result_patterns.begin();
+  return fail(ErrorKind::unsupported,
+              fmt::format("without fused loops {} cannot have the entries of {}, which stands in an inner product of the tree: "
+                          "use fused loops, another tree or a format", result, operand));
 }
 
 }  // namespace weft

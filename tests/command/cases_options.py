@@ -253,6 +253,14 @@ def case_unfused_keeps_sparse_intermediates_sparse(weft):
             require(abs(result["sum"] - fused[name]["sum"]) <= 1e-9 * abs(fused[name]["sum"]), f"{name} of {text}: {result}")
 
 
+def case_unfused_with_a_pattern_from_an_inner_product(weft):
+    """Fused, the product beside it is a number; unfused nothing that writes R reads T."""
+    words = ["run", "R(k) = A(j) * (A(j) * T(k)) * B(i)", "A=ones(5)", "T=sparse(20,nnz=4)", "B=ones(3)", "--format", "T:s", "--format",
+             "R:like(T)"]
+    weft(*words)
+    weft.error(*words, "--unfused", status=3, says="inner product")
+
+
 def case_wrong_objective(weft):
     weft.error("plan", EXPRESSION, *OPERANDS, "--objective", "space", says="time and workspace-order")
     weft.error("run", EXPRESSION, *OPERANDS, "--objective", "", says="--objective")

@@ -59,6 +59,9 @@ Expected<Plan> draw_plan(Dice& dice, const Pipeline& made, const BuiltNetwork& b
   const std::uint64_t producer = dice.below(10);
   Expected<Plan> plan =
       producer < 7 ? made.plan(built.network, built.facts, options) : plan_unfused(built.network, built.facts, options);
+  // Where an operand that lends its pattern stands in an inner product there is none without fused loops.
+  const bool lends = producer >= 7 && !options.result_patterns.empty();
+  if (!plan && lends && plan.error().kind == ErrorKind::unsupported) plan = made.plan(built.network, built.facts, options);
   if (!plan) return plan;
   if (producer == 9) {
     Schedule flat = baseline(built.network, built.facts, options);

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "compiled_runs.h"
@@ -87,7 +89,9 @@ void check_networks(const Runs& drawn, const Draw& draw) {
 class Patience {
  public:
   Patience() : waiting_([this](const std::stop_token& stop) {
-    for (int tenths = 0; tenths < 20 && !stop.stop_requested(); ++tenths) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, stop, std::chrono::seconds(2), [] { return false; });
     if (!stop.stop_requested()) over_.cancel();
   }) {}
   const Cancellation* over() const { return &over_; }
