@@ -165,7 +165,7 @@ class Preparation {
     plan_options.machine = machine_;
     plan_options.memory_limit = resources().memory.limit();
     // What the operands leave, as a power of two: a few bytes more or less make no other proof.
-    if (const Memory& memory = resources().memory; memory.limit() != ~std::uint64_t{0})
+    if (const Memory& memory = resources().memory; memory.limit() != Memory::unlimited)
       plan_options.planning_memory = std::bit_floor(memory.limit() - std::min(memory.limit(), memory.used()));
     plan_options.strict_fp = pipeline_.options().strict_fp;
     plan_options.prove = options_.prove;

@@ -287,8 +287,9 @@ Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFac
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();
   return fail(ErrorKind::unsupported,
-              fmt::format("without fused loops {} cannot have the entries of {}, which stands in an inner product of the tree: "
-                          "use fused loops, another tree or a format", result, operand));
+              fmt::format("without fused loops there is no schedule that gives {} the entries of {}, as where {} stands in an inner "
+                          "product of the tree ({}): use fused loops, another tree or a format",
+                          result, operand, operand, chosen.error().message));
 }
 
 }  // namespace weft
