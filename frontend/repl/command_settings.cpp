@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "frontend/repl/commands.h"
-#include "frontend/repl/nearest.h"
+#include "frontend/nearest.h"
 #include "frontend/repl/options.h"
 
 namespace weft {

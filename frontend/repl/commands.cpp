@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "frontend/repl/nearest.h"
+#include "frontend/nearest.h"
 
 namespace weft {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "frontend/operand.h"
 #include "frontend/parse.h"
-#include "frontend/repl/array_text.h"
+#include "frontend/array_text.h"
 #include "frontend/repl/commands.h"
-#include "frontend/repl/nearest.h"
-#include "frontend/repl/stored.h"
+#include "frontend/nearest.h"
+#include "frontend/stored.h"
 #include "frontend/token.h"
 
 namespace weft {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/repl/stored.h"
-#include "frontend/repl/view.h"
+#include "frontend/stored.h"
+#include "frontend/view.h"
 
 namespace weft {
 namespace {

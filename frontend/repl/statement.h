@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/repl/slice.h"
+#include "frontend/slice.h"
 #include "weft/error.h"
 
 namespace weft {

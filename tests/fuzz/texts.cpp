@@ -12,7 +12,7 @@
 #include "engine/plan/machine.h"
 #include "frontend/operand.h"
 #include "frontend/parse.h"
-#include "frontend/repl/slice.h"
+#include "frontend/slice.h"
 #include "frontend/resolve.h"
 #include "fuzz/scratch.h"
 #include "fuzz/shapes.h"

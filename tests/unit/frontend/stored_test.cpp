@@ -1,4 +1,4 @@
-#include "frontend/repl/stored.h"
+#include "frontend/stored.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "frontend/repl/number_text.h"
+#include "frontend/number_text.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
-#include "frontend/repl/array_text.h"
+#include "frontend/array_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "frontend/repl/number_text.h"
-#include "frontend/repl/stored.h"
+#include "frontend/number_text.h"
+#include "frontend/stored.h"
 #include "runtime/gaps.h"
 
 namespace weft {

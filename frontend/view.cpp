@@ -1,4 +1,4 @@
-#include "frontend/repl/view.h"
+#include "frontend/view.h"
 
 namespace weft {
 

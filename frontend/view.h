@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "frontend/repl/slice.h"
+#include "frontend/slice.h"
 #include "weft/tensor.h"
 
 namespace weft {

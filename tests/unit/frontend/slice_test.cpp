@@ -1,4 +1,4 @@
-#include "frontend/repl/slice.h"
+#include "frontend/slice.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "frontend/repl/nearest.h"
+#include "frontend/nearest.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontend/repl/view.h"
+#include "frontend/view.h"
 #include "weft/tensor.h"
 
 namespace weft {

@@ -1,9 +1,9 @@
-#include "frontend/repl/array_text.h"
+#include "frontend/array_text.h"
 
 #include <doctest/doctest.h>
 
 #include "frontend/operand.h"
-#include "frontend/repl/stored.h"
+#include "frontend/stored.h"
 
 namespace weft::array_text_test {
 namespace {
