@@ -88,6 +88,9 @@ class BoundNetwork {
   /// Results of the last run by name, sharing memory with the binding: valid until the next run(). Those that are asked
   /// for in another layout than they are computed in are converted here, once per run. Resource error, or cancelled.
   Expected<std::map<std::string, Tensor>> results();
+  /// What each nest took in the last run, in milliseconds of wall clock, once time_nests() was called; else nothing.
+  const std::vector<double>& nest_ms() const;
+  void time_nests();
   /// Of a counting kernel: how often the body of every loop ran since the binding was made, by nest and loop
   /// (LoweredNest::loops); else zeros.
   const std::vector<std::vector<std::uint64_t>>& counts() const;

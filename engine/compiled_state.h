@@ -91,6 +91,8 @@ struct BoundNetwork::State {
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
   bool deterministic = false;
   double convert_ms = 0;
+  bool timed = false;
+  std::vector<double> nest_ms;  ///< of the last run, where it is timed
 
   /// What is derived from operands that change, made anew; or what the kernel assumes and no longer holds.
   Expected<std::optional<std::string>> refresh();

@@ -1,5 +1,8 @@
 #include "engine/counted.h"
 
+#include <algorithm>
+
+#include "engine/plan/explanation.h"
 #include "engine/plan/statements.h"
 
 namespace weft {
@@ -28,6 +31,21 @@ Explanation with_counts(Explanation predicted, const CompiledNetwork& kernel, co
     } else if (const ExplainedLoop* innermost = loop_at(number, depth - 1)) {
       predicted.statements[number].counted = innermost->counted;
     }
+  }
+  return predicted;
+}
+
+Explanation with_nest_times(Explanation predicted, const CompiledNetwork& kernel, const std::vector<double>& nest_ms) {
+  std::uint32_t statement = 0;  // a nest without loops of the schedule belongs to the one before
+  for (std::size_t nest = 0; nest < std::min(nest_ms.size(), kernel.nests().size()); ++nest) {
+    for (const LoopOrigin& origin : kernel.nests()[nest].nest.loops) {
+      if (origin.statement >= predicted.statements.size()) continue;
+      statement = origin.statement;
+      break;
+    }
+    if (predicted.nests.empty()) break;
+    ExplainedNest& told = nest_of(predicted, statement);
+    told.measured_ms = told.measured_ms.value_or(0) + nest_ms[nest];
   }
   return predicted;
 }

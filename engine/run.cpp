@@ -330,6 +330,7 @@ Expected<void> BoundNetwork::rebind(const std::string& why) {
   if (!general) return std::unexpected(general.error());
   auto bound = general->bind(operands, state_->resources, state_->deterministic, state_->host);
   if (!bound) return std::unexpected(bound.error());
+  bound->state_->timed = state_->timed;
   *this = std::move(*bound);
   return {};
 }
@@ -345,7 +346,9 @@ Expected<void> BoundNetwork::run() {
   Succession& succession = state_->resources.threads.succession();
   RunProgress progress(state_->resources.progress, state_->resources.progress ? state_->what_runs() : std::string(),
                        state_->nests.size());
+  if (state_->timed) state_->nest_ms.assign(state_->nests.size(), 0);
   for (std::size_t number = 0; number < state_->nests.size(); ++number) {
+    const auto start = state_->timed ? Clock::now() : Clock::time_point();
     if (state_->nests[number].late) {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
     }
@@ -357,6 +360,7 @@ Expected<void> BoundNetwork::run() {
     }
     succession.end(state_->nests[number].shared_ns);
     for (const std::uint32_t tensor : state_->nests[number].read_last) state_->release(tensor);
+    if (state_->timed) state_->nest_ms[number] = milliseconds_since(start);
   }
   return {};
 }
@@ -390,6 +394,8 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
 }
 
 const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
+const std::vector<double>& BoundNetwork::nest_ms() const { return state_->nest_ms; }
+void BoundNetwork::time_nests() { state_->timed = true; }
 void BoundNetwork::cancel_with(const Cancellation& cancellation) { state_->resources.cancellation = cancellation; }
 
 std::uint64_t BoundNetwork::bytes() const {

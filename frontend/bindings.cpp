@@ -32,6 +32,7 @@ Bindings::Bindings() {
 }
 
 std::optional<Error> Bindings::failure() const {
+  if (!failed_ && !state_) return input_error("the bindings are empty: they were moved from").error();
   if (!failed_) return std::nullopt;
   return out_of_memory({"operands and outputs were set"});
 }
@@ -39,7 +40,7 @@ std::optional<Error> Bindings::failure() const {
 // Whoever changes bindings gets tables of its own: copies, and runs under way, keep theirs.
 void Bindings::separate() {
   auto own = std::make_shared<State>();
-  {
+  if (state_) {
     const std::shared_lock lock(state_->mutex);
     own->operands = state_->operands;
     own->outputs = state_->outputs;

@@ -4,10 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <sstream>
 
 #include "engine/codegen/codegen.h"
+#include "frontend/command_line.h"
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
 #include "runtime/guarded.h"
@@ -20,11 +25,67 @@ An OPERAND is NAME=SPEC, or just SPEC in order with einsum. A SPEC is
   a file          T=flights.tns.zst, T=x.tns:100x200x300 with an explicit shape (.tns .mtx .npy; text also .gz .zst)
   generated       B=uniform(2000x32,seed=1)   ones(2000x32)   sparse(2000x300x50,nnz=10000,seed=1)
   a scalar        s=2.5
-Expressions: 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' or einsum 'ijk,jr,kr->ir'; parentheses pin the contraction tree.
-Several assignments are separated by ';' or new lines: 'S(i,j) = M(i,j) * A(i,k) * B(j,k); O(i,h) = S(i,j) * D(j,h)'. The
-last, and those that --out or --format names, are results; the others are intermediates that may be fused away, and are
-not computed where nothing reads them.
-Exit status: 0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted.)";
+Expressions: 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' or einsum 'ijk,jr,kr->ir', with names 'A = ijk,jr,kr->ir T B C';
+parentheses pin the contraction tree. Several assignments are separated by ';' or new lines, as in
+'S(i,j) = M(i,j) * A(i,k) * B(j,k); O(i,h) = S(i,j) * D(j,h)'. The last, and those that --out or --format names, are
+results; the others are intermediates that may be fused away, and are not computed where nothing reads them.
+)";
+
+constexpr const char* statuses =
+    "Exit status: 0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted.";
+
+/// Lines that run as they stand, in order, anywhere.
+constexpr std::pair<std::string_view, const char*> examples[] = {
+    {"weft", R"(
+weft 'ij,j->i' 'sparse(1000x1000,nnz=5000,seed=1)' 'ones(1000)'
+weft run 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' 'T=sparse(2000x300x50,nnz=100000)' 'B=uniform(300x16)' 'C=uniform(50x16)')"},
+    {"run", R"(
+weft run 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' 'T=sparse(2000x300x50,nnz=100000)' 'B=uniform(300x16)' 'C=uniform(50x16)'
+weft 'ij,jk->ik' 'sparse(500x400,nnz=3000,seed=1)' 'sparse(400x300,nnz=3000,seed=2)' --format out:ds -o product.mtx)"},
+    {"plan", R"(
+weft plan 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' 'T=sparse(2000x300x50,nnz=100000)' 'B=uniform(300x16)' 'C=uniform(50x16)'
+weft plan 'ij,jk->ik' 'sparse(500x400,nnz=3000,seed=1)' 'uniform(400x32)' --emit loops)"},
+    {"compare", R"(
+weft plan 'ij,jk,k->i' 'sparse(900x900,nnz=9000)' 'uniform(900x32)' 'ones(32)' --emit schedule=a.schedule --tree '(T0 * T1) * T2' --quiet
+weft compare a.schedule a.schedule 'ij,jk,k->i' 'sparse(900x900,nnz=9000)' 'uniform(900x32)' 'ones(32)')"},
+    {"repl", R"(
+weft repl
+weft repl --threads 1)"},
+    {"info", R"(
+weft info 'sparse(1000x1000,nnz=5000,seed=1)'
+weft info 'uniform(20x30)' --json)"},
+    {"convert", R"(
+weft convert 'sparse(100x80,nnz=500,seed=1)' x.mtx
+weft convert x.mtx x.tns.zst)"},
+    {"cache", R"(
+weft cache status
+weft cache path)"},
+    {"calibrate", R"(
+weft calibrate --output machine.calibration
+weft calibrate --output machine.calibration --quiet)"},
+};
+
+std::string footer_of(std::string_view command, const std::string& text = "") {
+  const auto found = std::ranges::find(examples, command, &std::pair<std::string_view, const char*>::first);
+  return fmt::format("{}{}Examples:{}", text, text.empty() ? "" : "\n", found->second);
+}
+
+/// How a command is called: "weft run EXPR OPERAND... [options]".
+class Help : public CLI::Formatter {
+ public:
+  explicit Help(std::string usage) : usage_(std::move(usage)) { column_width(28); }
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: " + usage_ + "\n"; }
+  std::string make_positionals(const CLI::App*) const override { return ""; }
+
+ private:
+  std::string usage_;
+};
+
+CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& what, const std::string& usage) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command->formatter(std::make_shared<Help>(fmt::format("weft {} {}", name, usage)));
+  return *command;
+}
 
 /// An option that is given has a value: an empty one is a script's mistake, not the default.
 std::string not_empty(const std::string& text) { return text.empty() ? "the value is empty" : ""; }
@@ -35,20 +96,54 @@ std::string positive(const std::string& text) {
   return is_number && std::isfinite(value) && value > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
 }
 
-void add_output_options(CLI::App& app, CommandOptions& options) {
+/// Of --quiet and --verbose the last one counts.
+void add_loudness(CLI::App& app, CommandOptions& options, const std::string& quiet, bool verbose = true) {
+  app.add_flag_callback("-q,--quiet", [&options] { options.quiet = true, options.verbose = false; }, quiet)->trigger_on_parse();
+  if (!verbose) return;
+  app.add_flag_callback("-v,--verbose", [&options] { options.verbose = true, options.quiet = false; },
+                        "one line per plan, compile, load and run")
+      ->trigger_on_parse();
+}
+
+void add_json(CLI::App& app, CommandOptions& options) {
   app.add_option("--json", options.json_text, "machine-readable report instead of the summary; --json=PATH writes a file")
       ->type_name("[=PATH]");
-  app.add_flag("--quiet", options.quiet, "no summary, no progress");
-  app.add_flag("--verbose", options.verbose, "one line per plan, compile, load and run");
+}
+
+/// The type of an option's value in help; the range that is checked is told where it is wrong.
+CLI::Option* counts(CLI::Option* option, unsigned most) {
+  return option->check(CLI::Range(1U, most).description(""))->type_name("N");
 }
 
 void add_resource_options(CLI::App& app, CommandOptions& options) {
-  app.add_option("--threads", options.threads, "number of threads (default: all cores)")
-      ->check(CLI::Range(1U, 4096U))
-      ->type_name("N");
+  counts(app.add_option("-t,--threads", options.threads, "number of threads (default: all cores)"), 4096);
   app.add_option("--memory-limit", options.memory_limit, "over everything allocated, for example 4G")
       ->check(not_empty)
       ->type_name("SIZE");
+}
+
+void add_cache_options(CLI::App& app, CommandOptions& options) {
+  app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
+  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
+      ->check(not_empty)
+      ->type_name("DIR");
+}
+
+/// What changes the code of a kernel.
+void add_kernel_options(CLI::App& app, CommandOptions& options) {
+  app.add_option("--specialize", options.specialize, "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
+      ->check(not_empty)
+      ->type_name("GRADE");
+  app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
+  app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
+  app.add_flag("--checked", options.checked, "kernels check every access (slow)");
+}
+
+CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values, const std::string& what) {
+  return app.add_option(name, values, what)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
 }
 
 /// What concerns every evaluation of a session.
@@ -56,68 +151,76 @@ void add_session_options(CLI::App& app, CommandOptions& options) {
   app.add_option("--calls", options.calls, "how often this is expected to run; amortises layout conversions")
       ->check(positive)
       ->type_name("N");
-  app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
-  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
-      ->check(not_empty);
+  add_cache_options(app, options);
   app.add_option("--dump", options.dump_directory, "directory for the loops, LLVM IR and assembly of every kernel (default: WEFT_DUMP)")
       ->check(not_empty)
       ->type_name("DIR");
-  app.add_option("--specialize", options.specialize, "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
-      ->check(not_empty)
-      ->type_name("GRADE");
+  add_kernel_options(app, options);
   app.add_flag("--paranoid", options.paranoid, "plan and compile what the disk cache holds all the same, and compare");
-  app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
-  app.add_flag("--strict-fp", options.strict_fp, "the nest as printed: no FMA, every sum in loop order");
-  app.add_flag("--checked", options.checked, "kernels check every access (slow)");
 }
 
 void add_prompt(CLI::App& app, CommandOptions& options) {
   app.add_option("SCRIPT", options.arguments, "a file of statements; without it, or with -, standard input")->expected(0, 1)->type_name("");
-  app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR], as :format takes it")
-      ->type_name("SPEC")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  app.add_option("--repeat", options.repeat, "runs of :time")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
+  add_list(app, "--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR], as :format takes it")->type_name("SPEC");
+  counts(app.add_option("--repeat", options.repeat, "runs of :time"), 1'000'000'000U);
   add_session_options(app, options);
   add_resource_options(app, options);
-  app.add_flag("--quiet", options.quiet, "print only what is asked for, no progress");
-  app.add_flag("--verbose", options.verbose, "one line per plan, compile, load and run");
-  app.footer("At the prompt :help tells what can be said. A script or pipe ends at its first error, with its exit status.");
+  add_loudness(app, options, "print only what is asked for, no progress");
+  app.footer(footer_of("repl", "SCRIPT is a file of statements; without it, or with -, standard input is read. At the prompt :help tells "
+                               "what can be said.\nA script or pipe ends at its first error, with its exit status.\n"));
 }
 
-void add_evaluation(CLI::App& app, CommandOptions& options) {
-  app.add_option("ARGUMENTS", options.arguments, "EXPR OPERAND...")->required()->type_name("");
-  app.add_option("--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the positions of an operand")
-      ->type_name("SPEC")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  app.add_option("--out", options.outputs, "NAME=PATH: write a result (.tns .mtx .npy)")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  app.add_option("--repeat", options.repeat, "run N times after one warm-up")->check(CLI::Range(1U, 1'000'000'000U))->type_name("N");
-  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")->check(not_empty);
-  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty);
+void add_formats(CLI::App& app, CommandOptions& options) {
+  add_list(app, "--format", options.formats,
+           "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the positions of an operand")
+      ->type_name("SPEC");
+}
+
+/// weft run and weft plan, which take the same options; those that bear on a run alone are in the help of that.
+void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
+  app.add_option("ARGUMENTS", options.arguments, "EXPR OPERAND...")->type_name("");
+  add_formats(app, options);
+  CLI::Option* out = add_list(app, "-o,--out", options.outputs,
+                              "NAME=PATH: write a result, or PATH if there is one (.tns .mtx .npy .npz; - is standard output)")
+                         ->type_name("[NAME=]PATH");
+  CLI::Option* repeat = counts(app.add_option("--repeat", options.repeat, "run N times after one warm-up"), 1'000'000'000U);
+  app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")
+      ->check(not_empty)
+      ->type_name("TEXT");
+  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty)->type_name("FILE");
   app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace, of the tree of least work or --tree")
       ->check(not_empty)
       ->type_name("NAME");
+  app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
+  app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
   add_session_options(app, options);
-  app.add_option("--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")
-      ->type_name("STAGE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+  add_list(app, "--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")->type_name("STAGE");
   app.add_option("--html", options.page, "write one self-contained page that shows the plan, and after a run what was measured")
       ->check(not_empty)
       ->type_name("FILE");
-  app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
-  app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
-  app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
+  CLI::Option* count = app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
+  CLI::Option* explain = app.add_flag("--explain", options.explain, "after the results the plan: loops with their costs, layouts, memory, why");
+  if (!run) {
+    for (CLI::Option* option : {out, repeat, count, explain}) option->group("");
+  }
   add_resource_options(app, options);
-  add_output_options(app, options);
-  app.footer(operand_help);
+  add_json(app, options);
+  add_loudness(app, options, run ? "print a scalar's number alone, else nothing; no progress" : "print nothing, no progress");
+  app.footer(footer_of(run ? "run" : "plan", operand_help));
+}
+
+void add_comparison(CLI::App& app, CommandOptions& options) {
+  app.add_option("ARGUMENTS", options.arguments, "SCHEDULE SCHEDULE EXPR OPERAND...")->type_name("");
+  add_formats(app, options);
+  counts(app.add_option("--repeat", options.repeat, "pairs of runs after one warm-up of both (default: as many as take a second, 10 at least)"),
+         1'000'000'000U);
+  add_cache_options(app, options);
+  add_kernel_options(app, options);
+  add_resource_options(app, options);
+  add_json(app, options);
+  add_loudness(app, options, "print the ratio alone, no progress");
+  app.footer(footer_of("compare", "A SCHEDULE is a file as weft plan --emit schedule=FILE writes it. Both run in turns, each first in every "
+                                  "second pair; the ratio is that\nof the second's time to the first's.\n"));
 }
 
 /// "->" begins an expression and "-2" a value, whatever CLI11 takes them for.
@@ -127,19 +230,18 @@ bool is_mistaken_for_option(std::string_view argument) {
 }
 
 /// A bare --json must not take the next argument as its path: only --json=PATH names one. A blank before what is no
-/// option tells CLI11 so; expressions and values may have it.
-std::vector<std::string> explicit_arguments(int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  bool literal = false;
-  for (int argument = argc - 1; argument > 0; --argument) {
-    arguments.emplace_back(argv[argument]);
+/// option tells CLI11 so; expressions and values may have it. Last word first, as CLI11 wants them.
+std::vector<std::string> explicit_arguments(std::vector<std::string> words) {
+  const auto literal = std::ranges::find(words, "--");
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (word < literal && *word == "--json") *word = "--json=-";
+    if (word < literal && word->starts_with("-o=")) *word = "--out" + word->substr(2);
+    if ((word > literal && word->starts_with('-')) || is_mistaken_for_option(*word)) word->insert(0, 1, ' ');
   }
-  for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
-    literal = literal || *argument == "--";
-    if (!literal && *argument == "--json") *argument = "--json=-";
-    if (is_mistaken_for_option(*argument)) argument->insert(0, 1, ' ');
-  }
-  return arguments;
+  // CLI11 would end the command there, which has all the words that it must have.
+  if (literal != words.end()) words.erase(literal);
+  std::ranges::reverse(words);
+  return words;
 }
 
 /// Known before anything else, so that an error in another option is reported as JSON too.
@@ -154,22 +256,59 @@ std::optional<std::string> requested_json(int argc, const char* const* argv) {
   return path;
 }
 
+/// The options of a command, with their dashes.
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+std::string defect_of(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  if (const auto rest = app.remaining(true); dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !rest.empty()) {
+    if (rest.front().starts_with('-')) return unknown_option(rest.front(), command.get_name(), options_of(command));
+    return fmt::format("{} is one argument too many; weft {} --help tells what it takes", rest.front(), command.get_name());
+  }
+  return fmt::format("{}\nweft {} --help tells what it takes", error.what(), command.get_name());
+}
+
 /// CLI11 wants to report by itself; what it says becomes an error like every other.
-Expected<std::optional<int>> parse(CLI::App& app, int argc, const char* const* argv) {
+Expected<std::optional<int>> parse(CLI::App& app, std::vector<std::string> words) {
   try {
-    app.parse(explicit_arguments(argc, argv));
+    app.parse(explicit_arguments(std::move(words)));
   } catch (const CLI::Success& done) {
     std::ostringstream text;
     const int status = app.exit(done, text, text);
     if (auto written = write_text("", text.str()); !written) return std::unexpected(written.error());
     return std::optional<int>(status);
   } catch (const CLI::ParseError& error) {
-    return input_error(std::string(error.what()) + "\nRun with --help for more information.");
+    return input_error(defect_of(app, error));
   }
   return std::optional<int>();
 }
 
+/// What a launcher of MPI tells its processes: how many there are.
+unsigned ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* const text = std::getenv(name);
+    unsigned number = 0;
+    if (text != nullptr && std::from_chars(text, text + std::strlen(text), number).ec == std::errc() && number > 1) return number;
+  }
+  return 1;
+}
+
+/// Every rank would do the same work and write the same files.
+Expected<void> one_rank(const std::string& command) {
+  if (ranks() == 1 || (command != "run" && command != "compare" && command != "repl")) return {};
+  return unsupported(fmt::format("weft {} is one of {} MPI ranks: several ranks are not supported yet; start one, with --threads", command, ranks()));
+}
+
 void report_error(const Error& error, const CommandOptions& options) {
+  clear_progress();
   write_note(fmt::format("error: {}\n", error.message));
   if (options.json) {
     // Where the report cannot go, standard error has said the first error already.
@@ -179,9 +318,31 @@ void report_error(const Error& error, const CommandOptions& options) {
   }
 }
 
+/// What a command wants, and how many words that is at least and at most.
+Expected<void> enough_arguments(const CommandOptions& options) {
+  struct Wanted {
+    std::string_view command, what, usage;
+    std::size_t least, most;
+  };
+  static constexpr Wanted all[] = {
+      {"run", "an expression and its operands", "EXPR OPERAND...", 1, ~std::size_t{0}},
+      {"plan", "an expression and its operands", "EXPR OPERAND...", 1, ~std::size_t{0}},
+      {"compare", "two schedules, an expression and its operands", "SCHEDULE SCHEDULE EXPR OPERAND...", 3, ~std::size_t{0}},
+      {"info", "one file", "FILE", 1, 1},
+      {"convert", "two files", "IN OUT", 2, 2},
+      {"cache", "one of status, clear and path", "status", 1, 1},
+  };
+  const auto wanted = std::ranges::find(all, options.subcommand, &Wanted::command);
+  const std::size_t given = options.arguments.size();
+  if (wanted == std::end(all) || (given >= wanted->least && given <= wanted->most)) return {};
+  return input_error(fmt::format("weft {} wants {}: weft {} {}; {} given", wanted->command, wanted->what, wanted->command, wanted->usage,
+                                 given == 0 ? "nothing is" : given == 1 ? "one word is" : fmt::format("{} words are", given)));
+}
+
 Expected<void> dispatch(const CommandOptions& options) {
   if (options.subcommand == "run") return run_or_plan(options, true);
   if (options.subcommand == "plan") return run_or_plan(options, false);
+  if (options.subcommand == "compare") return compare(options);
   if (options.subcommand == "info") return info(options);
   if (options.subcommand == "convert") return convert_file(options);
   if (options.subcommand == "cache") return cache(options);
@@ -209,37 +370,46 @@ int exit_status(ErrorKind kind) {
 
 static Expected<int> executed(int argc, const char* const* argv, ReplCommandLine repl, CommandOptions& options) {
   options.json = requested_json(argc, argv);
-  options.given.assign(argv + std::min(argc, 1), argv + argc);
+  auto words = command_words({argv + std::min(argc, 1), argv + argc});
+  if (!words) return std::unexpected(words.error());
+  options.given = *words;
   CLI::App app("weft evaluates sums of products of sparse and dense tensors by fused, compiled loops.", "weft");
-  app.set_version_flag("--version", fmt::format("weft {} ({})", WEFT_VERSION, code_generator_version()));
-  app.set_help_flag("-h,--help", "this text, or the help of a command");
+  app.formatter(std::make_shared<Help>("weft COMMAND ... [options]\n       weft EXPR OPERAND... [options]     the same as weft run"));
+  app.set_version_flag("-V,--version", fmt::format("weft {} ({})", WEFT_VERSION, code_generator_version()), "the version, and exit");
+  app.set_help_flag("-h,--help", "this text, or the help of a command (as weft help COMMAND)");
   app.require_subcommand(0, 1);
-  CLI::App* run = app.add_subcommand("run", "evaluate an expression; print a summary; write results");
-  add_evaluation(*run, options);
-  CLI::App* plan = app.add_subcommand("plan", "the plan of an expression and what it will cost, without running it");
-  add_evaluation(*plan, options);
-  CLI::App* prompt = app.add_subcommand("repl", "evaluate at a prompt, or what a script or standard input says");
-  add_prompt(*prompt, options);
-  CLI::App* describe = app.add_subcommand("info", "shape, nonzeros, density and fiber statistics of a tensor");
-  describe->add_option("FILE", options.arguments, "a file, FILE:SHAPE, or a generated tensor")->required()->expected(1);
-  add_resource_options(*describe, options);
-  add_output_options(*describe, options);
-  CLI::App* between = app.add_subcommand("convert", "convert a tensor between file formats");
-  between->add_option("FILES", options.arguments, "IN OUT")->required()->expected(2);
-  add_resource_options(*between, options);
-  add_output_options(*between, options);
-  CLI::App* stored = app.add_subcommand("cache", "the plans and kernels stored on disk: status, clear or path");
-  stored->add_option("ACTION", options.arguments, "status, clear or path")->required()->expected(1);
-  stored->add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty);
-  add_output_options(*stored, options);
-
-  CLI::App* measure = app.add_subcommand("calibrate", "measure the constants of the cost model on this machine");
-  measure->add_option("--output", options.output, "file to write (default: WEFT_CALIBRATION, $XDG_CONFIG_HOME/weft/calibration, ~/.config/weft/calibration)")
+  app.footer(footer_of("weft", fmt::format("\n{}\n", statuses)));
+  add_evaluation(add_command(app, "run", "evaluate an expression; print and write its results", "EXPR OPERAND... [options]"), options, true);
+  add_evaluation(add_command(app, "plan", "the plan of an expression and what it will cost, without running it", "EXPR OPERAND... [options]"),
+                 options, false);
+  add_comparison(add_command(app, "compare", "run two schedules in turns and print the ratio of their times",
+                             "SCHEDULE SCHEDULE EXPR OPERAND... [options]"),
+                 options);
+  add_prompt(add_command(app, "repl", "evaluate at a prompt, or what a script or standard input says", "[SCRIPT] [options]"), options);
+  CLI::App& describe = add_command(app, "info", "shape, nonzeros, density and fiber statistics of a tensor", "FILE [options]");
+  describe.add_option("FILE", options.arguments, "a file, FILE:SHAPE, or a generated tensor");
+  CLI::App& between = add_command(app, "convert", "convert a tensor between file formats", "IN OUT [options]");
+  between.add_option("FILES", options.arguments, "IN OUT");
+  for (CLI::App* each : {&describe, &between}) {
+    add_resource_options(*each, options);
+    add_json(*each, options);
+    add_loudness(*each, options, "print nothing, no progress");
+    each->footer(footer_of(each->get_name()));
+  }
+  CLI::App& stored = add_command(app, "cache", "the plans and kernels stored on disk: status, clear or path", "status|clear|path [options]");
+  stored.add_option("ACTION", options.arguments, "status, clear or path");
+  stored.add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty)->type_name("DIR");
+  add_json(stored, options);
+  add_loudness(stored, options, "print nothing but the path");
+  stored.footer(footer_of("cache"));
+  CLI::App& measure = add_command(app, "calibrate", "measure the constants of the cost model on this machine, in a second or two", "[options]");
+  measure.add_option("-o,--output", options.output, "file to write (default: WEFT_CALIBRATION, $XDG_CONFIG_HOME/weft/calibration, ~/.config/weft/calibration)")
       ->check(not_empty)
       ->type_name("FILE");
-  measure->add_flag("--quiet", options.quiet, "no summary, no progress");
+  add_loudness(measure, options, "print nothing, no progress", false);
+  measure.footer(footer_of("calibrate"));
 
-  const auto parsed = parse(app, argc, argv);
+  const auto parsed = parse(app, std::move(*words));
   if (!parsed) return std::unexpected(parsed.error());
   if (*parsed) return **parsed;
   if (app.get_subcommands().empty()) {
@@ -248,11 +418,10 @@ static Expected<int> executed(int argc, const char* const* argv, ReplCommandLine
   }
   options.subcommand = app.get_subcommands().front()->get_name();
   for (std::string& argument : options.arguments) {
-    if (argument.starts_with(' ') && is_mistaken_for_option(std::string_view(argument).substr(1))) argument.erase(0, 1);
+    if (argument.starts_with(" -")) argument.erase(0, 1);
   }
-  if (options.quiet && options.verbose) {
-    return input_error("--quiet and --verbose contradict each other");
-  }
+  if (auto enough = enough_arguments(options); !enough) return std::unexpected(enough.error());
+  if (auto alone = one_rank(options.subcommand); !alone) return std::unexpected(alone.error());
   if (options.subcommand == "repl") return repl(options);
   if (const auto done = dispatch(options); !done) return std::unexpected(done.error());
   return 0;

@@ -41,6 +41,7 @@ struct CommandOptions {
   bool no_cache = false;
   bool paranoid = false;
   bool count = false;
+  bool explain = false;
   bool deterministic = false;
   bool strict_fp = false;
   bool prove = false;
@@ -68,6 +69,9 @@ Expected<EngineOptions> session_options(const CommandOptions& options, const Res
 /// Adds what --format says, "A:ds:1,0" or "R:like(T)". Input errors: malformed, or given twice for a name.
 Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate);
 
+/// The text of a schedule's file. Input error: it cannot be read, or is blank.
+Expected<std::string> schedule_text(const std::string& file);
+
 /// The grade that --specialize names, or the usual one. Input error: no such grade.
 Expected<Specialization> specialization(const CommandOptions& options);
 
@@ -77,6 +81,7 @@ Expected<std::string> cache_text(const CommandOptions& options);
 
 // The subcommands. They print their own results; an error is printed by command().
 Expected<void> run_or_plan(const CommandOptions& options, bool run);
+Expected<void> compare(const CommandOptions& options);
 Expected<void> info(const CommandOptions& options);
 Expected<void> convert_file(const CommandOptions& options);
 Expected<void> cache(const CommandOptions& options);

@@ -9,13 +9,13 @@
 #include "engine/trace.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
+#include "frontend/command_operands.h"
 #include "frontend/file_text.h"
 #include "frontend/interrupt.h"
 #include "frontend/operand.h"
 #include "frontend/page.h"
-#include "frontend/parse.h"
 #include "frontend/report_json.h"
-#include "frontend/resolve.h"
+#include "frontend/summary.h"
 #include "frontend/terminal.h"
 #include "runtime/elapsed.h"
 #include "runtime/guarded.h"
@@ -26,21 +26,47 @@ namespace {
 
 using Destination = std::pair<std::string, std::string>;  ///< what, and where to
 
-Expected<std::vector<Destination>> destinations(const std::vector<std::string>& texts, const ParsedExpression& expression) {
+/// Nothing else may go there then.
+bool is_standard_output(std::string_view path) { return path == "-" || path.ends_with(":-"); }
+
+/// The name of the result that "--out PATH" means: the last, unless others are wanted too.
+Expected<std::string> only_result(const std::string& path, const CommandOptions& options, const ParsedExpression& expression) {
+  std::vector<std::string> wanted;
+  for (const ParsedAssignment& assignment : expression.assignments) {
+    const std::string& name = assignment.result.name;
+    const auto is_named = [&](const std::string& text) { return text.starts_with(name + ":") || text.starts_with(name + "="); };
+    const bool last = &assignment == &expression.assignments.back();
+    if (last || std::ranges::any_of(options.formats, is_named) || std::ranges::any_of(options.outputs, is_named)) wanted.push_back(name);
+  }
+  if (wanted.size() == 1) return wanted.front();
+  return input_error(fmt::format("--out {}: there are several results, {}: write --out {}={}", path, fmt::join(wanted, ", "),
+                                 wanted.back(), path));
+}
+
+Expected<std::vector<Destination>> destinations(const CommandOptions& options, const ParsedExpression& expression) {
   std::vector<Destination> outputs;
-  for (const std::string& text : texts) {
-    const OperandText split = parse_operand(text);
-    if (split.name.empty() || split.spec.empty()) {
-      return input_error(fmt::format("--out wants NAME=PATH, not '{}'", text));
+  std::vector<std::string> results;
+  for (const ParsedAssignment& assignment : expression.assignments) results.push_back(assignment.result.name);
+  for (const std::string& text : options.outputs) {
+    OperandText split = parse_operand(text);
+    if (split.spec.empty()) return input_error(fmt::format("--out wants NAME=PATH, or PATH of the one result, not '{}'", text));
+    if (split.name.empty()) {
+      auto name = only_result(split.spec, options, expression);
+      if (!name) return std::unexpected(name.error());
+      split.name = std::move(*name);
     }
-    const auto is_result = std::ranges::any_of(expression.assignments, [&](const ParsedAssignment& assignment) {
-      return assignment.result.name == split.name;
-    });
-    if (!is_result) return input_error(fmt::format("--out names {}, which is no result of the expression", split.name));
+    if (std::ranges::find(results, split.name) == results.end()) {
+      return input_error(fmt::format("--out names {}, which is no result of the expression; {} {}", split.name,
+                                     results.size() == 1 ? "the result is" : "results are", fmt::join(results, ", ")));
+    }
     if (auto known = writable_format(split.spec); !known) return std::unexpected(known.error());
     if (auto place = writable_place(split.spec); !place) return std::unexpected(place.error());
-    outputs.emplace_back(split.name, split.spec);
+    outputs.emplace_back(std::move(split.name), std::move(split.spec));
   }
+  const auto printed = std::ranges::count_if(outputs, [](const Destination& output) { return is_standard_output(output.second); });
+  if (printed > 1) return input_error("standard output is given for several results: it holds one");
+  if (printed == 1 && options.json && options.json->empty())
+    return input_error("--out - and --json both want standard output; give one a path");
   return outputs;
 }
 
@@ -71,42 +97,6 @@ Expected<std::vector<Destination>> stages(const CommandOptions& options) {
 std::optional<std::string> pattern_of(std::string_view text) {
   if (!text.starts_with("like(") || !text.ends_with(")")) return std::nullopt;
   return std::string(text.substr(5, text.size() - 6));
-}
-
-std::string summary(const Evaluation& evaluation, const std::map<std::string, double>& read_ms, double total_ms) {
-  const Report& report = evaluation.report;
-  std::string text = report.explanation;
-  if (!text.empty() && text.back() != '\n') text += '\n';
-  text += report.plan.loops;
-  text += fmt::format("peak memory {}{}\n", report.plan.peak_is_estimate ? "about " : "", human_bytes(report.plan.peak_bytes));
-  if (report.run_ms.empty()) return text;
-  double read = 0;
-  for (const auto& [name, milliseconds] : read_ms) read += milliseconds;
-  const auto& phases = report.phases;
-  text += fmt::format(
-      "read {:.1f} ms, statistics {:.1f} ms, plan {:.1f} ms, generate {:.1f} ms, emit {:.1f} ms, load {:.2f} ms, convert "
-      "{:.1f} ms; kernel {} ({} bytes)\n",
-      read, phases.statistics, phases.plan, phases.generate, phases.emit, phases.load, phases.convert,
-      report.kernel_cache, report.object_bytes);
-  const double median = report.median_run_ms();
-  text += fmt::format("run {:.3f} ms", median);
-  if (report.run_ms.size() > 1) {
-    const auto [fastest, slowest] = std::ranges::minmax(report.run_ms);
-    text += fmt::format(" (median of {}, {:.3f} to {:.3f})", report.run_ms.size(), fastest, slowest);
-  }
-  text += fmt::format(" on {} thread{}, {:.2f} GFLOP/s; {:.0f} ms in all\n", report.threads, report.threads == 1 ? "" : "s",
-                      median > 0 ? report.plan.flops / median * 1e-6 : 0.0, total_ms);
-  for (const auto& [name, tensor] : evaluation.results) {
-    const ResultReport& result = report.results.at(name);
-    if (tensor.order() == 0) {
-      text += fmt::format("{} = {}\n", name, tensor.format.scalar == Scalar::f64
-                                                 ? fmt::format("{:.17g}", tensor.values.as<const double>()[0])
-                                                 : fmt::format("{:.9g}", tensor.values.as<const float>()[0]));
-    } else {
-      text += fmt::format("{}: {}, sum {:.12g}, norm {:.12g}\n", name, tensor.summary(), result.sum, result.norm);
-    }
-  }
-  return text;
 }
 
 }  // namespace
@@ -152,7 +142,7 @@ Expected<EngineOptions> session_options(const CommandOptions& options, const Res
     // A session knows its tensors, but not where they are from: the line that does the same is the one that was given.
     std::string same = "weft run";
     for (std::size_t word = 1; word < options.given.size(); ++word) {
-      if (options.given[word] != "--verbose") same += fmt::format(" {}", shell_word(options.given[word]));
+      if (options.given[word] != "--verbose" && options.given[word] != "-v") same += fmt::format(" {}", shell_word(options.given[word]));
     }
     session.trace = [same](std::string_view line) {
       const std::size_t told = line.find(" # ");
@@ -165,6 +155,14 @@ Expected<EngineOptions> session_options(const CommandOptions& options, const Res
   session.calibration = std::move(calibration->text);
   session.calibration_name = std::move(calibration->name);
   return session;
+}
+
+Expected<std::string> schedule_text(const std::string& file) {
+  auto text = file_text(file);
+  if (text && text->find_first_not_of(" \t\r\n") == std::string::npos) {
+    return input_error(fmt::format("{} holds no schedule; --emit schedule prints one", file));
+  }
+  return text;
 }
 
 Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
@@ -187,18 +185,9 @@ Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
 }
 
 Expected<void> run_or_plan(const CommandOptions& options, bool run) {
-  const auto start = Clock::now();
-  const auto parsed = parse_expression(options.arguments.front());
-  if (!parsed) return std::unexpected(parsed.error());
-  std::vector<OperandText> operands;
-  std::vector<std::string> given;
-  for (std::size_t argument = 1; argument < options.arguments.size(); ++argument) {
-    operands.push_back(parse_operand(options.arguments[argument]));
-    given.push_back(operands.back().name);
-  }
-  const auto names = operand_names(*parsed, given);
-  if (!names) return std::unexpected(names.error());
-  const auto outputs = destinations(options.outputs, *parsed);
+  const auto expression = command_expression(options.arguments);
+  if (!expression) return std::unexpected(expression.error());
+  const auto outputs = destinations(options, expression->parsed);
   if (!outputs) return std::unexpected(outputs.error());
   if (options.json && !options.json->empty()) {
     if (auto place = writable_place(*options.json); !place) return place;
@@ -215,11 +204,8 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   for (const auto& [name, path] : *outputs) evaluate.results.push_back(name);
   evaluate.tree = options.tree;
   if (!options.schedule_file.empty()) {
-    auto text = file_text(options.schedule_file);
+    auto text = schedule_text(options.schedule_file);
     if (!text) return std::unexpected(text.error());
-    if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
-      return input_error(fmt::format("{} holds no schedule; --emit schedule prints one", options.schedule_file));
-    }
     evaluate.schedule = std::move(*text);
     evaluate.schedule_name = options.schedule_file;
   }
@@ -231,6 +217,8 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
     evaluate.stages.push_back(stage);
     replaced = replaced || path.empty();
   }
+  const bool elsewhere = run && std::ranges::any_of(*outputs, [](const auto& output) { return is_standard_output(output.second); });
+  if (replaced && elsewhere) return input_error("--emit and --out - both want standard output; give one a path");
   const auto grade = specialization(options);
   if (!grade) return std::unexpected(grade.error());
   evaluate.specialize = *grade;
@@ -240,8 +228,8 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   evaluate.repeat = options.repeat;
   evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
   evaluate.run = run;
-  const bool explained = options.json || (!options.quiet && !replaced);
-  evaluate.why = !options.page.empty() || (!run && explained);
+  const bool planned = options.json || (!options.quiet && !replaced);
+  evaluate.why = !options.page.empty() || (planned && (!run || options.explain));
   evaluate.count = options.count || !options.page.empty();
   evaluate.compile = options.json.has_value();
 
@@ -251,21 +239,13 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   if (!chosen) return std::unexpected(chosen.error());
   auto session = Session::create(std::move(*chosen));
   if (!session) return std::unexpected(session.error());
-  std::map<std::string, double> read_ms;
-  for (std::size_t operand = 0; operand < operands.size(); ++operand) {
-    const std::string& name = (*names)[operand];
-    const auto reading = Clock::now();
-    const auto format = evaluate.formats.find(name);
-    auto tensor = load_operand(operands[operand].spec,
-                               format == evaluate.formats.end() ? std::nullopt : std::optional<Format>(format->second),
-                               *resources, name);
-    if (!tensor) return std::unexpected(tensor.error());
-    read_ms[name] = milliseconds_since(reading);
-    session->set(name, std::move(*tensor));
-  }
+  auto operands = load_operands(*expression, evaluate.formats, *resources);
+  if (!operands) return std::unexpected(operands.error());
+  for (auto& [name, tensor] : operands->tensors) session->set(name, std::move(tensor));
   if (resources->progress) clear_progress();
 
-  const auto evaluation = session->evaluate(options.arguments.front(), *names, evaluate);
+  const auto evaluation = session->evaluate(expression->text, expression->names, evaluate);
+  if (resources->progress) clear_progress();
   if (!evaluation) return std::unexpected(evaluation.error());
   for (const std::string& name : evaluation->report.not_computed) {
     if (!options.quiet)
@@ -279,6 +259,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
     if (auto written = write_tensor(evaluation->results.at(name), path, *resources, name); !written) return written;
   }
   if (resources->progress) clear_progress();
+  const auto& read_ms = operands->read_ms;
   if (!options.page.empty()) {
     auto written = guarded({"writing ", options.page}, [&] { return write_text(options.page, page(evaluation->report, read_ms, run)); });
     if (!written) return written;
@@ -286,9 +267,22 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   if (options.json) {
     return guarded({"writing the report"}, [&] { return write_text(*options.json, report_json(evaluation->report, read_ms, run)); });
   }
-  if (options.quiet || replaced) return {};
-  const double total = milliseconds_since(start);
-  return guarded({"writing the summary"}, [&] { return write_text("", summary(*evaluation, read_ms, total)); });
+  if (replaced) return {};
+  return guarded({"writing the summary"}, [&]() -> Expected<void> {
+    std::string text;
+    if (options.quiet) {
+      text = scalars_text(*evaluation);
+    } else if (!run) {
+      text = plan_text(evaluation->report);
+    } else {
+      text = results_text(*evaluation);
+      if (options.explain) text += plan_text(evaluation->report);
+      text += times_text(evaluation->report, read_ms);
+    }
+    if (!elsewhere) return write_text("", text);
+    if (!options.quiet) write_note(text);
+    return {};
+  });
 }
 
 }  // namespace weft

@@ -11,6 +11,10 @@
 namespace weft {
 namespace {
 
+// Handles that stand for nothing: made by their default constructors, or moved from.
+constexpr const char* empty_engine = "the engine is empty: Engine::create makes one";
+constexpr const char* empty_kernel = "the kernel is empty: Engine::compile makes one";
+
 Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, std::string_view text,
                             const OperandInputs& operands, const CompileOptions& options, const Cancellation& cancellation,
                             CodeFrom from = CodeFrom::anywhere) {
@@ -77,8 +81,11 @@ Expected<Engine> Engine::made(EngineOptions options) {
   return engine;
 }
 
-const EngineOptions& Engine::options() const { return state_->pipeline.options(); }
-CacheCounters Engine::counters() const { return state_->pipeline.counters(); }
+const EngineOptions& Engine::options() const {
+  static const EngineOptions none;
+  return state_ ? state_->pipeline.options() : none;
+}
+CacheCounters Engine::counters() const { return state_ ? state_->pipeline.counters() : CacheCounters(); }
 
 Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
                                         const Cancellation* cancellation, CodeFrom from) const {
@@ -88,6 +95,7 @@ Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInpu
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
                                  const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_engine);
   return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
     const Resources& resources = this->options().resources;
     const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
@@ -98,6 +106,7 @@ Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands,
 
 Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                                  const CompileOptions& options, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_engine);
   for (const auto& [name, known] : operands) {
     if (auto failure = known.take_failure()) return std::unexpected(std::move(*failure));
   }
@@ -107,6 +116,13 @@ Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::stri
 std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,
                                                            std::function<void(const Expected<Kernel>&)> done,
                                                            Cancellation cancellation) const {
+  if (!state_) {
+    std::promise<Expected<Kernel>> promise;
+    promise.set_value(input_error(empty_engine));
+    const auto future = promise.get_future().share();
+    if (done) done(future.get());
+    return future;
+  }
   auto job = guarded_value([] { return std::make_shared<Compilation>(); }, [] { return std::shared_ptr<Compilation>(); });
   const bool posted = job && had_memory_for([&] {
     job->text = std::move(text);
@@ -126,6 +142,7 @@ std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Ten
 }
 
 Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_kernel);
   if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
   return guarded({"running a kernel"}, [&] { return ran(bindings, cancellation); });
 }
@@ -143,8 +160,12 @@ Expected<Tensors> Kernel::ran(const Bindings& bindings, const Cancellation* canc
 }
 
 Expected<std::string> Kernel::explain(const std::string& stage) const {
+  if (!state_) return input_error(empty_kernel);
   return guarded({"explaining ", stage}, [&] { return state_->code.explain(stage); });
 }
-const Report& Kernel::report() const { return state_->report; }
+const Report& Kernel::report() const {
+  static const Report none;
+  return state_ ? state_->report : none;
+}
 
 }  // namespace weft

@@ -48,8 +48,8 @@ th { text-align: left; color: var(--soft); font-weight: 500; font-size: 12.5px; 
 th, td { padding: 4px 10px 4px 0; vertical-align: baseline; }
 tbody tr + tr td { border-top: 1px solid var(--line); }
 .nest tbody tr + tr td { border-top: 0; }
-.nest tbody tr.root td { border-top: 1px solid var(--line); padding-top: 8px; }
-.nest tbody tr.root:first-child td { border-top: 0; }
+.nest tbody tr.times td { border-top: 1px solid var(--line); padding-top: 8px; color: var(--soft); }
+.nest tbody tr.times:first-child td { border-top: 0; }
 .n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 th.n { text-align: right; }
 .nest td.loop { min-width: 250px; }

@@ -253,7 +253,9 @@ class Preparation {
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
-      Explanation explained = explanation(*plan, network, facts, plan_options);
+      Explanation explained = explanation(*plan, network, facts, plan_options, report().threads);
+      explained.calibrated = !pipeline_.options().calibration.empty();
+      report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
       if (options_.why) {
         explained.constraints = binding_constraints(*plan, network, facts, plan_options);

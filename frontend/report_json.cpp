@@ -121,6 +121,7 @@ std::string report_json(const Report& report, const std::map<std::string, double
     json["object_bytes"] = report.object_bytes;
   }
   json["threads"] = report.threads;
+  json["predicted_ms"] = report.predicted_ms;
   json["read_ms"] = Json::object();
   for (const auto& [name, milliseconds] : read_ms) json["read_ms"][name] = milliseconds;
   if (ran) json["run_ms"] = report.run_ms;

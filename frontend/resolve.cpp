@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/network/names.h"
+#include "frontend/nearest.h"
 #include "frontend/token.h"
 
 namespace weft {
@@ -118,8 +119,18 @@ Expected<void> check_factors(const ParsedExpression& expression, const std::set<
     assigned.insert(assignment.result.name);
   }
   if (missing.empty()) return {};
+  std::vector<std::string> unused;
+  for (const std::string_view operand : operands) {
+    const auto reads = [&](const ParsedAssignment& assignment) {
+      return std::ranges::any_of(factors_of(assignment), [&](const ParsedAccess* factor) { return factor->name == operand; });
+    };
+    if (std::ranges::none_of(expression.assignments, reads)) unused.emplace_back(operand);
+  }
+  const auto meant = nearest(missing.front(), unused);
   return error_at(ErrorKind::input, expression.text,
-                  fmt::format("no operand is given for {}: add {}=SPEC", listed(missing), missing.front()), missing_at);
+                  fmt::format("no operand is given for {}: add {}=SPEC{}", listed(missing), missing.front(),
+                              meant ? fmt::format(", or is {} meant?", *meant) : ""),
+                  missing_at);
 }
 
 Expected<void> check_used(const ParsedExpression& expression, const std::vector<std::string>& given) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/counted.h"
 #include "engine/trace.h"
@@ -15,6 +16,32 @@
 
 namespace weft {
 namespace {
+
+/// Tells of runs that are repeated: "run 5 of 20", and "run 5 of 20, computing A" within one that takes long.
+class Repetitions {
+ public:
+  Repetitions(const Progress& progress, unsigned runs) : progress_(progress), runs_(runs) {}
+  /// Valid as long as this.
+  Progress progress() {
+    return [this](std::string_view what, double fraction) { tell(fmt::format(", {}", what), fraction); };
+  }
+  void begin(unsigned run) {
+    run_ = run;
+    if (!progress_ || runs_ < 2 || milliseconds_since(last_) < 100) return;
+    tell("", 0);
+  }
+
+ private:
+  void tell(const std::string& what, double of_this_run) {
+    last_ = Clock::now();
+    progress_(fmt::format("run {} of {}{}", run_ + 1, runs_, what), (run_ + of_this_run) / runs_);
+  }
+
+  Progress progress_;
+  unsigned runs_;
+  unsigned run_ = 0;
+  Clock::time_point last_ = Clock::now();
+};
 
 /// A run of its own, so that counting costs the timed ones nothing; its memory is given back before they start.
 Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands, const Cancellation& cancellation) {
@@ -31,16 +58,27 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
                       const Cancellation& cancellation) {
   const CompiledNetwork& kernel = *prepared.code;
   Report& report = prepared.report;
-  auto binding = kernel.bind(operands, engine.resources.with(cancellation), engine.deterministic);
+  Resources resources = engine.resources.with(cancellation);
+  Repetitions repetitions(resources.progress, repeat);
+  if (repeat > 1 && resources.progress) resources.progress = repetitions.progress();
+  auto binding = kernel.bind(operands, resources, engine.deterministic);
   if (!binding) return std::unexpected(binding.error());
   report.phases.convert = binding->convert_ms();
+  binding->time_nests();
+  double fastest = std::numeric_limits<double>::infinity();
+  std::vector<double> nest_ms;  // of the fastest
   if (repeat > 0) {
     if (auto warm = binding->run(); !warm) return std::unexpected(warm.error());
   }
   for (unsigned repetition = 0; repetition < std::max(1U, repeat); ++repetition) {
+    repetitions.begin(repetition);
     const auto start = Clock::now();
     if (auto ran = binding->run(); !ran) return std::unexpected(ran.error());
     report.run_ms.push_back(milliseconds_since(start));
+    if (report.run_ms.back() < fastest) {
+      fastest = report.run_ms.back();
+      nest_ms = binding->nest_ms();
+    }
     if (engine.trace) {
       engine.trace(fmt::format("{} # run threads {} {:.3f} ms",
                                command_line(kernel.network(), prepared.facts, kernel.plan().schedule, engine),
@@ -51,6 +89,7 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
   auto results = binding->results();
   if (!results) return results;
   report.phases.convert = binding->convert_ms();
+  report.explained = std::make_shared<const Explanation>(with_nest_times(*report.explained, kernel, nest_ms));
   report.threads = engine.resources.threads.available();  // the system may have refused some meanwhile
   for (const auto& [name, tensor] : *results) report.results[name] = result_report(tensor);
   return results;
@@ -67,7 +106,7 @@ Expected<Session> Session::create(EngineOptions options) {
 }
 
 Session::Session(Engine engine) : engine_(std::move(engine)) {
-  (void)had_memory_for([&] { state_ = std::make_shared<State>(engine_); });
+  if (engine_.state_) (void)had_memory_for([&] { state_ = std::make_shared<State>(engine_); });
 }
 const Engine& Session::engine() const { return engine_; }
 
@@ -79,6 +118,7 @@ void Session::drop(const std::string& name) const {
 }
 
 std::optional<Error> Session::failure() const {
+  if (!engine_.state_) return input_error("the session is empty: Session::create makes one").error();
   return state_ ? state_->failure() : out_of_memory({"creating a session"});
 }
 

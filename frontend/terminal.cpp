@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -13,23 +14,34 @@
 #include "runtime/output_file.h"
 
 namespace weft {
+namespace {
+
+std::atomic<bool> progress_stands = false;  // on the line of standard error
+
+void put(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace
 
 Progress terminal_progress(bool quiet) {
   if (quiet || isatty(STDERR_FILENO) == 0) return {};
   const auto start = std::chrono::steady_clock::now();
   return [start](std::string_view what, double fraction) {
     if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
-    write_note(fmt::format("\r\033[K{} {:3.0f} %", what, 100 * fraction));
+    progress_stands = true;
+    put(fmt::format("\r\033[K{} {:3.0f} %", what, 100 * fraction));
   };
 }
 
 void clear_progress() {
-  if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
+  if (progress_stands.exchange(false)) std::fputs("\r\033[K", stderr);
 }
 
 void write_note(std::string_view text) {
-  (void)std::fwrite(text.data(), 1, text.size(), stderr);
-  (void)std::fflush(stderr);
+  clear_progress();
+  put(text);
 }
 
 void keep_standard_streams() {

@@ -116,31 +116,46 @@ Expected<Recipe> parse(std::string_view text, std::string_view name) {
   return recipe;
 }
 
-template <class T, class F>
-void fill(std::span<T> values, const Resources& resources, F&& value) {
-  for_blocks(resources.threads, Blocks(values.size(), resources.threads),
-             [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-               for (std::uint64_t n = begin; n < end; ++n) values[n] = value(n);
-             });
+/// Tells how far an operand is generated; an error when cancelled.
+Expected<void> told(const Resources& resources, std::string_view name, double fraction) {
+  if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
+  if (resources.progress) resources.progress(fmt::format("generating {}", name), fraction);
+  return {};
 }
 
-void fill_uniform(Buffer& values, Scalar scalar, std::uint64_t seed, const Resources& resources) {
+/// In slices of some hundredths of a second, between which it is told.
+template <class T, class F>
+Expected<void> fill(std::span<T> values, const Resources& resources, std::string_view name, F&& value) {
+  constexpr std::uint64_t slice = std::uint64_t{1} << 24;
+  for (std::uint64_t first = 0; first < values.size(); first += slice) {
+    if (auto going = told(resources, name, static_cast<double>(first) / static_cast<double>(values.size())); !going) return going;
+    const std::uint64_t count = std::min(slice, values.size() - first);
+    for_blocks(resources.threads, Blocks(count, resources.threads),
+               [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+                 for (std::uint64_t n = first + begin; n < first + end; ++n) values[n] = value(n);
+               });
+  }
+  return {};
+}
+
+Expected<void> fill_uniform(Buffer& values, Scalar scalar, std::uint64_t seed, const Resources& resources, std::string_view name) {
   if (scalar == Scalar::f64)
-    fill(values.as<double>(), resources, [&](std::uint64_t n) { return uniform_value(seed, n); });
-  else
-    fill(values.as<float>(), resources, [&](std::uint64_t n) { return uniform_value_f32(seed, n); });
+    return fill(values.as<double>(), resources, name, [&](std::uint64_t n) { return uniform_value(seed, n); });
+  return fill(values.as<float>(), resources, name, [&](std::uint64_t n) { return uniform_value_f32(seed, n); });
 }
 
 Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resources& resources,
                                 std::string_view name) {
   auto tensor = dense_zeros(recipe.extents, dense_format(recipe.extents.size(), scalar), resources, name);
   if (!tensor) return tensor;
+  Expected<void> filled;
   if (recipe.kind == Recipe::Kind::uniform)
-    fill_uniform(tensor->values, scalar, recipe.seed, resources);
+    filled = fill_uniform(tensor->values, scalar, recipe.seed, resources, name);
   else if (scalar == Scalar::f64)
-    fill(tensor->values.as<double>(), resources, [](std::uint64_t) { return 1.0; });
+    filled = fill(tensor->values.as<double>(), resources, name, [](std::uint64_t) { return 1.0; });
   else
-    fill(tensor->values.as<float>(), resources, [](std::uint64_t) { return 1.0f; });
+    filled = fill(tensor->values.as<float>(), resources, name, [](std::uint64_t) { return 1.0f; });
+  if (!filled) return std::unexpected(filled.error());
   return tensor;
 }
 
@@ -213,8 +228,9 @@ Expected<void> draw_marked(Coordinates& coordinates, std::uint64_t product, std:
   auto marked = marks->as<std::uint8_t>();
   const std::uint64_t modes = coordinates.extents.size();
   for (std::uint64_t t = 0, found = 0; found < nnz; ++t) {
-    if (t % (1 << 20) == 0 && resources.cancellation.cancelled())
-      return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
+    if (t % (1 << 20) == 0) {
+      if (auto going = told(resources, name, static_cast<double>(found) / static_cast<double>(nnz)); !going) return going;
+    }
     std::uint64_t at = 0;
     for (std::uint64_t m = 0; m < modes; ++m) {
       std::uint64_t extent = coordinates.extents[m];
@@ -268,6 +284,8 @@ Expected<Coordinates> generate_sparse(const Recipe& recipe, Scalar scalar, const
       if (resources.cancellation.cancelled())
         return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
       const std::uint64_t missing = nnz - distinct;
+      if (auto going = told(resources, name, static_cast<double>(distinct) / static_cast<double>(nnz)); !going)
+        return std::unexpected(going.error());
       draw(coordinates, distinct, drawn, missing, recipe.seed, resources);
       drawn += missing;
       auto found = keep_distinct(coordinates, nnz, resources, name);
@@ -276,7 +294,7 @@ Expected<Coordinates> generate_sparse(const Recipe& recipe, Scalar scalar, const
     }
   }
   coordinates.count = nnz;
-  fill_uniform(coordinates.values, scalar, recipe.seed, resources);
+  if (auto filled = fill_uniform(coordinates.values, scalar, recipe.seed, resources, name); !filled) return std::unexpected(filled.error());
   return coordinates;
 }
 

@@ -24,6 +24,7 @@ class CostSum {
       const StatementRange nest{first, last_sharer(first, last, 0)};
       const std::vector<IndexId>& loops = schedule_.statements[first].loops;
       const RootReduction reduction = schedule_.roots[root++];
+      const double before = cost_.ns;
       if (loops.empty()) {
         cost_.ns += model_.scalar_body(first);
       } else {
@@ -31,6 +32,7 @@ class CostSum {
         cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
       }
       if (nest.last < last) cost_.ns += model_.crossing(0, nest, last, legal_);
+      cost_.nests_ns.push_back(cost_.ns - before);
       first = nest.last + 1;
     }
     return std::move(cost_);
@@ -129,6 +131,7 @@ Cost forest_loops_cost(const Schedule& schedule, const Network& network, const s
                                                    options_of_part(options, counted, part.network, part.operands), legal);
     sum.ns += cost.ns;
     sum.flops += cost.flops;
+    sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());
     for (LoopCost& loop : cost.loops) {
       loop.statement += static_cast<std::uint32_t>(part.first_statement);
       sum.loops.push_back(std::move(loop));
@@ -239,6 +242,16 @@ Cost cost(const Schedule& schedule, const Network& network, const std::vector<Op
 Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                 const PlanOptions& options) {
   return judged(schedule, network, operands, options, true);
+}
+
+Cost predicted_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options, unsigned threads) {
+  PlanOptions these = options;
+  these.machine.threads = threads;
+  if (threads > 1) return legal_cost(schedule, network, operands, these);
+  Schedule serial = schedule;
+  std::ranges::fill(serial.roots, RootReduction::serial);
+  return legal_cost(serial, network, operands, these);
 }
 
 }  // namespace weft

@@ -40,7 +40,7 @@ std::string loop_notes(const Schedule& schedule, const ScheduledStatement& state
 
 std::string explain_nest(const Schedule& schedule, const Cost& cost, const Network& network) {
   std::string text;
-  append_line(text, "loop nest", fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9}", "iterations", "steps", "flops", "bytes", "time"));
+  append_line(text, "loop nest", fmt::format("{:>10} {:>9} {:>9} {:>9} {:>10}", "iterations", "steps", "flops", "bytes", "one thread"));
   auto priced = cost.loops.begin();
   std::size_t root = 0;
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -50,7 +50,7 @@ std::string explain_nest(const Schedule& schedule, const Cost& cost, const Netwo
     for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
       std::string figures;
       if (priced != cost.loops.end()) {
-        figures = fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9}", count_text(priced->iterations), count_text(priced->steps),
+        figures = fmt::format("{:>10} {:>9} {:>9} {:>9} {:>10}", count_text(priced->iterations), count_text(priced->steps),
                               count_text(priced->flops), bytes_text(priced->bytes), time_text(priced->ns));
         ++priced;
       }
@@ -92,6 +92,15 @@ std::string explain_layouts(const Schedule& schedule, const Explanation& explain
   return text;
 }
 
+// "predicted 3.12 ms on 2 threads, 906 us on the 8 that the plan was chosen for; 25.46M operations"
+std::string predicted_text(const Plan& plan, const Explanation& explained) {
+  const auto& here = explained.of_this_run;
+  std::string text = fmt::format("predicted {} on {:g} thread{}", time_text(here.ns), here.threads, here.threads == 1 ? "" : "s");
+  if (here.threads != explained.threads)
+    text += fmt::format(", {} on the {:g} that the plan was chosen for", time_text(plan.cost.ns), explained.threads);
+  return text + fmt::format("; {} operations", count_text(plan.cost.flops));
+}
+
 // What was ruled out without being solved, and what Z3 was asked.
 std::string explain_search(const Plan& plan) {
   std::string text;
@@ -125,8 +134,8 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
     text += fmt::format("  {:<30} {:>10}\n", demand.name, bytes_text(static_cast<double>(demand.bytes)));
   }
   text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
-  text += fmt::format("predicted {} on {:g} threads, {} operations; chosen by {} among {} candidates, optimal: {}\n",
-                      time_text(plan.cost.ns), explained.threads, count_text(plan.cost.flops), plan.producer, plan.candidates, plan.optimal);
+  text += predicted_text(plan, explained) + "\n";
+  text += fmt::format("chosen by {} among {} candidates, optimal: {}\n", plan.producer, plan.candidates, plan.optimal);
   if (!explained.absence.empty()) text += explained.absence + "\n";
   text += explain_search(plan);
   if (plan.too_large > 0) {

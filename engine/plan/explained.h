@@ -39,6 +39,14 @@ struct ExplainedStatement {
   std::optional<std::uint64_t> counted;
 };
 
+/// One loop nest, which runs by itself.
+struct ExplainedNest {
+  std::uint32_t statement = 0;        ///< its first
+  double ns = 0;                      ///< predicted for the threads of this run, without conversions
+  double bytes = 0;                   ///< moved between caches and memory, as predicted
+  std::optional<double> measured_ms;  ///< of the fastest run; where something ran
+};
+
 struct ExplainedLayout {
   std::string name;
   std::string role;    ///< operand, intermediate, result
@@ -72,13 +80,20 @@ struct ExplainedConstraint {
 struct Explanation {
   std::vector<ExplainedStatement> statements;
   std::vector<ExplainedLoop> loops;  ///< in the order of the nest
+  std::vector<ExplainedNest> nests;
   std::vector<ExplainedLayout> layouts;
   std::vector<ExplainedWorkspace> workspaces;
   std::vector<ExplainedMemory> memory;
   std::vector<ExplainedConstraint> constraints;
   std::string absence;              ///< a sentence: which operands hold NaN or Inf, so that intermediates keep absence; or empty
   std::vector<std::string> search;  ///< sentences: what was tried, what was left out and why
-  double threads = 8;               ///< that predicted times assume
+  double threads = 8;               ///< that the plan was chosen for; times of loops are one thread's work
+  struct {
+    double threads = 0;
+    double ns = 0;             ///< in all, conversions by calls included
+    double conversion_ns = 0;  ///< of that
+  } of_this_run;                    ///< predicted for the threads of this run
+  bool calibrated = true;           ///< prices are those that `weft calibrate` measured
   struct {
     std::string tree, schedule, reason;  ///< empty: there is none
     double cost_ns = 0;

@@ -30,10 +30,12 @@ class Explainer {
             const PlanOptions& options)
       : plan_(plan), schedule_(plan.schedule), network_(network), operands_(operands), options_(options) {}
 
-  Explanation explain() {
+  /// `cost`: predicted for the threads of a run, which are so many.
+  Explanation explain(const Cost& cost, double threads) {
     explanation_.threads = options_.machine.threads;
     statements();
     loops();
+    nests(cost, threads);
     layouts();
     workspaces();
     for (const MemoryDemand& demand : plan_.cost.memory) explanation_.memory.push_back({demand.name, demand.bytes});
@@ -166,6 +168,17 @@ class Explainer {
         if (loop.statement == runner && loop.depth + 1 == depth) explanation_.statements[number].iterations = loop.iterations;
       }
     }
+  }
+
+  void nests(const Cost& cost, double threads) {
+    explanation_.of_this_run = {threads, cost.ns, cost.conversion_ns / std::max(1.0, options_.calls)};
+    for (std::uint32_t number = 0; number < schedule_.statements.size(); ++number) {
+      if (schedule_.statements[number].fused > 0) continue;
+      ExplainedNest& nest = explanation_.nests.emplace_back();
+      nest.statement = number;
+      if (explanation_.nests.size() <= cost.nests_ns.size()) nest.ns = cost.nests_ns[explanation_.nests.size() - 1];
+    }
+    for (const ExplainedLoop& loop : explanation_.loops) nest_of(explanation_, loop.statement).bytes += loop.bytes;
   }
 
   std::string kept_reason(const ScheduledTensor& tensor, const OperandFacts& facts, std::uint32_t number) const {
@@ -303,9 +316,16 @@ class Explainer {
 }  // namespace
 
 Explanation explanation(const Plan& plan, const Network& given, const std::vector<OperandFacts>& operands,
-                        const PlanOptions& options) {
+                        const PlanOptions& options, unsigned threads) {
   const Network network = scheduled_network(plan.schedule, given);
-  return Explainer(plan, network, operands, options).explain();
+  const bool others = threads != 0 && threads != options.machine.threads;
+  const Cost cost = others ? predicted_cost(plan.schedule, given, operands, options, threads) : plan.cost;
+  return Explainer(plan, network, operands, options).explain(cost, others ? threads : options.machine.threads);
+}
+
+ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement) {
+  const auto after = std::ranges::upper_bound(explained.nests, statement, {}, &ExplainedNest::statement);
+  return *std::prev(after);
 }
 
 }  // namespace weft

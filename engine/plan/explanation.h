@@ -6,9 +6,13 @@
 
 namespace weft {
 
-/// Counted iterations stay empty, and constraints are listed without their effects.
+/// Counted iterations and measured times stay empty, and constraints are listed without their effects. `threads`: of the run that
+/// times are predicted for; 0: those that the plan was chosen for.
 Explanation explanation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
-                        const PlanOptions& options);
+                        const PlanOptions& options, unsigned threads = 0);
+
+/// The nest that a statement, by its position, is part of.
+ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement);
 
 /// explain() of a plan whose explanation is known.
 std::string explain(const Plan& plan, const Explanation& explained, const Network& network, const PlanOptions& options);

@@ -110,6 +110,7 @@ struct Cost {
   std::uint64_t peak_bytes = 0;
   std::uint64_t announced_bytes = 0;  ///< of it, what is allocated before it is needed: all but sparse results
   std::vector<LoopCost> loops;
+  std::vector<double> nests_ns;  ///< of each loop nest, in order, without conversions
   std::vector<MemoryDemand> memory;
   bool operator==(const Cost&) const = default;
 };
@@ -176,6 +177,11 @@ Cost cost(const Schedule& schedule, const Network& network, const std::vector<Op
 /// search decides about them as sets; this one is not.
 Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                 const PlanOptions& options);
+
+/// The time that a legal schedule is predicted to take on so many threads, where plans assume `machine.threads`. One thread starts no
+/// others: its nests are serial. Of the figures those in nanoseconds are meant; memory is that of the plan.
+Cost predicted_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options, unsigned threads);
 
 /// Joins (joins.h) that the cost of a schedule depends on and that `options` has no counts of.
 std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,

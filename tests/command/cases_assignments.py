@@ -115,7 +115,7 @@ def case_scalars_and_numbers(weft):
     found = results(weft, "half = 0.5; s() = -x(i) * x(i); y(i) = 2 * half * s() * x(i) * half", given, names=("s", "y"))
     require_equal(found[0], {(): -14.0}, "s")
     require_result(found[1], dense((3,), [-7.0, -14.0, -21.0]))
-    require_in("s = 14\n", weft("run", "y(i) = x(i); s = y(i) * y(i)", given).out, "the summary")
+    require_in("s = 14.0\n", weft("run", "y(i) = x(i); s = y(i) * y(i)", given).out, "the summary")
 
 
 def cases_absence(_):

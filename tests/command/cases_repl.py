@@ -69,7 +69,6 @@ def case_error_of_a_statement_over_lines(weft):
 def case_script_that_is_not_there(weft):
     weft.error("repl", "nosuch.weft", says="nosuch.weft")
     weft.error("repl", "--threads", "0", says="threads")
-    weft.error("repl", "--quiet", "--verbose", says="contradict")
     weft.error("repl", "--memory-limit", "lots", says="lots")
     weft.error("repl", "--specialize", "most", says="generic, profiled, baked and auto")
 

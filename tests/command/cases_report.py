@@ -149,10 +149,18 @@ def case_names_beyond_ascii_in_json(weft):
 def case_summary(weft):
     run = weft("run", EXPRESSION, *OPERANDS)
     require_equal(run.err, "", "standard error")
-    for word in ("for ", "run ", "ms", "A"):
-        require_in(word, run.out, "the summary")
+    lines = run.out.splitlines()
+    require_equal(lines[0], "A: 30x8 dd:0,1 f64, 240 stored, 1.9 kB", "the head")
+    require(lines[1].startswith("[[") and lines[-2].endswith("]]"), f"values as numpy prints them in {run.out!r}")
+    require(re.fullmatch(r"read .*, plan .*, (compiled|kernel from \w+) in .*, run .* on \d+ threads?; predicted .*", lines[-1]),
+            f"the line of times {lines[-1]!r}")
+    require("for " not in run.out, "no plan without --explain")
+    explained = weft("run", EXPRESSION, *OPERANDS, "--explain").out
+    require_equal(explained.splitlines()[:len(lines) - 1], lines[:-1], "the results before the plan")
     run = weft("plan", EXPRESSION, *OPERANDS)
-    require_in("for ", run.out, "the plan")
+    for part in ("loop nest", "layouts", "memory", "program A"):
+        require_in(part, run.out, "the plan")
+        require_in(part, explained, "the plan after the results")
     require("run " not in run.out.replace("runner", ""), "a plan has no time of a run")
 
 
@@ -246,7 +254,9 @@ def case_help(weft):
     for option in ("--format", "--out", "--threads", "--repeat", "--tree", "--schedule", "--memory-limit", "--calls", "--emit", "--no-cache",
                    "--cache-dir", "--deterministic", "--strict-fp", "--json", "--quiet", "--verbose"):
         for command in ("run", "plan"):
-            require_in(option, weft(command, "--help").out, f"help of {command}")
+            bears = command == "run" or option not in ("--out", "--repeat")
+            listed = re.search(rf"^ +(-\w,)?{option}\b", weft(command, "--help").out, re.MULTILINE)
+            require_equal(listed is not None, bears, f"{option} in the help of {command}")
 
 
 def case_no_command(weft):
@@ -269,8 +279,7 @@ def cases_wrong_use(_):
                       ["run", EXPRESSION, *OPERANDS, "--format", "T:ss"], ["run", EXPRESSION, *OPERANDS, "--format", "T:sss", "--format", "T:dss"],
                       ["run", EXPRESSION, *OPERANDS, "--emit", "bogus"], ["run", EXPRESSION, *OPERANDS, "--emit", "loops", "--json"],
                       ["run", EXPRESSION, *OPERANDS, "--schedule", "absent.txt"], ["run", EXPRESSION, *OPERANDS, "--tree", "(T * C"],
-                      ["run", EXPRESSION, *OPERANDS, "--tree", "(T * C)"], ["run", EXPRESSION, *OPERANDS, "--tree", "((T * C) * Z)"],
-                      ["run", EXPRESSION, *OPERANDS, "--quiet", "--verbose"]):
+                      ["run", EXPRESSION, *OPERANDS, "--tree", "(T * C)"], ["run", EXPRESSION, *OPERANDS, "--tree", "((T * C) * Z)"]):
         def one(weft, arguments=arguments):
             run = weft(*arguments, status=2)
             require(run.err.count("\n") <= 12, f"a short message: {run.err!r}")

@@ -49,6 +49,7 @@ struct Report {
   std::string kernel_cache;  ///< memory, disk or compiled; empty if nothing was compiled
   std::uint64_t object_bytes = 0;
   unsigned threads = 0;
+  double predicted_ms = 0;     ///< for the threads of this run, conversions by the expected calls included
   std::vector<double> run_ms;
   double median_run_ms() const;               ///< 0 where nothing ran
   std::map<std::string, OperandReport> operands;

@@ -1,0 +1,49 @@
+#include "frontend/command_operands.h"
+
+#include "frontend/named_einsum.h"
+#include "frontend/operand.h"
+#include "frontend/resolve.h"
+#include "runtime/elapsed.h"
+
+namespace weft {
+
+Expected<CommandExpression> command_expression(std::span<const std::string> arguments) {
+  CommandExpression expression;
+  expression.text = arguments.front();
+  for (const std::string& argument : arguments.subspan(1)) {
+    OperandText operand = parse_operand(argument);
+    expression.names.push_back(std::move(operand.name));
+    expression.specs.push_back(std::move(operand.spec));
+  }
+  auto named = named_einsum(expression.text, expression.names);
+  if (!named) return std::unexpected(named.error());
+  if (*named) {
+    expression.text = std::move((*named)->text);
+    expression.names = std::move((*named)->names);
+  }
+  auto parsed = parse_expression(expression.text);
+  if (!parsed) return std::unexpected(parsed.error());
+  expression.parsed = std::move(*parsed);
+  auto names = operand_names(expression.parsed, expression.names);
+  if (!names) return std::unexpected(names.error());
+  expression.names = std::move(*names);
+  return expression;
+}
+
+Expected<CommandOperands> load_operands(const CommandExpression& expression, const std::map<std::string, Format>& formats,
+                                        const Resources& resources) {
+  CommandOperands loaded;
+  for (std::size_t operand = 0; operand < expression.names.size(); ++operand) {
+    const std::string& name = expression.names[operand];
+    const auto start = Clock::now();
+    const auto format = formats.find(name);
+    auto tensor = load_operand(expression.specs[operand],
+                               format == formats.end() ? std::nullopt : std::optional<Format>(format->second), resources, name);
+    if (!tensor) return std::unexpected(tensor.error());
+    loaded.read_ms[name] = milliseconds_since(start);
+    loaded.tensors.emplace(name, std::move(*tensor));
+  }
+  return loaded;
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// The expression of a command and its operands, read or generated.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontend/parse.h"
+#include "weft/memory.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// EXPR OPERAND... of a command line, before anything is read.
+struct CommandExpression {
+  std::string text;                ///< an einsum with names is index notation here
+  ParsedExpression parsed;
+  std::vector<std::string> names;  ///< of the operands, in the order given
+  std::vector<std::string> specs;
+};
+
+/// Input errors: of the expression, or of the names of its operands.
+Expected<CommandExpression> command_expression(std::span<const std::string> arguments);
+
+struct CommandOperands {
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, double> read_ms;
+};
+
+/// Reads or generates what the specs name, in the formats that are pinned, by name. Errors as of load_operand.
+Expected<CommandOperands> load_operands(const CommandExpression& expression, const std::map<std::string, Format>& formats,
+                                        const Resources& resources);
+
+}  // namespace weft
