@@ -55,6 +55,13 @@ Json explanation_json(const Explanation& explained) {
                              {"bytes", loop.bytes},
                              {"ns", loop.ns}});
   }
+  json["nests"] = Json::array();
+  for (const ExplainedNest& nest : explained.nests) {
+    json["nests"].push_back({{"statement", nest.statement},
+                             {"predicted_ms", nest.ns * 1e-6},
+                             {"measured_ms", nest.measured_ms ? Json(*nest.measured_ms) : Json()},
+                             {"bytes", nest.bytes}});
+  }
   json["layouts"] = Json::array();
   for (const ExplainedLayout& layout : explained.layouts) {
     json["layouts"].push_back({{"name", layout.name},
