@@ -368,7 +368,7 @@ int exit_status(ErrorKind kind) {
   return 4;
 }
 
-static Expected<int> executed(int argc, const char* const* argv, ReplCommandLine repl, CommandOptions& options) {
+static Expected<int> executed(int argc, const char* const* argv, const ReplCommandLine& repl, CommandOptions& options) {
   options.json = requested_json(argc, argv);
   auto words = command_words({argv + std::min(argc, 1), argv + argc});
   if (!words) return std::unexpected(words.error());
@@ -427,7 +427,7 @@ static Expected<int> executed(int argc, const char* const* argv, ReplCommandLine
   return 0;
 }
 
-int command(int argc, const char* const* argv, ReplCommandLine repl) {
+int command(int argc, const char* const* argv, const ReplCommandLine& repl) {
   CommandOptions options;
   const auto status = guarded({"running weft"}, [&] { return executed(argc, argv, repl, options); });
   if (status) return *status;

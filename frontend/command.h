@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,10 +56,10 @@ struct CommandOptions {
 int exit_status(ErrorKind kind);
 
 /// weft repl, which stands apart because it brings a line editor; returns the exit status.
-using ReplCommandLine = Expected<int> (*)(const CommandOptions& options);
+using ReplCommandLine = std::function<Expected<int>(const CommandOptions& options)>;
 
 /// The whole command: parses, dispatches, prints, and returns the exit status.
-int command(int argc, const char* const* argv, ReplCommandLine repl);
+int command(int argc, const char* const* argv, const ReplCommandLine& repl);
 
 /// Threads, memory limit, progress, and a cancellation that Ctrl-C sets.
 Expected<Resources> command_resources(const CommandOptions& options);

@@ -1,10 +1,3 @@
-#include "frontend/command.h"
-#include "frontend/interrupt.h"
-#include "frontend/repl/run.h"
-#include "frontend/terminal.h"
+#include "frontend/repl/entry.h"
 
-int main(int argc, char** argv) {
-  weft::keep_standard_streams();
-  weft::end_without_leftovers();
-  return weft::command(argc, argv, weft::repl);
-}
+int main(int argc, char** argv) { return weft_private_command(argc, argv, weft::make_line_editor); }

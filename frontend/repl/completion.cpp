@@ -145,14 +145,4 @@ Completion complete(std::string_view before, const std::vector<std::string>& ten
   return complete_statement(before, begin, tensors);
 }
 
-std::string common_start(const std::vector<std::string>& candidates) {
-  if (candidates.empty()) return "";
-  std::string start = candidates.front();
-  for (const std::string& candidate : candidates) {
-    const auto [end, other] = std::ranges::mismatch(start, candidate);
-    start.erase(end, start.end());
-  }
-  return start;
-}
-
 }  // namespace weft

@@ -1,6 +1,7 @@
 // What may stand where the cursor is.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -20,7 +21,15 @@ struct Completion {
 /// "NAME =" and in :write, and options of :set. `before` is the line up to the cursor. Reads directories.
 Completion complete(std::string_view before, const std::vector<std::string>& tensors);
 
-/// The longest start that all candidates share.
-std::string common_start(const std::vector<std::string>& candidates);
+/// The longest start that all candidates share. Inline: line editors, which libweft does not hold, call it.
+inline std::string common_start(const std::vector<std::string>& candidates) {
+  if (candidates.empty()) return "";
+  std::string start = candidates.front();
+  for (const std::string& candidate : candidates) {
+    const auto [end, other] = std::ranges::mismatch(start, candidate);
+    start.erase(end, start.end());
+  }
+  return start;
+}
 
 }  // namespace weft

@@ -10,15 +10,15 @@
 
 namespace weft {
 
-struct LineEditor::State {
-  Complete complete;
+namespace {
+
+struct EditState {
+  LineEditor::Complete complete;
   EditLine* edit = nullptr;
   ::History* history = nullptr;
   std::string prompt;
   bool interrupted = false;
 };
-
-namespace {
 
 std::size_t terminal_columns() {
   winsize size{};
@@ -43,33 +43,44 @@ void list(const std::vector<std::string>& candidates) {
   std::fflush(stdout);
 }
 
-template <class State>
-State& state_of(EditLine* edit) {
-  State* state = nullptr;
+EditState& state_of(EditLine* edit) {
+  EditState* state = nullptr;
   el_get(edit, EL_CLIENTDATA, &state);
   return *state;
 }
 
 bool ends_word(const std::string& candidate) { return candidate.find_last_of("/(=:") != candidate.size() - 1; }
 
-}  // namespace
+/// libedit keeps the address of the state.
+class EditedLines : public LineEditor {
+ public:
+  explicit EditedLines(Complete complete);
+  ~EditedLines() override;
+  EditedLines(const EditedLines&) = delete;
+  EditedLines& operator=(const EditedLines&) = delete;
+  EditedLine read(const std::string& prompt) override;
+  void remember(const std::string& entry) override;
 
-LineEditor::LineEditor(Complete complete) : state_(std::make_unique<State>()) {
-  state_->complete = std::move(complete);
+ private:
+  EditState state_;
+};
+
+EditedLines::EditedLines(Complete complete) {
+  state_.complete = std::move(complete);
   EditLine* const edit = el_init("weft", stdin, stdout, stderr);
-  state_->edit = edit;
-  state_->history = history_init();
+  state_.edit = edit;
+  state_.history = history_init();
   HistEvent event{};
-  history(state_->history, &event, H_SETSIZE, 2000);
-  el_set(edit, EL_CLIENTDATA, state_.get());
+  history(state_.history, &event, H_SETSIZE, 2000);
+  el_set(edit, EL_CLIENTDATA, &state_);
   // libedit calls back through plain functions.
-  el_set(edit, EL_PROMPT, +[](EditLine* of) { return state_of<State>(of).prompt.data(); });
-  el_set(edit, EL_HIST, history, state_->history);
+  el_set(edit, EL_PROMPT, +[](EditLine* of) { return state_of(of).prompt.data(); });
+  el_set(edit, EL_HIST, history, state_.history);
   el_set(edit, EL_EDITOR, "emacs");
   el_set(edit, EL_ADDFN, "weft-complete", "complete the word", +[](EditLine* of, int) -> unsigned char {
     const LineInfo* const line = el_line(of);
     const std::string_view before(line->buffer, static_cast<std::size_t>(line->cursor - line->buffer));
-    const Completion completion = state_of<State>(of).complete(before);
+    const Completion completion = state_of(of).complete(before);
     if (completion.candidates.empty()) return CC_REFRESH_BEEP;
     const std::string start = common_start(completion.candidates);
     std::string more = start.substr(std::min(start.size(), before.size() - completion.begin));
@@ -85,7 +96,7 @@ LineEditor::LineEditor(Complete complete) : state_(std::make_unique<State>()) {
   // While a line is edited Ctrl-C and Ctrl-Z are keys and no signals; while a kernel runs the terminal is as it was.
   el_set(edit, EL_SETTY, "-d", "-isig", nullptr);
   el_set(edit, EL_ADDFN, "weft-interrupt", "throw the line away", +[](EditLine* of, int) -> unsigned char {
-    state_of<State>(of).interrupted = true;
+    state_of(of).interrupted = true;
     std::fputs("^C", stdout);
     return CC_NEWLINE;
   });
@@ -101,27 +112,31 @@ LineEditor::LineEditor(Complete complete) : state_(std::make_unique<State>()) {
   el_source(edit, nullptr);
 }
 
-LineEditor::~LineEditor() {
-  el_end(state_->edit);
-  history_end(state_->history);
+EditedLines::~EditedLines() {
+  el_end(state_.edit);
+  history_end(state_.history);
 }
 
-EditedLine LineEditor::read(const std::string& prompt) {
-  state_->prompt = prompt;
-  state_->interrupted = false;
-  el_resize(state_->edit);  // the terminal may have another size by now
+EditedLine EditedLines::read(const std::string& prompt) {
+  state_.prompt = prompt;
+  state_.interrupted = false;
+  el_resize(state_.edit);  // the terminal may have another size by now
   int length = 0;
-  const char* const text = el_gets(state_->edit, &length);
-  if (state_->interrupted) return {LineEnd::interrupted, ""};
+  const char* const text = el_gets(state_.edit, &length);
+  if (state_.interrupted) return {LineEnd::interrupted, ""};
   if (text == nullptr || length <= 0) return {LineEnd::finished, ""};
   std::string line(text, static_cast<std::size_t>(length));
   while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
   return {LineEnd::entered, std::move(line)};
 }
 
-void LineEditor::remember(const std::string& entry) {
+void EditedLines::remember(const std::string& entry) {
   HistEvent event{};
-  history(state_->history, &event, H_ENTER, entry.c_str());
+  history(state_.history, &event, H_ENTER, entry.c_str());
 }
+
+}  // namespace
+
+std::unique_ptr<LineEditor> make_line_editor(LineEditor::Complete complete) { return std::make_unique<EditedLines>(std::move(complete)); }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// LineEditor: lines typed at a terminal. line_editor.cpp edits with libedit; line_editor_plain.cpp is for builds without.
+// LineEditor: lines typed at a terminal. line_editor.cpp edits with libedit; line_editor_plain.cpp is for builds without. Both belong to
+// the command: hosts of libweft, which holds the rest of the prompt, get no libedit.
 #pragma once
 
 #include <functional>
@@ -26,18 +27,16 @@ struct EditedLine {
 class LineEditor {
  public:
   using Complete = std::function<Completion(std::string_view before)>;
-  explicit LineEditor(Complete complete);
-  ~LineEditor();
-  LineEditor(const LineEditor&) = delete;
-  LineEditor& operator=(const LineEditor&) = delete;
-
-  EditedLine read(const std::string& prompt);
+  virtual ~LineEditor() = default;
+  virtual EditedLine read(const std::string& prompt) = 0;
   /// Reached with the arrow keys and Ctrl-R. One line.
-  void remember(const std::string& entry);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  virtual void remember(const std::string& entry) = 0;
 };
+
+/// `complete` is called while a line is read, and lives as long as the editor.
+using MakeLineEditor = std::unique_ptr<LineEditor> (*)(LineEditor::Complete complete);
+
+/// That of the command, which alone is linked with libedit.
+std::unique_ptr<LineEditor> make_line_editor(LineEditor::Complete complete);
 
 }  // namespace weft

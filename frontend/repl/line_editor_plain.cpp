@@ -9,26 +9,30 @@
 
 namespace weft {
 
-struct LineEditor::State {
-  std::string read;  // and not yet handed out
+namespace {
+
+class PlainLines : public LineEditor {
+ public:
+  EditedLine read(const std::string& prompt) override;
+  void remember(const std::string&) override {}
+
+ private:
+  std::string read_;  // and not yet handed out
 };
 
-LineEditor::LineEditor(Complete) : state_(std::make_unique<State>()) {}
-LineEditor::~LineEditor() = default;
-
-EditedLine LineEditor::read(const std::string& prompt) {
+EditedLine PlainLines::read(const std::string& prompt) {
   std::fputs(prompt.c_str(), stdout);
   std::fflush(stdout);
   while (true) {
-    if (const std::size_t end = state_->read.find('\n'); end != std::string::npos) {
-      std::string line = state_->read.substr(0, end);
-      state_->read.erase(0, end + 1);
+    if (const std::size_t end = read_.find('\n'); end != std::string::npos) {
+      std::string line = read_.substr(0, end);
+      read_.erase(0, end + 1);
       return {LineEnd::entered, std::move(line)};
     }
     // Unlike read(), poll() ends at every signal.
     pollfd input{STDIN_FILENO, POLLIN, 0};
     if (poll(&input, 1, -1) < 0 && errno == EINTR) {
-      state_->read.clear();
+      read_.clear();
       std::fputs("\n", stdout);
       return {LineEnd::interrupted, ""};
     }
@@ -36,10 +40,12 @@ EditedLine LineEditor::read(const std::string& prompt) {
     const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return {LineEnd::finished, ""};
-    state_->read.append(bytes, static_cast<std::size_t>(count));
+    read_.append(bytes, static_cast<std::size_t>(count));
   }
 }
 
-void LineEditor::remember(const std::string&) {}
+}  // namespace
+
+std::unique_ptr<LineEditor> make_line_editor(LineEditor::Complete) { return std::make_unique<PlainLines>(); }
 
 }  // namespace weft

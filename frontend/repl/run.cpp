@@ -124,18 +124,18 @@ void report(const Error& error) {
   }
 }
 
-Expected<int> run_interactive(const CommandOptions& options) {
+Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make_editor) {
   std::setlocale(LC_CTYPE, "");  // for editing text that is not ASCII
   Activity activity(!options.quiet);
   auto session = Repl::create(options, place_with(activity, cancel_on_interrupt_and_go_on));
   if (!session) return std::unexpected(session.error());
   History history(history_path());
-  LineEditor editor([&](std::string_view before) {
+  const std::unique_ptr<LineEditor> editor = make_editor([&](std::string_view before) {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : session->tensors()) names.push_back(name);
     return complete(before, names);
   });
-  for (const std::string& entry : history.entries()) editor.remember(entry);
+  for (const std::string& entry : history.entries()) editor->remember(entry);
   if (!options.quiet) {
     const unsigned threads = session->resources().threads.count();
     const std::string greeting = fmt::format("weft {} on {} thread{}; :help tells what can be said, Ctrl-D leaves\n",
@@ -144,7 +144,7 @@ Expected<int> run_interactive(const CommandOptions& options) {
   }
   bool finished = false;
   while (!finished && !session->finished()) {
-    const auto text = edited_statement(editor, history, finished);
+    const auto text = edited_statement(*editor, history, finished);
     if (!text) continue;
     if (const auto done = execute(*session, activity, *text); !done) report(done.error());
     if (!options.quiet && activity.seconds() >= 1) write_note(fmt::format("({:.1f} s)\n", activity.seconds()));
@@ -155,7 +155,7 @@ Expected<int> run_interactive(const CommandOptions& options) {
 
 }  // namespace
 
-Expected<int> repl(const CommandOptions& options) {
+Expected<int> repl(const CommandOptions& options, MakeLineEditor make_editor) {
   if (!options.arguments.empty() && options.arguments.front() != "-") {
     const std::string& script = options.arguments.front();
     auto text = file_text(script);
@@ -163,7 +163,7 @@ Expected<int> repl(const CommandOptions& options) {
     return run_script(options, script, lines_of(std::move(*text)));
   }
   const bool piped = !options.arguments.empty() || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0;
-  if (!piped) return run_interactive(options);
+  if (!piped) return run_interactive(options, make_editor);
   return run_script(options, "<stdin>", standard_input_line);
 }
 

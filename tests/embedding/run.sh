@@ -7,8 +7,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/expectations.sh"
 build=$1 compiler=$2
 
-cmake --install "$build" --prefix "$place/weft" >"$place/log" || fail "cmake --install"
-[ "$("$place/weft/bin/weft" --version | cut -d' ' -f1)" = weft ] || fail "the installed command does not answer --version"
+# Twice, and below a name with a blank; the manifest is for later, when another installation may have written its own.
+for prefix in "$place/a place" "$place/weft" "$place/weft"; do
+  cmake --install "$build" --prefix "$prefix" >"$place/log" || fail "cmake --install"
+  [ "$("$prefix/bin/weft" --version | cut -d' ' -f1)" = weft ] || fail "the installed command does not answer --version"
+done
+cp "$build/install_manifest.txt" "$place/manifest"
+[ "$(du -sm "$place/weft" | cut -f1)" -lt 45 ] || fail "the installation is larger than 45 MB"
 pkg_config_path "$place/weft"
 library=$(find "$place/weft" -name 'libweft.so' | head -n 1)
 header=$place/weft/include/weft.h
@@ -72,6 +77,35 @@ nm -DC --defined-only "$library" >"$place/symbols"
 grep -q ' weft::Session::create' "$place/symbols" || fail "libweft.so does not export weft::Session::create"
 if grep -vE '^[0-9a-f]+ [A-Z] (weft::|weft_[a-z_]+$)' "$place/symbols" | head -n 5 | grep .; then fail "libweft.so shows symbols that are not weft's"; fi
 grep -oE '\bweft_[a-z0-9_]+\(' "$header" | tr -d '(' | sort -u >"$place/declared"
-grep -oE ' weft_[a-z0-9_]+$' "$place/symbols" | tr -d ' ' | sort -u >"$place/exported"
+# The command's own entry is in no header.
+grep -oE ' weft_[a-z0-9_]+$' "$place/symbols" | tr -d ' ' | grep -v '^weft_private_command$' | sort -u >"$place/exported"
 diff "$place/declared" "$place/exported" >&2 || fail "weft.h does not declare what libweft.so exports (< declared, > exported)"
+# Installed headers name nothing that is not installed, and tell a host in C++20 in one sentence what they need.
+(cd "$place/weft/include" && grep -rnE '[a-z_0-9/]+\.(h|cpp|md)\b' . | grep -v '#include <' | grep -oE '^[^:]*:[0-9]+:|[a-z_0-9/]+\.(h|cpp|md)\b' |
+  awk '/:$/ { place = $0; next } { print place $0 }') | while IFS=: read -r file line name; do
+  [ -e "$place/weft/include/$name" ] || [ -e "$place/weft/include/weft/$name" ] || fail "$file:$line names $name, which is not installed"
+done
+echo '#include <weft/session.h>' >"$place/old.cpp"
+"$compiler" -std=c++20 -I"$place/weft/include" -c "$place/old.cpp" -o "$place/old.o" 2>"$place/log" && fail "a host in C++20 compiles"
+grep -q "error: #\?error.*headers need C++23" "$place/log" && [ "$(grep -c 'error:' "$place/log")" = 2 ] || { cat "$place/log" >&2; fail "what a host in C++20 is told"; }
+
+# What is missing says how to get it.
+for how in 'find_package(weft REQUIRED COMPONENTS static)' \
+           $'find_package(weft REQUIRED)\nadd_executable(host host.c)\ntarget_link_libraries(host weft::weft-static)'; do
+  rm -rf "$place/static"
+  mkdir "$place/static"
+  echo 'int main(void) { return 0; }' >"$place/static/host.c"
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(host LANGUAGES C)\n%s\n' "$how" >"$place/static/CMakeLists.txt"
+  [ -e "$place/weft/lib/libweft.a" ] || [ -e "$(dirname "$library")/libweft.a" ] && continue
+  cmake -S "$place/static" -B "$place/static/build" -DCMAKE_PREFIX_PATH="$place/weft" >"$place/log" 2>&1 && fail "linking libweft.a that is not there"
+  tr -s ' \n' ' ' <"$place/log" | grep -q 'libweft.a is not installed: build the target weft_static' || { cat "$place/log" >&2; fail "what a host is told that links libweft.a"; }
+done
+
+# Uninstalling leaves what others put there.
+touch "$place/weft/include/weft/foreign.h"
+cmake -DMANIFEST="$place/manifest" -P "$here/../../cmake/uninstall.cmake" >"$place/log" 2>&1 || { cat "$place/log" >&2; fail "uninstalling"; }
+left=$(cd "$place/weft" && find . ! -type d)
+[ "$left" = ./include/weft/foreign.h ] || { echo "$left" >&2; fail "uninstalling leaves other files"; }
+if find "$place/weft/" -type d -path '*/weft' | grep -v include; then fail "uninstalling leaves directories"; fi
+cmake -DMANIFEST="$place/manifest" -P "$here/../../cmake/uninstall.cmake" 2>&1 | grep -q "nothing is installed" || fail "uninstalling twice"
 echo "installed, and used from C++, C and Python"

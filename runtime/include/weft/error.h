@@ -1,6 +1,13 @@
 // Errors as values: nothing in weft throws across its API, aborts or prints.
 #pragma once
 
+#if __cplusplus <= 202002L
+#error "weft's C++ headers need C++23 (-std=c++23); hosts in other standards and languages include weft.h, which is C"
+// What is not there ends the compilation, before errors that follow hide that one.
+#define WEFT_HOST_NEEDS <C++23>
+#include WEFT_HOST_NEEDS
+#endif
+
 #include <expected>
 #include <string>
 #include <utility>

@@ -23,7 +23,7 @@ class Memory {
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
   Memory() : Memory(unlimited) {}
   explicit Memory(std::uint64_t limit_bytes);
-  /// Reserves bytes until the Charge (runtime/charge.h) dies. Resource error naming `what`, the bytes asked, used and
+  /// Reserves bytes until the Charge dies. Resource error naming `what`, the bytes asked, used and
   /// the limit.
   Expected<Charge> charge(std::uint64_t bytes, std::string_view what) const;
   std::uint64_t used() const;
@@ -114,7 +114,7 @@ class Threads {
   /// exclusive to one thread at a time. Blocks until all are done. What a task throws is thrown here, on the calling
   /// thread, once no task runs any more: the first if several do; tasks that had not begun by then are left out.
   void for_each(std::size_t tasks, const std::function<void(std::size_t task, unsigned slot)>& body) const;
-  /// Whether short work is worth waking them for (runtime/succession.h); of all copies.
+  /// Whether short work is worth waking them for; of all copies.
   Succession& succession() const;
 
  private:

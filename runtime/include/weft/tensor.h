@@ -18,7 +18,7 @@ struct Tensor;
 
 /// The arrays of one level. Elements are 32- or 64-bit unsigned as Level says. compressed and nonunique: pos has
 /// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither. hashed and
-/// bitmap: runtime/gaps.h.
+/// bitmap: as entries() reads them; build() and convert() make them.
 struct LevelArrays {
   Buffer pos;
   Buffer crd;
