@@ -27,6 +27,7 @@ Expected<CommandExpression> command_expression(std::span<const std::string> argu
   auto names = operand_names(expression.parsed, expression.names);
   if (!names) return std::unexpected(names.error());
   expression.names = std::move(*names);
+  if (auto once = standard_input_once(expression.specs, expression.names); !once) return std::unexpected(once.error());
   return expression;
 }
 

@@ -27,7 +27,7 @@ namespace {
 using Destination = std::pair<std::string, std::string>;  ///< what, and where to
 
 /// Nothing else may go there then.
-bool is_standard_output(std::string_view path) { return path == "-" || path.ends_with(":-"); }
+bool is_standard_output(const std::string& path) { return writes_standard_output(path); }
 
 /// The name of the result that "--out PATH" means: the last, unless others are wanted too.
 Expected<std::string> only_result(const std::string& path, const CommandOptions& options, const ParsedExpression& expression) {
