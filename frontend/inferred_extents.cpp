@@ -19,14 +19,14 @@ struct KnownExtent {
 using Modes = std::vector<KnownExtent>;
 
 /// The modes that an index of an assignment stands at.
-using Index = std::vector<KnownExtent*>;
+using IndexModes = std::vector<KnownExtent*>;
 
-std::vector<Index> indices_of(const ParsedExpression& expression, const std::vector<KnownShape>& operands,
+std::vector<IndexModes> indices_of(const ParsedExpression& expression, const std::vector<KnownShape>& operands,
                               std::map<std::string, Modes>& tensors) {
-  std::vector<Index> all;
+  std::vector<IndexModes> all;
   std::size_t next = 0;  // operand of an einsum
   for (const ParsedAssignment& assignment : expression.assignments) {
-    std::map<std::string_view, Index> indices;
+    std::map<std::string_view, IndexModes> indices;
     const auto meet = [&](const std::string& name, const std::vector<ParsedIndex>& written) {
       const auto tensor = tensors.find(name);
       if (tensor == tensors.end() || tensor->second.size() != written.size()) return;  // resolve() refuses it
@@ -49,7 +49,7 @@ std::vector<Index> indices_of(const ParsedExpression& expression, const std::vec
 }
 
 /// Whether a mode of the index grew.
-bool grow(const Index& index) {
+bool grow(const IndexModes& index) {
   const KnownExtent longest = **std::ranges::max_element(index, {}, [](const KnownExtent* mode) { return mode->extent; });
   const auto disagrees = [&](const KnownExtent* mode) { return !mode->grows && mode->extent != longest.extent; };
   if (std::ranges::any_of(index, disagrees)) return false;
@@ -71,12 +71,12 @@ std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std
     Modes& modes = tensors[operand.name];
     for (const std::uint64_t extent : operand.extents) modes.push_back({extent, operand.inferred, operand.name});
   }
-  const std::vector<Index> indices = indices_of(expression, operands, tensors);
+  const std::vector<IndexModes> indices = indices_of(expression, operands, tensors);
   // An operand that occurs twice, and an intermediate, carry an extent from one index to another. Extents only grow, to one of
   // those that there are, so that this ends.
   for (bool grew = true; grew;) {
     grew = false;
-    for (const Index& index : indices) grew = grow(index) || grew;
+    for (const IndexModes& index : indices) grew = grow(index) || grew;
   }
   std::vector<GrownMode> grown;
   for (std::size_t operand = 0; operand != operands.size(); ++operand) {
@@ -89,15 +89,14 @@ std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std
   return grown;
 }
 
-Expected<std::vector<std::string>> grow_inferred_extents(const Session& session, const ParsedExpression& expression,
+Expected<std::vector<std::string>> grow_inferred_extents(Tensors& tensors, const ParsedExpression& expression,
                                                          const std::vector<std::string>& operands,
                                                          const std::set<std::string>& inferred, const Resources& resources) {
   if (inferred.empty()) return std::vector<std::string>();
-  const auto tensors = session.tensors();
   std::vector<KnownShape> shapes;
   for (const std::string& name : operands) {
-    const auto found = tensors->find(name);
-    if (found == tensors->end()) return std::vector<std::string>();  // evaluating says so
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) return std::vector<std::string>();  // evaluating says so
     shapes.push_back({name, found->second.extents, inferred.contains(name)});
   }
   std::vector<std::string> lines;
@@ -110,9 +109,9 @@ Expected<std::vector<std::string>> grow_inferred_extents(const Session& session,
     lines.push_back(fmt::format("{}: mode {} read with extent {}, taken as {} as in {}", name, mode.mode, mode.from, mode.to, mode.like));
   }
   for (auto& [name, extents] : wanted) {
-    auto grown = with_extents(tensors->at(name), std::move(extents), resources, name);
+    auto grown = with_extents(tensors.at(name), std::move(extents), resources, name);
     if (!grown) return std::unexpected(std::move(grown.error()));
-    session.set(name, std::move(*grown));
+    tensors.at(name) = std::move(*grown);
   }
   return lines;
 }

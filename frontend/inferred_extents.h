@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/parse.h"
-#include "weft/session.h"
+#include "weft/engine.h"
 
 namespace weft {
 
@@ -33,9 +33,9 @@ struct GrownMode {
 /// an inferred one, grows nothing: resolve() tells that. Pure; any thread.
 std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std::vector<KnownShape>& operands);
 
-/// Replaces tensors of the session by such as are extended so; `inferred` names those whose extents are. Returns a line for each
+/// Replaces tensors by such as are extended so; `inferred` names those whose extents are. Returns a line for each
 /// mode: "T: mode 1 read with extent 99, taken as 100 as in B". Errors as of with_extents.
-Expected<std::vector<std::string>> grow_inferred_extents(const Session& session, const ParsedExpression& expression,
+Expected<std::vector<std::string>> grow_inferred_extents(Tensors& tensors, const ParsedExpression& expression,
                                                          const std::vector<std::string>& operands,
                                                          const std::set<std::string>& inferred, const Resources& resources);
 
