@@ -51,20 +51,6 @@ Expected<void> write(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](char letter) {
-    return is_plain(letter) || std::string_view("_-=./:,+").find(letter) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string word = "'";
-  for (const char letter : text) {
-    if (letter == '\'') word += "'\\'";  // ends the quotation, quotes this one, and begins again
-    word += letter;
-  }
-  word += '\'';
-  return word;
-}
-
 std::string command_line(const Network& network, const std::vector<OperandFacts>& operands, const Schedule& schedule,
                          const EngineOptions& options) {
   std::string expression;

@@ -5,6 +5,7 @@
 
 #include "engine/loop/program.h"
 #include "engine/plan/plan.h"
+#include "runtime/shell_word.h"
 
 namespace weft {
 
@@ -15,8 +16,6 @@ struct EngineOptions;
 /// begins so; what it has to tell follows after " # ".
 std::string command_line(const Network& network, const std::vector<OperandFacts>& operands, const Schedule& schedule,
                          const EngineOptions& options);
-/// The text as one word of a POSIX shell.
-std::string shell_word(const std::string& text);
 
 /// "weft_A_ir_T_ijk_B_jr_C_kr_0123abcd": output and inputs with their indices, then digits of the kernel's key. An identifier of at
 /// most 96 letters, which stands in file names, perf's map and the names gdb knows.

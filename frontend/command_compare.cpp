@@ -103,6 +103,9 @@ Expected<void> compare(const CommandOptions& options) {
   if (!engine) return std::unexpected(engine.error());
   const auto operands = load_operands(*expression, evaluate.formats, *resources);
   if (!operands) return std::unexpected(operands.error());
+  for (const std::string& note : operands->notes) {
+    if (!options.quiet) write_note(fmt::format("note: {}\n", note));
+  }
   // An einsum's operands are T0, T1, ... to an engine, whatever they are named here and in the schedules.
   const ParsedExpression& parsed = expression->parsed;
   const std::string text = parsed.notation == Notation::index

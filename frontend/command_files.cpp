@@ -11,6 +11,13 @@
 
 namespace weft {
 
+namespace {
+
+/// What messages call the operand of a command that has only one.
+std::string shown_name(const std::string& spec) { return reads_standard_input(spec) ? "standard input" : spec; }
+
+}  // namespace
+
 std::string info_text(const Tensor& tensor, const std::string& name, const Threads& threads) {
   const Statistics& known = statistics(tensor, threads);
   std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", name, tensor.summary(), density(tensor),
@@ -28,8 +35,10 @@ std::string info_text(const Tensor& tensor, const std::string& name, const Threa
 Expected<void> info(const CommandOptions& options) {
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
-  const std::string& file = options.arguments.front();
-  const auto tensor = load_operand(file, std::nullopt, *resources, file);
+  const std::string& spec = options.arguments.front();
+  const std::string file = shown_name(spec);
+  FileFacts facts;
+  const auto tensor = load_operand(spec, std::nullopt, *resources, file, &facts);
   if (resources->progress) clear_progress();
   if (!tensor) return std::unexpected(tensor.error());
   if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
@@ -42,14 +51,24 @@ Expected<void> convert_file(const CommandOptions& options) {
   if (!resources) return std::unexpected(resources.error());
   const std::string& from = options.arguments[0];
   const std::string& to = options.arguments[1];
+  const bool to_standard_output = writes_standard_output(to);
+  if (to_standard_output && options.json && options.json->empty()) {
+    return input_error("the tensor and --json both want standard output; give one a path");
+  }
   if (auto known = writable_format(to); !known) return known;
-  const auto tensor = load_operand(from, std::nullopt, *resources, from);
+  FileFacts facts;
+  const auto tensor = load_operand(from, std::nullopt, *resources, shown_name(from), &facts);
   if (!tensor) return std::unexpected(tensor.error());
-  if (auto written = write_tensor(*tensor, to, *resources, from); !written) return written;
+  if (auto written = write_tensor(*tensor, to, *resources, shown_name(from)); !written) return written;
   if (resources->progress) clear_progress();
   if (options.json) return write_text(*options.json, info_json(*tensor, to, resources->threads));
   if (options.quiet) return {};
-  return write_text("", fmt::format("{}: {}\n", to, tensor->summary()));
+  const std::string text = fmt::format("{}: {}{}\n", to_standard_output ? "standard output" : to, tensor->summary(),
+                                       facts.symmetry.empty() ? "" : fmt::format("; was {}: written in full, {} entries",
+                                                                                 facts.symmetry, tensor->nnz()));
+  if (!to_standard_output) return write_text("", text);
+  write_note(text);
+  return {};
 }
 
 Expected<std::string> cache_text(const CommandOptions& options) {

@@ -1,5 +1,8 @@
 #include "frontend/command_operands.h"
 
+#include <set>
+
+#include "frontend/inferred_extents.h"
 #include "frontend/named_einsum.h"
 #include "frontend/operand.h"
 #include "frontend/resolve.h"
@@ -27,22 +30,29 @@ Expected<CommandExpression> command_expression(std::span<const std::string> argu
   auto names = operand_names(expression.parsed, expression.names);
   if (!names) return std::unexpected(names.error());
   expression.names = std::move(*names);
+  if (auto once = standard_input_once(expression.specs, expression.names); !once) return std::unexpected(once.error());
   return expression;
 }
 
 Expected<CommandOperands> load_operands(const CommandExpression& expression, const std::map<std::string, Format>& formats,
                                         const Resources& resources) {
   CommandOperands loaded;
+  std::set<std::string> inferred;
   for (std::size_t operand = 0; operand < expression.names.size(); ++operand) {
     const std::string& name = expression.names[operand];
     const auto start = Clock::now();
     const auto format = formats.find(name);
+    FileFacts facts;
     auto tensor = load_operand(expression.specs[operand],
-                               format == formats.end() ? std::nullopt : std::optional<Format>(format->second), resources, name);
+                               format == formats.end() ? std::nullopt : std::optional<Format>(format->second), resources, name, &facts);
     if (!tensor) return std::unexpected(tensor.error());
     loaded.read_ms[name] = milliseconds_since(start);
     loaded.tensors.emplace(name, std::move(*tensor));
+    if (facts.extents_inferred) inferred.insert(name);
   }
+  auto notes = grow_inferred_extents(loaded.tensors, expression.parsed, expression.names, inferred, resources);
+  if (!notes) return std::unexpected(notes.error());
+  loaded.notes = std::move(*notes);
   return loaded;
 }
 

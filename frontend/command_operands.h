@@ -26,9 +26,11 @@ Expected<CommandExpression> command_expression(std::span<const std::string> argu
 struct CommandOperands {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, double> read_ms;
+  std::vector<std::string> notes;  ///< a line for each extent that is not that of the file
 };
 
-/// Reads or generates what the specs name, in the formats that are pinned, by name. Errors as of load_operand.
+/// Reads or generates what the specs name, in the formats that are pinned, by name; inferred extents grow to those of the other
+/// operands. Errors as of load_operand.
 Expected<CommandOperands> load_operands(const CommandExpression& expression, const std::map<std::string, Format>& formats,
                                         const Resources& resources);
 

@@ -26,9 +26,6 @@ namespace {
 
 using Destination = std::pair<std::string, std::string>;  ///< what, and where to
 
-/// Nothing else may go there then.
-bool is_standard_output(std::string_view path) { return path == "-" || path.ends_with(":-"); }
-
 /// The name of the result that "--out PATH" means: the last, unless others are wanted too.
 Expected<std::string> only_result(const std::string& path, const CommandOptions& options, const ParsedExpression& expression) {
   std::vector<std::string> wanted;
@@ -63,7 +60,7 @@ Expected<std::vector<Destination>> destinations(const CommandOptions& options, c
     if (auto place = writable_place(split.spec); !place) return std::unexpected(place.error());
     outputs.emplace_back(std::move(split.name), std::move(split.spec));
   }
-  const auto printed = std::ranges::count_if(outputs, [](const Destination& output) { return is_standard_output(output.second); });
+  const auto printed = std::ranges::count_if(outputs, [](const Destination& output) { return writes_standard_output(output.second); });
   if (printed > 1) return input_error("standard output is given for several results: it holds one");
   if (printed == 1 && options.json && options.json->empty())
     return input_error("--out - and --json both want standard output; give one a path");
@@ -217,7 +214,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
     evaluate.stages.push_back(stage);
     replaced = replaced || path.empty();
   }
-  const bool elsewhere = run && std::ranges::any_of(*outputs, [](const auto& output) { return is_standard_output(output.second); });
+  const bool elsewhere = run && std::ranges::any_of(*outputs, [](const auto& output) { return writes_standard_output(output.second); });
   if (replaced && elsewhere) return input_error("--emit and --out - both want standard output; give one a path");
   const auto grade = specialization(options);
   if (!grade) return std::unexpected(grade.error());
@@ -244,6 +241,9 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   for (auto& [name, tensor] : operands->tensors) session->set(name, std::move(tensor));
   if (resources->progress) clear_progress();
 
+  for (const std::string& note : operands->notes) {
+    if (!options.quiet) write_note(fmt::format("note: {}\n", note));
+  }
   const auto evaluation = session->evaluate(expression->text, expression->names, evaluate);
   if (resources->progress) clear_progress();
   if (!evaluation) return std::unexpected(evaluation.error());

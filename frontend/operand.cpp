@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "engine/network/names.h"
+#include "runtime/file_name.h"
 #include "runtime/text_number.h"
 
 namespace weft {
@@ -45,7 +46,38 @@ Expected<Tensor> scalar_tensor(double value, Scalar scalar, const Resources& res
   return tensor;
 }
 
+struct ShapedPath {
+  std::string path;
+  std::optional<std::vector<std::uint64_t>> shape;
+};
+
+/// "x.tns:100x200" cut before its shape.
+ShapedPath shaped_path(const std::string& spec) {
+  const std::size_t colon = spec.rfind(':');
+  if (colon != std::string::npos) {
+    if (auto shape = parse_shape(std::string_view(spec).substr(colon + 1))) return {spec.substr(0, colon), std::move(shape)};
+  }
+  return {spec, std::nullopt};
+}
+
 }  // namespace
+
+bool reads_standard_input(const std::string& spec) {
+  return !is_generator(spec) && parse_file_name(shaped_path(spec).path).standard_stream();
+}
+
+Expected<void> standard_input_once(const std::vector<std::string>& specs, const std::vector<std::string>& names) {
+  std::optional<std::size_t> first;
+  for (std::size_t operand = 0; operand != specs.size(); ++operand) {
+    if (!reads_standard_input(specs[operand])) continue;
+    if (first) {
+      return input_error(fmt::format("{} and {} are both read from standard input, which can be read once; write one to a file",
+                                     names[*first], names[operand]));
+    }
+    first = operand;
+  }
+  return {};
+}
 
 OperandText parse_operand(std::string_view text) {
   const std::size_t equals = text.find('=');
@@ -90,7 +122,8 @@ Expected<std::uint64_t> parse_size(std::string_view text) {
 }
 
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
-                              std::string_view name) {
+                              std::string_view name, FileFacts* facts) {
+  if (facts) *facts = FileFacts();
   if (spec.empty()) return input_error(fmt::format("operand {} has an empty value; give a file, a generator or a number", name));
   for (const Level& level : format ? format->levels : std::vector<Level>{}) {
     if (level.kind == LevelKind::accumulator) {
@@ -107,15 +140,9 @@ Expected<Tensor> load_operand(const std::string& spec, const std::optional<Forma
   }
   ReadOptions options;
   options.format = format;
-  std::string path = spec;
-  const std::size_t colon = spec.rfind(':');
-  if (colon != std::string::npos) {
-    if (auto shape = parse_shape(std::string_view(spec).substr(colon + 1))) {
-      options.shape = std::move(shape);
-      path = spec.substr(0, colon);
-    }
-  }
-  return read_tensor(path, options, resources, name);
+  ShapedPath file = shaped_path(spec);
+  options.shape = std::move(file.shape);
+  return read_tensor(file.path, options, resources, name, nullptr, facts);
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/file.h"
 #include "weft/tensor.h"
@@ -21,7 +22,13 @@ OperandText parse_operand(std::string_view text);
 
 /// Reads or generates. `format` pins the layout. Errors as of read_tensor and generate_tensor.
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
-                              std::string_view name);
+                              std::string_view name, FileFacts* facts = nullptr);
+
+/// Whether the SPEC is read from standard input: "-", "-:3x4", "mtx:-".
+bool reads_standard_input(const std::string& spec);
+
+/// Input error naming both operands where two are read from standard input, which there is once.
+Expected<void> standard_input_once(const std::vector<std::string>& specs, const std::vector<std::string>& names);
 
 /// "100x200x300"; nothing if the text has not that form.
 std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/file_name.h"
 #include "runtime/output_file.h"
 
 namespace weft {
@@ -64,7 +65,10 @@ Expected<void> write_text(const std::string& path, std::string_view text) {
   return file->finish();
 }
 
-Expected<void> writable_place(const std::string& path) {
+Expected<void> writable_place(const std::string& text) {
+  const FileName file = parse_file_name(text);
+  const std::string& path = file.path;
+  if (file.standard_stream()) return {};
   struct stat status {};
   const bool exists = stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) {

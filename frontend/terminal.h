@@ -24,8 +24,9 @@ void write_note(std::string_view text);
 /// written to in its place. Using such a stream still fails.
 void keep_standard_streams();
 
-/// Can a file be made at `path`? Asked before the work, so that it is not lost. Input error naming the path.
-Expected<void> writable_place(const std::string& path);
+/// Can a file be made at the path of "PATH" or "FORMAT:PATH", or is it "-"? Asked before the work, so that it is not lost.
+/// Input error naming the path.
+Expected<void> writable_place(const std::string& text);
 
 /// "1.2 GB".
 std::string human_bytes(std::uint64_t bytes);

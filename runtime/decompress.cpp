@@ -13,8 +13,6 @@ namespace weft {
 
 namespace {
 constexpr std::size_t input_bytes = std::size_t{1} << 18;
-// What inflate holds: a window of 32 KiB and its tables (zlib's own figure for windowBits = 15).
-constexpr std::uint64_t inflate_bytes = 48 * 1024;
 }  // namespace
 
 struct ByteSource::Gzip {
@@ -45,10 +43,9 @@ ByteSource::ByteSource(ByteSource&&) noexcept = default;
 ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 ByteSource::~ByteSource() = default;
 
-Expected<ByteSource> ByteSource::open(const std::string& path, Compression compression, const Memory& memory) {
-  Expected<InputFile> file = InputFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  ByteSource source(std::move(*file), memory);
+Expected<ByteSource> ByteSource::open(InputFile file, Compression compression, const Memory& memory) {
+  ByteSource source(std::move(file), memory);
+  const std::string path = source.path();
   if (compression == Compression::none) return source;
   Expected<Buffer> input = mapped_buffer(input_bytes, memory, "compressed bytes of " + path);
   if (!input) return std::unexpected(input.error());
@@ -84,7 +81,34 @@ Expected<bool> ByteSource::refill() {
   return *got > 0;
 }
 
+const InputFile* ByteSource::plain_file() const {
+  return std::holds_alternative<std::monostate>(decoder_) && file_.regular() ? &file_ : nullptr;
+}
+
+Expected<std::string_view> ByteSource::peek(std::size_t bytes) {
+  std::string begin(bytes, '\0');
+  Expected<Piece> piece = decode(begin.data(), bytes);
+  if (!piece) return std::unexpected(piece.error());
+  begin.resize(piece->filled);
+  ahead_ = std::move(begin);
+  behind_ahead_ = std::move(*piece);
+  return std::string_view(ahead_);
+}
+
 Expected<ByteSource::Piece> ByteSource::read(char* to, std::size_t bytes) {
+  const std::size_t known = ahead_.copy(to, bytes);
+  ahead_.erase(0, known);
+  if (known == bytes) return Piece{.filled = known, .at_end = false, .damage = {}};
+  // A decoder that has met damage is not to be called again.
+  if (behind_ahead_.at_end || !behind_ahead_.damage.empty()) {
+    return Piece{.filled = known, .at_end = behind_ahead_.at_end, .damage = behind_ahead_.damage};
+  }
+  Expected<Piece> piece = decode(to + known, bytes - known);
+  if (piece) piece->filled += known;
+  return piece;
+}
+
+Expected<ByteSource::Piece> ByteSource::decode(char* to, std::size_t bytes) {
   if (std::holds_alternative<std::unique_ptr<Gzip>>(decoder_)) return read_gzip(to, bytes);
   if (std::holds_alternative<std::unique_ptr<Zstandard>>(decoder_)) return read_zstandard(to, bytes);
   return read_plain(to, bytes);

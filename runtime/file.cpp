@@ -1,45 +1,31 @@
-// Tensor files by extension.
+// Tensor files by name and content.
 #include "weft/file.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "runtime/file_content.h"
 #include "runtime/file_formats.h"
 #include "runtime/guarded.h"
+#include "runtime/text_entries.h"
 
 namespace weft {
 
 namespace {
 
-enum class FileKind { tns, mtx, npy };
-
-struct Extension {
-  FileKind kind;
-  Compression compression;
-};
-
-bool take_suffix(std::string& text, std::string_view suffix) {
-  if (!text.ends_with(suffix)) return false;
-  text.resize(text.size() - suffix.size());
-  return true;
-}
-
-Expected<Extension> extension_of(const std::string& path) {
-  std::string name = path.substr(path.rfind('/') + 1);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  Compression compression = Compression::none;
-  if (take_suffix(name, ".gz")) {
-    compression = Compression::gzip;
-  } else if (take_suffix(name, ".zst")) {
-    compression = Compression::zstandard;
+Expected<FileName> writable_name(const std::string& path) {
+  FileName file = parse_file_name(path);
+  if (!file.kind && file.standard_stream()) file.kind = FileKind::tns;
+  if (!file.kind || !file.member.empty()) {
+    return input_error(path + ": unknown extension; weft writes .tns, .mtx, .npy and .npz, each also with .gz or .zst behind, "
+                              "and to other names with the format in front, such as tns:" +
+                       file.path);
   }
-  if (take_suffix(name, ".tns")) return Extension{FileKind::tns, compression};
-  if (take_suffix(name, ".mtx")) return Extension{FileKind::mtx, compression};
-  if (take_suffix(name, ".npy") && compression == Compression::none) return Extension{FileKind::npy, compression};
-  return input_error(path +
-                     ": unknown extension; weft knows .tns and .mtx, both also with .gz or .zst behind, and .npy");
+  if (!file.compression) file.compression = Compression::none;
+  return file;
 }
 
 /// Equal but for index widths, which are the builder's choice: a request for 32 bits is one for at least 32.
@@ -54,10 +40,125 @@ bool same_layout(const Format& have, const Format& wanted) {
 
 /// Every message says which operand was read; one named like its file is named already.
 Error of_operand(Error error, std::string_view path, std::string_view name) {
-  if (name.empty() || name.starts_with(path) || error.kind == ErrorKind::cancelled) return error;
+  const bool named_already = name.find(path) != std::string_view::npos || path.starts_with(std::string(name) + ":");
+  if (name.empty() || named_already || error.kind == ErrorKind::cancelled) return error;
   const std::string operand = "operand " + std::string(name);
   if (error.message.find(operand) == std::string::npos) error.message += " (" + operand + ")";
   return error;
+}
+
+/// What stands in a line of a shell for the file: what came through a pipe has no name there.
+std::string named_in_shell(const FileName& file) { return file.standard_stream() ? "FILE" : file.path; }
+
+/// "x.mtx: begins like a NumPy array, not like a Matrix Market file; npy:x.mtx reads it as what it is".
+std::unexpected<Error> contradiction(const FileRequest& request, const FileName& file, Content content) {
+  constexpr std::string_view expected[] = {"the text of a .tns", "a Matrix Market file", "a NumPy array", "a zip archive (.npz)"};
+  std::string reason = fmt::format("begins like {}, not like {}", description(content), expected[static_cast<std::size_t>(*file.kind)]);
+  if (const auto kind = kind_of(content)) reason += fmt::format("; {}:{} reads it as what it is", name(*kind), file.path);
+  if (const auto line = conversion(content, named_in_shell(file))) reason += "; " + *line;
+  return file_error(request, reason);
+}
+
+/// The kind of the file by its name, or else by what it begins with. Input error where the two contradict each other, or
+/// where weft does not read such a file.
+Expected<FileKind> decide_kind(const FileRequest& request, const FileName& file, Content content) {
+  if (!file.kind) {
+    // A text says little: the name knows better.
+    const Content known = content == Content::text || content == Content::empty ? foreign_by_name(file.path) : content;
+    if (const auto line = conversion(known, named_in_shell(file))) return file_error(request, *line);
+    const auto kind = kind_of(content);
+    if (kind) return *kind;
+    return file_error(request, fmt::format("{}, and in no format that weft knows by its first bytes; weft reads .tns, .mtx, "
+                                           ".npy and .npz, each also with .gz or .zst behind", description(content)));
+  }
+  switch (content) {
+    case Content::gzip:
+    case Content::zstandard: {
+      // A name that says what is inside should say this, too.
+      const bool gzip = content == Content::gzip;
+      return file_error(request, fmt::format("these are {} data: the name should end in .{}", gzip ? "gzip" : "zstd", gzip ? "gz" : "zst"));
+    }
+    case Content::matrix_market:
+      if (*file.kind != FileKind::mtx) return contradiction(request, file, content);
+      break;
+    case Content::npy:
+      if (*file.kind != FileKind::npy) return contradiction(request, file, content);
+      break;
+    case Content::zip:
+      if (*file.kind != FileKind::npz) return contradiction(request, file, content);
+      break;
+    case Content::empty:
+    case Content::text:
+    case Content::binary:
+      break;  // whose reader says in which line
+    default:
+      return contradiction(request, file, content);
+  }
+  return *file.kind;
+}
+
+Expected<Tensor> read_named(const std::string& text, const ReadOptions& options, const Resources& resources,
+                            std::string_view name, ReadTimes* times, FileFacts* facts) {
+  const FileName file = parse_file_name(text);
+  Expected<InputFile> opened = InputFile::open(file.path);
+  if (!opened) return std::unexpected(of_operand(opened.error(), text, name));
+  ReadTimes unused_times;
+  FileFacts unused_facts;
+  FileRequest request{.path = opened->path(),
+                      .given = text,
+                      .member = file.member,
+                      .again = {},
+                      .options = options,
+                      .resources = resources,
+                      .name = name,
+                      .times = times != nullptr ? times : &unused_times,
+                      .facts = facts != nullptr ? facts : &unused_facts};
+  *request.times = ReadTimes();
+  *request.facts = FileFacts();
+  Expected<std::string_view> begin = opened->peek(content_bytes);
+  if (!begin) return std::unexpected(of_operand(begin.error(), text, name));
+  Content content = content_of(*begin);
+  const Compression compression = file.compression ? *file.compression
+                                  : content == Content::gzip      ? Compression::gzip
+                                  : content == Content::zstandard ? Compression::zstandard
+                                                                  : Compression::none;
+  if (opened->regular() && !file.standard_stream()) request.again = compression;
+  Expected<ByteSource> source = ByteSource::open(std::move(*opened), compression, resources.memory);
+  if (!source) return std::unexpected(of_operand(source.error(), text, name));
+  if (compression != Compression::none) {
+    begin = source->peek(content_bytes);
+    if (!begin) return std::unexpected(of_operand(begin.error(), text, name));
+    content = content_of(*begin);
+  }
+  const Expected<FileKind> kind = decide_kind(request, file, content);
+  if (!kind) return std::unexpected(kind.error());
+  if (!file.member.empty() && *kind != FileKind::npz) {
+    return file_error(request, fmt::format("no archive, so that it has no member {}", quoted(file.member)));
+  }
+  Expected<Tensor> tensor = *kind == FileKind::tns   ? read_tns(std::move(*source), request)
+                            : *kind == FileKind::mtx ? read_mtx(std::move(*source), request)
+                            : *kind == FileKind::npy ? read_npy(std::move(*source), request)
+                                                     : read_npz(std::move(*source), request);
+  if (!tensor) return std::unexpected(of_operand(tensor.error(), request.path, name));
+  if (!options.format || same_layout(tensor->format, *options.format)) return tensor;
+  return convert(*tensor, *options.format, resources, name);
+}
+
+Expected<void> write_named(const Tensor& tensor, const std::string& path, const Resources& resources,
+                           std::string_view name) {
+  const Expected<FileName> file = writable_name(path);
+  if (!file) return std::unexpected(file.error());
+  if (auto valid = verify_once(tensor, resources, name); !valid) return valid;
+  switch (*file->kind) {
+    case FileKind::tns:
+      return write_tns(tensor, file->path, *file->compression, resources, name);
+    case FileKind::mtx:
+      return write_mtx(tensor, file->path, *file->compression, resources, name);
+    case FileKind::npy:
+      return write_npy(tensor, file->path, *file->compression, resources, name);
+    default:
+      return write_npz(tensor, file->path, *file->compression, resources, name);
+  }
 }
 
 }  // namespace
@@ -66,57 +167,31 @@ std::unexpected<Error> file_error(const FileRequest& request, std::string_view r
   return std::unexpected(of_operand({ErrorKind::input, request.path + ": " + std::string(reason)}, request.path, request.name));
 }
 
-static Expected<Tensor> read_by_extension(const std::string& path, const ReadOptions& options, const Resources& resources,
-                             std::string_view name, ReadTimes* times) {
-  const Expected<Extension> extension = extension_of(path);
-  if (!extension) return std::unexpected(of_operand(extension.error(), path, name));
-  ReadTimes unused;
-  const FileRequest request{.path = path,
-                            .compression = extension->compression,
-                            .options = options,
-                            .resources = resources,
-                            .name = name,
-                            .times = times != nullptr ? times : &unused};
-  *request.times = ReadTimes();
-  Expected<Tensor> tensor = extension->kind == FileKind::tns   ? read_tns(request)
-                            : extension->kind == FileKind::mtx ? read_mtx(request)
-                                                           : read_npy(request);
-  if (!tensor) return std::unexpected(of_operand(tensor.error(), path, name));
-  if (!options.format || same_layout(tensor->format, *options.format)) return tensor;
-  return convert(*tensor, *options.format, resources, name);
-}
-
-static Expected<void> write_by_extension(const Tensor& tensor, const std::string& path, const Resources& resources,
-                            std::string_view name) {
-  const Expected<Extension> extension = extension_of(path);
-  if (!extension) return std::unexpected(extension.error());
-  if (auto valid = verify_once(tensor, resources, name); !valid) return valid;
-  switch (extension->kind) {
-    case FileKind::tns:
-      return write_tns(tensor, path, extension->compression, resources, name);
-    case FileKind::mtx:
-      return write_mtx(tensor, path, extension->compression, resources, name);
-    default:
-      return write_npy(tensor, path, resources, name);
-  }
-}
-
 Expected<void> writable_format(const std::string& path) {
   return guarded({"looking at the name ", path}, [&]() -> Expected<void> {
-    const Expected<Extension> extension = extension_of(path);
-    if (!extension) return std::unexpected(extension.error());
+    const Expected<FileName> file = writable_name(path);
+    if (!file) return std::unexpected(file.error());
+    const bool binary = *file->kind == FileKind::npy || *file->kind == FileKind::npz;
+    if (file->standard_stream() && binary && ::isatty(STDOUT_FILENO) != 0) {
+      return input_error(fmt::format("{} is no text, and standard output is a terminal: write to a file, or into a pipe",
+                                     weft::name(*file->kind)));
+    }
     return {};
   });
 }
 
+bool writes_standard_output(const std::string& path) {
+  return guarded_value([&] { return parse_file_name(path).standard_stream(); }, [] { return false; });
+}
+
 Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
-                             std::string_view name, ReadTimes* times) {
-  return guarded({"reading ", path}, [&] { return read_by_extension(path, options, resources, name, times); });
+                             std::string_view name, ReadTimes* times, FileFacts* facts) {
+  return guarded({"reading ", path}, [&] { return read_named(path, options, resources, name, times, facts); });
 }
 
 Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
                             std::string_view name) {
-  return guarded({"writing ", path}, [&] { return write_by_extension(tensor, path, resources, name); });
+  return guarded({"writing ", path}, [&] { return write_named(tensor, path, resources, name); });
 }
 
 }  // namespace weft

@@ -70,12 +70,12 @@ Expected<std::vector<std::uint64_t>> parse_shape(Literal& literal) {
   return shape;
 }
 
-Expected<void> parse_descr(std::string_view descr, NpyHeader& header) {
+Expected<void> parse_descr(std::string_view descr, NpyText text, NpyHeader& header) {
   const std::string quoted = "the element type '" + std::string(descr) + "'";
   if (descr.size() < 2) return input_error(quoted + " is not a NumPy type");
   const char order = descr[0];
   const std::string_view type = order == '<' || order == '>' || order == '|' || order == '=' ? descr.substr(1) : descr;
-  if (type == "O") return unsupported(quoted + ": Python objects are not supported");
+  if (type == "O") return unsupported(quoted + ": Python objects are not supported; save an array of numbers");
   if (type.size() < 2) return input_error(quoted + " is not a NumPy type");
   const std::string size_text = std::string(type.substr(1)) + '\n';
   const char* at = size_text.data();
@@ -96,6 +96,14 @@ Expected<void> parse_descr(std::string_view descr, NpyHeader& header) {
     case 'b':
       if (header.bytes == 1) return {};
       break;
+    case 'S':
+    case 'U':
+      // A character of text is four bytes.
+      if (text == NpyText::allowed && sized && size > 0 && size <= 16) {
+        header.bytes = static_cast<unsigned>(size) * (header.kind == 'U' ? 4 : 1);
+        return {};
+      }
+      break;
     case 'c':
       return unsupported(quoted + ": complex data are not supported");
     default:
@@ -106,7 +114,7 @@ Expected<void> parse_descr(std::string_view descr, NpyHeader& header) {
 
 }  // namespace
 
-Expected<NpyHeader> parse_npy_header(std::string_view dictionary) {
+Expected<NpyHeader> parse_npy_header(std::string_view dictionary, NpyText text) {
   NpyHeader header;
   bool has_descr = false;
   bool has_order = false;
@@ -120,7 +128,7 @@ Expected<NpyHeader> parse_npy_header(std::string_view dictionary) {
       if (literal.peek() == '[') return unsupported("records are not supported");
       const std::optional<std::string> descr = literal.quoted();
       if (!descr) return input_error("the header's element type is no quoted text");
-      if (Expected<void> parsed = parse_descr(*descr, header); !parsed) return std::unexpected(parsed.error());
+      if (Expected<void> parsed = parse_descr(*descr, text, header); !parsed) return std::unexpected(parsed.error());
       has_descr = true;
     } else if (*key == "fortran_order") {
       header.fortran_order = literal.take_word("True");
@@ -147,7 +155,7 @@ Expected<NpyHeader> parse_npy_header(std::string_view dictionary) {
 
 std::string npy_preamble(const NpyHeader& header) {
   std::string dictionary = "{'descr': '";
-  dictionary += header.bytes == 1 ? '|' : header.big_endian ? '>' : '<';
+  dictionary += header.bytes == 1 || header.kind == 'S' ? '|' : header.big_endian ? '>' : '<';
   dictionary += header.kind + std::to_string(header.bytes);
   dictionary += std::string("', 'fortran_order': ") + (header.fortran_order ? "True" : "False") + ", 'shape': (";
   for (std::size_t mode = 0; mode != header.shape.size(); ++mode) {

@@ -12,16 +12,19 @@ namespace weft {
 
 /// What the elements of the file are.
 struct NpyHeader {
-  char kind = 'f';     ///< f real, i signed, u unsigned, b bool
+  char kind = 'f';     ///< f real, i signed, u unsigned, b bool; S bytes and U text (UCS-4) where allowed
   unsigned bytes = 8;  ///< of one element
   bool big_endian = false;
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
 };
 
-/// Parses the Python dictionary of the header. Errors have the bare reason; `unsupported` for complex data, text and
-/// records.
-Expected<NpyHeader> parse_npy_header(std::string_view dictionary);
+/// Whether elements may be texts, such as the one that says a sparse matrix's format.
+enum class NpyText { refused, allowed };
+
+/// Parses the Python dictionary of the header. Errors have the bare reason; `unsupported` for complex data, records, objects
+/// and refused text.
+Expected<NpyHeader> parse_npy_header(std::string_view dictionary, NpyText text = NpyText::refused);
 
 /// The bytes before the data: magic, version 1.0, the dictionary padded to 64 bytes.
 std::string npy_preamble(const NpyHeader& header);

@@ -69,11 +69,16 @@ OutputFile::~OutputFile() = default;
 
 Expected<OutputFile> OutputFile::create(const std::string& path, Compression compression) {
   auto state = std::make_unique<State>();
-  state->path = path;
+  const bool standard = path == "-";
+  state->path = standard ? "standard output" : path;
   state->final_path = path;
   struct stat status {};
+  if (standard) {
+    state->descriptor = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (state->descriptor < 0) return state->failure(errno);
+  }
   // Told now and not after the work, when the rename would fail.
-  const bool exists = ::stat(path.c_str(), &status) == 0;
+  const bool exists = !standard && ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) return state->failure(EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
     // A pipe or a device is written to: a renamed file would replace it.
@@ -105,6 +110,8 @@ Expected<OutputFile> OutputFile::create(const std::string& path, Compression com
   return OutputFile(std::move(state));
 }
 
+const std::string& OutputFile::path() const { return state_->path; }
+
 Expected<void> OutputFile::write(std::string_view bytes) {
   return state_->zstandard != nullptr ? state_->compress(bytes, ZSTD_e_continue) : state_->write_all(bytes);
 }
@@ -126,6 +133,13 @@ Expected<void> OutputFile::finish() {
   state_->temporary.clear();
   state_->listed.replace({});
   return {};
+}
+
+Expected<void> write_member(OutputFile& file, Compression compression, std::string_view bytes) {
+  if (bytes.empty() || compression != Compression::gzip) return file.write(bytes);
+  Expected<std::string> member = gzip_member(bytes);
+  if (!member) return std::unexpected(member.error());
+  return file.write(*member);
 }
 
 Expected<std::string> gzip_member(std::string_view text) {

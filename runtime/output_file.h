@@ -1,6 +1,7 @@
 // OutputFile: a file that gets its name only when it is complete.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,17 +12,18 @@
 namespace weft {
 
 /// Bytes written to a temporary name in the directory of `path`. Unless finish() succeeds, destruction removes the
-/// temporary and leaves what `path` held before untouched. Through a symbolic link; a pipe or a device is written in
-/// place. Belongs to one thread at a time.
+/// temporary and leaves what `path` held before untouched. Through a symbolic link; a pipe, a device and standard output
+/// are written in place. Belongs to one thread at a time.
 class OutputFile {
  public:
-  /// zstandard: what is written is compressed, as one frame. gzip: the caller writes finished gzip members
+  /// "-" is standard output. zstandard: what is written is compressed, as one frame. gzip: the caller writes finished gzip members
   /// (gzip_member), which several threads can make at the same time.
   static Expected<OutputFile> create(const std::string& path, Compression compression);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
   ~OutputFile();
 
+  const std::string& path() const;  ///< for messages: standard output has a name, too
   Expected<void> write(std::string_view bytes);
   /// Renames the temporary to `path`, which is replaced if it exists.
   Expected<void> finish();
@@ -31,6 +33,12 @@ class OutputFile {
   explicit OutputFile(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// What deflate holds: (1 << 17) + (1 << 17) for windowBits = 15 and memLevel = 8, in zlib's own words, and small change.
+constexpr std::uint64_t deflate_bytes = 270 * 1024;
+
+/// Writes the bytes, as one gzip member where the file is of such.
+Expected<void> write_member(OutputFile& file, Compression compression, std::string_view bytes);
 
 /// The text as one gzip member. Resource error if there is no memory.
 Expected<std::string> gzip_member(std::string_view text);

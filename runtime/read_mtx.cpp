@@ -160,17 +160,20 @@ Expected<MtxHeader> read_mtx_header(TextReader& reader) {
 
 /// The number of the line that holds an entry, counted from 0: reads the file again, which only errors do.
 Expected<std::uint64_t> find_line(const FileRequest& request, std::uint64_t size_line, std::uint64_t entry) {
-  Expected<TextReader> reader = TextReader::open(request.path, request.compression, request.resources, request.name);
-  if (!reader) return std::unexpected(reader.error());
+  Expected<InputFile> file = InputFile::open(request.path);
+  if (!file) return std::unexpected(file.error());
+  Expected<ByteSource> source = ByteSource::open(std::move(*file), *request.again, request.resources.memory);
+  if (!source) return std::unexpected(source.error());
+  TextReader reader(std::move(*source), request.resources, request.name);
   for (;;) {
-    Expected<std::optional<std::string_view>> line = reader->line();
+    Expected<std::optional<std::string_view>> line = reader.line();
     if (!line) return std::unexpected(line.error());
-    if (!*line) return reader->lines();
-    if (reader->lines() <= size_line) continue;
+    if (!*line) return reader.lines();
+    if (reader.lines() <= size_line) continue;
     const std::string text = std::string(**line) + '\n';
     const char* const first = skip_blanks(text.data());
     if (is_line_end(first) || *first == mtx_comment) continue;
-    if (entry-- == 0) return reader->lines();
+    if (entry-- == 0) return reader.lines();
   }
 }
 
@@ -181,6 +184,9 @@ Expected<void> check_count(const TextReader& reader, const MtxHeader& header, st
   if (found < header.lines) {
     return reader.error_at(reader.lines(), fmt::format("the file ends after {} {}, line {} promises {}", found, what,
                                                        header.size_line, header.lines));
+  }
+  if (!request.again) {
+    return reader.error_at(header.size_line, fmt::format("{} {} follow, but this line promises {}", found, what, header.lines));
   }
   Expected<std::uint64_t> line = find_line(request, header.size_line, header.lines);
   if (!line) return std::unexpected(line.error());
@@ -231,11 +237,9 @@ Expected<Tensor> make_array(const MtxHeader& header, Coordinates packed, const F
 
 }  // namespace
 
-Expected<Tensor> read_mtx(const FileRequest& request) {
+Expected<Tensor> read_mtx(ByteSource source, const FileRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
-  Expected<TextReader> opened = TextReader::open(request.path, request.compression, request.resources, request.name);
-  if (!opened) return std::unexpected(opened.error());
-  TextReader& reader = *opened;
+  TextReader reader(std::move(source), request.resources, request.name);
   Expected<MtxHeader> header = read_mtx_header(reader);
   if (!header) return std::unexpected(header.error());
   std::vector<std::uint64_t> extents = {header->rows, header->columns};
@@ -264,6 +268,8 @@ Expected<Tensor> read_mtx(const FileRequest& request) {
   if (const Expected<void> counted = check_count(reader, *header, entries->lines, request); !counted) {
     return std::unexpected(counted.error());
   }
+  if (header->symmetry == EntryRules::Symmetry::symmetric) request.facts->symmetry = "symmetric";
+  if (header->symmetry == EntryRules::Symmetry::skew_symmetric) request.facts->symmetry = "skew-symmetric";
   if (request.options.shape) extents = *request.options.shape;
   if (header->dense) extents.clear();
   Expected<Coordinates> coordinates =

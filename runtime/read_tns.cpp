@@ -75,11 +75,9 @@ Expected<Tensor> build_requested(Coordinates coordinates, const FileRequest& req
 
 }  // namespace
 
-Expected<Tensor> read_tns(const FileRequest& request) {
+Expected<Tensor> read_tns(ByteSource source, const FileRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
-  Expected<TextReader> opened = TextReader::open(request.path, request.compression, request.resources, request.name);
-  if (!opened) return std::unexpected(opened.error());
-  TextReader& reader = *opened;
+  TextReader reader(std::move(source), request.resources, request.name);
   Expected<TnsHeader> header = read_tns_header(reader);
   if (!header) return std::unexpected(header.error());
 
@@ -95,7 +93,7 @@ Expected<Tensor> read_tns(const FileRequest& request) {
     rules.order = header->noted_extents.size();
   } else {
     return reader.error_at(std::max<std::uint64_t>(reader.lines(), 1),
-                           "no entries: a tensor without entries needs a shape, such as " + request.path + ":100x200");
+                           "no entries: a tensor without entries needs a shape, such as " + request.given + ":100x200");
   }
   const std::uint64_t first_line = std::max<std::uint64_t>(reader.lines() + (header->entry ? 1 : 0), 1);
   if (shape && shape->size() != rules.order) {
@@ -124,6 +122,7 @@ Expected<Tensor> read_tns(const FileRequest& request) {
       extents[mode] = std::max(extents[mode], header->noted_extents[mode]);
     }
   }
+  request.facts->extents_inferred = !shape && header->noted_extents.size() != rules.order && rules.order > 0;
   Expected<Coordinates> coordinates =
       join_entries(std::move(*entries), std::move(extents), rules.scalar, request.resources, request.path);
   if (!coordinates) return std::unexpected(coordinates.error());

@@ -84,6 +84,11 @@ std::string entry_defect(std::string_view line, const EntryRules& rules) {
     if (rules.values == EntryRules::Values::integer && !std::all_of(digits.begin(), digits.end(), is_digit)) {
       return fmt::format("{} is not an integer, which the header promises", quoted(fields[n]));
     }
+    const bool exact = rules.scalar == Scalar::f64 ? is_exact(digits, real) : is_exact(digits, single);
+    if (rules.values == EntryRules::Values::integer && !exact) {
+      return fmt::format("{} is an integer that {} cannot hold exactly; with 'real' in the header it is rounded", quoted(fields[n]),
+                         name(rules.scalar));
+    }
   }
   return fmt::format("{} {}, expected {} ({} {}{})", fields.size(), fields.size() == 1 ? "field" : "fields", expected,
                      rules.order, rules.order == 1 ? "coordinate" : "coordinates", with_value ? " and a value" : "");

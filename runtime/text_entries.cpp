@@ -76,7 +76,10 @@ ParsedLines<T> parse_lines(std::string_view text, const EntryRules& rules, std::
     if (with_values) {
       const char* const begin = at;
       if (scan_real(at, end, values[parsed.entries]) != NumberDefect::none || !ends_field(at)) return parsed;
-      if (integers && !std::all_of(begin + (*begin == '-' || *begin == '+'), at, is_digit)) return parsed;
+      if (integers) {
+        const char* const digits = begin + (*begin == '-' || *begin == '+');
+        if (!std::all_of(digits, at, is_digit) || !is_exact({digits, at}, values[parsed.entries])) return parsed;
+      }
       at = skip_blanks(at);
     }
     if (!is_line_end(at)) return parsed;

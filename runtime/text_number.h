@@ -2,8 +2,10 @@
 // scanning loops need no end test.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "runtime/digit.h"
 
@@ -66,6 +68,17 @@ NumberDefect scan_real(const char*& at, const char* end, T& number) {
     return NumberDefect::none;
   }
   return scan_any_real(at, end, number);
+}
+
+/// Whether `number` is exactly the integer of these digits, which it was scanned from, sign apart.
+template <class T>
+bool is_exact(std::string_view digits, T number) {
+  // Digits that the type has in any case are most of them.
+  if (digits.size() <= std::numeric_limits<T>::digits10) return true;
+  while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+  char exact[400];  // the largest double has 309 digits
+  const char* const end = std::to_chars(exact, exact + sizeof exact, number < 0 ? -number : number, std::chars_format::fixed, 0).ptr;
+  return digits == std::string_view(exact, end);
 }
 
 }  // namespace weft

@@ -24,15 +24,8 @@ constexpr std::chrono::milliseconds report_interval{100};
 TextReader::TextReader(ByteSource source, const Resources& resources, std::string_view subject)
     : source_(std::move(source)),
       resources_(resources),
-      subject_(subject),
+      subject_(subject.find(path()) != std::string_view::npos ? std::string_view() : subject),  // what is named like its file is named already
       last_report_(std::chrono::steady_clock::now()) {}
-
-Expected<TextReader> TextReader::open(const std::string& path, Compression compression, const Resources& resources,
-                                      std::string_view subject) {
-  Expected<ByteSource> source = ByteSource::open(path, compression, resources.memory);
-  if (!source) return std::unexpected(source.error());
-  return TextReader(std::move(*source), resources, subject);
-}
 
 std::unexpected<Error> TextReader::error_at(std::uint64_t line, std::string_view reason) const {
   std::string message = fmt::format("{}:{}: {}", path(), line, reason);
@@ -109,11 +102,7 @@ Expected<std::optional<std::string_view>> TextReader::line() {
     if (!piece) return std::unexpected(piece.error());
     rest_ = piece->text;
     header_defect_ = std::move(piece->defect);
-    if (!started_) {
-      if (rest_.starts_with("\x1F\x8B")) return error_at(1, "these are gzip data: the name should end in .gz");
-      if (rest_.starts_with("\x28\xB5\x2F\xFD")) return error_at(1, "these are zstd data: the name should end in .zst");
-      if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
-    }
+    if (!started_ && rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
     started_ = true;
     if (rest_.empty()) {
       if (!header_defect_.empty()) return error_at(lines_ + 1, header_defect_);

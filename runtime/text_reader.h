@@ -36,8 +36,7 @@ using BlockParser = std::function<BlockOutcome(std::size_t block, std::string_vi
 class TextReader {
  public:
   /// `subject` stands in messages behind the reason: the operand's name. May be empty.
-  static Expected<TextReader> open(const std::string& path, Compression compression, const Resources& resources,
-                                   std::string_view subject);
+  TextReader(ByteSource source, const Resources& resources, std::string_view subject);
 
   /// The next line without its line end, valid until the next call; nullopt at the end of the file. A byte order mark
   /// before the first line is left out.
@@ -64,7 +63,6 @@ class TextReader {
     std::string_view text;
     std::string defect;
   };
-  TextReader(ByteSource source, const Resources& resources, std::string_view subject);
   /// Text of whole lines at the begin of `block` (which is allocated or grown as needed). Empty at the end.
   Expected<Piece> next(Buffer& block);
   void report_progress();

@@ -1,16 +1,14 @@
 // Writing .npy: the whole tensor, dense, in C order.
 #include <algorithm>
-#include <chrono>
 
+#include "runtime/array_output.h"
 #include "runtime/file_formats.h"
 #include "runtime/npy_header.h"
-#include "runtime/output_file.h"
+#include "runtime/written_layout.h"
 
 namespace weft {
 
 namespace {
-
-constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 24;
 
 bool stored_in_c_order(const Tensor& tensor) {
   bool plain = tensor.format.all_dense() && tensor.offset == 0 &&
@@ -21,38 +19,31 @@ bool stored_in_c_order(const Tensor& tensor) {
 
 }  // namespace
 
-Expected<void> write_npy(const Tensor& tensor, const std::string& path, const Resources& resources,
-                         std::string_view name) {
+Expected<Tensor> in_c_order(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  if (stored_in_c_order(tensor)) return tensor;
+  return convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
+}
+
+NpyHeader header_of(const Tensor& tensor) {
+  return {.kind = 'f',
+          .bytes = scalar_bytes(tensor.format.scalar),
+          .big_endian = false,
+          .fortran_order = false,
+          .shape = tensor.extents};
+}
+
+Expected<void> write_npy(const Tensor& tensor, const std::string& path, Compression compression,
+                         const Resources& resources, std::string_view name) {
   // The file is opened first: a wrong path is told before a large tensor is made dense.
-  Expected<OutputFile> file = OutputFile::create(path, Compression::none);
+  Expected<ArrayOutput> file = ArrayOutput::create(path, compression, resources);
   if (!file) return std::unexpected(file.error());
-  Tensor dense = tensor;
-  if (!stored_in_c_order(tensor)) {
-    Expected<Tensor> converted = convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
-    if (!converted) return std::unexpected(converted.error());
-    dense = std::move(*converted);
-  }
-  const NpyHeader header{.kind = 'f',
-                         .bytes = scalar_bytes(tensor.format.scalar),
-                         .big_endian = false,
-                         .fortran_order = false,
-                         .shape = tensor.extents};
+  const Expected<Tensor> dense = in_c_order(tensor, resources, name);
+  if (!dense) return std::unexpected(dense.error());
+  const NpyHeader header = header_of(*dense);
+  const std::string_view elements(static_cast<const char*>(dense->values.data()), dense->nnz() * header.bytes);
+  file->expect(elements.size());
   if (Expected<void> written = file->write(npy_preamble(header)); !written) return written;
-  const std::uint64_t bytes = dense.nnz() * header.bytes;
-  auto last_report = std::chrono::steady_clock::now();
-  for (std::uint64_t begin = 0; begin < bytes; begin += piece_bytes) {
-    if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while writing " + path);
-    const char* const data = static_cast<const char*>(std::as_const(dense.values).data());
-    if (Expected<void> written = file->write({data + begin, std::min(piece_bytes, bytes - begin)}); !written) {
-      return written;
-    }
-    const auto now = std::chrono::steady_clock::now();
-    if (resources.progress && now - last_report >= std::chrono::milliseconds(100)) {
-      last_report = now;
-      resources.progress("writing " + path, static_cast<double>(begin) / static_cast<double>(bytes));
-    }
-  }
-  if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while writing " + path);
+  if (Expected<void> written = file->write(elements); !written) return written;
   return file->finish();
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/file_formats.h"
 #include "runtime/indices.h"
 #include "runtime/output_file.h"
+#include "runtime/written_layout.h"
 
 namespace weft {
 
@@ -24,8 +25,6 @@ constexpr std::uint64_t entries_per_block = std::uint64_t{1} << 14;
 // Digits of 2^64 and a blank; sign, 17 digits, point, exponent and a line end.
 constexpr std::size_t longest_coordinate = 21;
 constexpr std::size_t longest_value = 26;
-// What deflate holds: (1 << 17) + (1 << 17) for windowBits = 15 and memLevel = 8, in zlib's own words, and small change.
-constexpr std::uint64_t deflate_bytes = 270 * 1024;
 
 template <class T>
 char* print_value(char* to, char* end, T value) {
@@ -72,12 +71,11 @@ char* print_lines(char* to, const Lines& lines, std::uint64_t begin, std::uint64
 /// so the one whose turn it is never waits for a block that nobody works on.
 class BlockWriter {
  public:
-  BlockWriter(const Lines& lines, OutputFile& file, Compression compression, const std::string& path,
-              const Resources& resources)
+  BlockWriter(const Lines& lines, OutputFile& file, Compression compression, const Resources& resources)
       : lines_(lines),
         file_(file),
         compression_(compression),
-        path_(path),
+        path_(file.path()),
         resources_(resources),
         blocks_((lines.coordinates.count + entries_per_block - 1) / entries_per_block) {}
 
@@ -163,23 +161,6 @@ class BlockWriter {
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 
-/// Stored entries by coordinate in mode order; zeros are left out when the last level is dense, for there they only
-/// fill the level.
-Expected<Coordinates> sorted_entries(const Tensor& tensor, const Resources& resources, std::string_view name) {
-  const bool drop_zeros = tensor.order() > 0 && tensor.format.levels.back().kind == LevelKind::dense;
-  Expected<Coordinates> stored = entries(tensor, drop_zeros, resources);
-  if (!stored) return stored;
-  bool sorted = std::is_sorted(tensor.format.mode_order.begin(), tensor.format.mode_order.end());
-  for (const Level& level : tensor.format.levels) {
-    sorted = sorted && level.kind != LevelKind::hashed && level.kind != LevelKind::accumulator;
-  }
-  if (sorted) return stored;
-  Expected<Tensor> in_order =
-      build(std::move(*stored), sparse_format(tensor.order(), tensor.format.scalar), resources, name);
-  if (!in_order) return std::unexpected(in_order.error());
-  return entries(*in_order, false, resources);
-}
-
 std::uint64_t largest(const Coordinates& coordinates, std::size_t mode) {
   const auto largest_of = [](auto crd) { return std::uint64_t{*std::max_element(crd.begin(), crd.end())}; };
   const Buffer& crd = coordinates.crd[mode];
@@ -196,20 +177,13 @@ bool has_trailing_empty_slices(const Coordinates& coordinates) {
   return false;
 }
 
-Expected<void> write_header(OutputFile& file, Compression compression, const std::string& text) {
-  if (text.empty() || compression != Compression::gzip) return file.write(text);
-  Expected<std::string> member = gzip_member(text);
-  if (!member) return std::unexpected(member.error());
-  return file.write(*member);
-}
-
 Expected<void> write_lines(const Lines& lines, const std::string& header, const std::string& path,
                            Compression compression, const Resources& resources) {
   Expected<OutputFile> file = OutputFile::create(path, compression);
   if (!file) return std::unexpected(file.error());
-  if (Expected<void> written = write_header(*file, compression, header); !written) return written;
-  if (Expected<void> written = BlockWriter(lines, *file, compression, path, resources).run(); !written) return written;
-  if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while writing " + path);
+  if (Expected<void> written = write_member(*file, compression, header); !written) return written;
+  if (Expected<void> written = BlockWriter(lines, *file, compression, resources).run(); !written) return written;
+  if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while writing " + file->path());
   return file->finish();
 }
 
@@ -227,6 +201,21 @@ std::string scalar_line(const Tensor& tensor) {
 }
 
 }  // namespace
+
+Expected<Coordinates> sorted_entries(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  const bool drop_zeros = tensor.order() > 0 && tensor.format.levels.back().kind == LevelKind::dense;
+  Expected<Coordinates> stored = entries(tensor, drop_zeros, resources);
+  if (!stored) return stored;
+  bool sorted = std::is_sorted(tensor.format.mode_order.begin(), tensor.format.mode_order.end());
+  for (const Level& level : tensor.format.levels) {
+    sorted = sorted && level.kind != LevelKind::hashed && level.kind != LevelKind::accumulator;
+  }
+  if (sorted) return stored;
+  Expected<Tensor> in_order =
+      build(std::move(*stored), sparse_format(tensor.order(), tensor.format.scalar), resources, name);
+  if (!in_order) return std::unexpected(in_order.error());
+  return entries(*in_order, false, resources);
+}
 
 Expected<void> write_tns(const Tensor& tensor, const std::string& path, Compression compression,
                          const Resources& resources, std::string_view name) {
