@@ -52,6 +52,12 @@ std::string prediction(const Report& report) {
 std::string plan_text(const Report& report) {
   std::string text = report.explanation;
   if (!text.empty() && text.back() != '\n') text += '\n';
+  const Explanation& explained = explanation_of(report);
+  for (const ExplainedNest& nest : explained.nests) {
+    if (!nest.measured_ms) continue;
+    text += fmt::format("measured {} for the nest of {}, predicted {}; {}/s through caches and memory\n", in_ms(*nest.measured_ms),
+                        explained.statements[nest.statement].text, time_text(nest.ns), bytes_text(nest.bytes / *nest.measured_ms * 1e3));
+  }
   text += report.plan.loops;
   return text + fmt::format("peak memory {}{}\n", report.plan.peak_is_estimate ? "about " : "", human_bytes(report.plan.peak_bytes));
 }
