@@ -23,44 +23,47 @@ operands=(T=samples/data/flights2001_count.tns.zst 'D=uniform(229x8,seed=1)' 'Y=
 cat <<TEXT
 
 T holds the number of flights by origin (o), destination (d), day (y) and hour of departure (h), January to June 2001.
-D, Y and H are factor matrices of rank 8. weft prints its plan: contraction tree, predicted loop nest, layouts, memory,
-and the loop programs it compiles, where a tensor after "with" exists only inside that loop.
+D, Y and H are factor matrices of rank 8.
 
 TEXT
 
-# evaluate REPEAT OPTION...: like typing it; the report goes to the variable report.
+reports=$(mktemp -d)
+trap 'rm -rf "$reports"' EXIT
+# evaluate NAME REPEAT OPTION...: like typing it; the report goes to a file of that name.
 evaluate() {
-  local repeat=$1
-  shift
+  local name=$1 repeat=$2
+  shift 2
   printf "\$ weft run '%s' T=flights2001_count.tns.zst D=... Y=... H=... --no-cache --repeat %s%s\n" "$expression" "$repeat" "${*:+ ${*@Q}}"
-  report=$("$weft" run "$expression" "${operands[@]}" --no-cache --repeat "$repeat" "$@")
+  "$weft" run "$expression" "${operands[@]}" --no-cache --repeat "$repeat" --json="$reports/$name" "$@"
 }
-run_ms() { sed -n 's/^run \([0-9.]*\) ms.*/\1/p' <<<"$report"; }
-sum() { sed -n 's/^A: .* sum \([^,]*\),.*/\1/p' <<<"$report"; }
-outline() { grep -E '^(tree|run|peak memory) |^  intermediate .*B$' <<<"$report"; }
+# number NAME FIELD: of a report, whose JSON stands on one line.
+number() { grep -o "\"$2\":[-+.0-9eE]*" "$reports/$1" | tail -n 1 | cut -d: -f2; }
+# median NAME: of the times of its runs, in milliseconds.
+median() { grep -o '"run_ms":\[[^]]*' "$reports/$1" | cut -d[ -f2 | tr , '\n' | sort -g | awk '{ ms[NR] = $1 } END { print ms[int((NR + 1) / 2)] }'; }
 
-evaluate 7
-printf '%s\n' "$report"
-fused=$(run_ms) fused_sum=$(sum)
+evaluate fused 7
+evaluate stored 5 --unfused
+evaluate obvious 1 --unfused --tree '(((T * H) * Y) * D)'
 
-printf '\nFor comparison, the best plan that stores its intermediates between separate loop nests, as libraries without fusion do:\n'
-evaluate 5 --unfused
-outline
-stored=$(run_ms) stored_sum=$(sum)
-
-printf '\nAnd the obvious one, factor by factor, each intermediate stored:\n'
-evaluate 1 --unfused --tree '(((T * H) * Y) * D)'
-outline
-obvious=$(run_ms) obvious_sum=$(sum)
-
-awk -v fused="$fused" -v stored="$stored" -v obvious="$obvious" \
-    -v a="$fused_sum" -v b="$stored_sum" -v c="$obvious_sum" '
+awk -v fused="$(median fused)" -v stored="$(median stored)" -v obvious="$(median obvious)" -v threads="$(number fused threads)" \
+    -v a="$(number fused norm)" -v b="$(number stored norm)" -v c="$(number obvious norm)" '
   function differ(x, y) { return !((x - y) / x < 1e-9 && (y - x) / x < 1e-9) }
   BEGIN {
     if (!(fused > 0 && stored > 0 && obvious > 0)) { print "quickstart: a run time is missing" > "/dev/stderr"; exit 1 }
     if (differ(a, b) || differ(a, c)) {
-      printf "quickstart: the plans disagree: sums %s, %s, %s\n", a, b, c > "/dev/stderr"; exit 1
+      printf "quickstart: the plans disagree: norms %s, %s, %s\n", a, b, c > "/dev/stderr"; exit 1
     }
-    printf "\nThe same result three times: fused %.2f ms, best with stored intermediates %.2f ms (%.2f times), factor by factor %.0f ms (%.0f times)\n",
-      fused, stored, stored / fused, obvious, obvious / fused
+    printf "\nA(o,r), the matricised tensor times the Khatri-Rao product of three factors, three times, with the same result (norm %.6g), on %d thread%s:\n",
+      a, threads, threads == 1 ? "" : "s"
+    printf "  %8.2f ms  as weft plans it: one fused loop nest, no intermediate stored\n", fused
+    printf "  %8.2f ms  the best plan that stores its intermediates, as libraries without fusion do (%.2f times)\n", stored, stored / fused
+    printf "  %8.2f ms  factor by factor, each intermediate stored (%.0f times)\n", obvious, obvious / fused
   }'
+
+cat <<TEXT
+
+Next:
+  build/bin/weft 'odyh->h' samples/data/flights2001_count.tns.zst                       # flights by hour: the answer, and a line of times
+  build/bin/weft plan 'odyh,dr,yr->or' samples/data/flights2001_count.tns.zst 'ones(229x4)' 'ones(182x4)'    # a plan, and why
+  build/bin/weft repl                                                                   # a prompt; :help tells what can be said
+TEXT
