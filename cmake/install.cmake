@@ -80,6 +80,13 @@ install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/completions/weft.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME weft OPTIONAL)
 install(FILES docs/completions/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions OPTIONAL)
 install(FILES docs/completions/weft.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
+# The API reference, for whoever has Doxygen.
+find_program(DOXYGEN doxygen)
+if(DOXYGEN)
+  add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/docs
+                    COMMAND sh -c "(cat docs/Doxyfile; echo 'OUTPUT_DIRECTORY = ${CMAKE_BINARY_DIR}/docs') | ${DOXYGEN} -"
+                    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMENT "API reference in docs/html/index.html of the build folder" VERBATIM)
+endif()
 add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
                   -P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
 

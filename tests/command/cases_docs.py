@@ -1,0 +1,142 @@
+"""Every command and snippet of README.md and docs/ runs; man pages and completions are what the command's help says."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from harness import Skip, require, require_equal, require_in
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What is installed, built or run for long: its script or target is looked for.
+BUILDS = re.compile(r"^(samples/quickstart\.sh|tests/(run|campaign|coverage)\.sh)\b")
+
+
+def blocks(page, *languages):
+    return [text for language, text in FENCE.findall((ROOT / page).read_text(encoding="utf-8")) if language in languages]
+
+
+def scratch(weft):
+    """A directory with the samples, and the command on the PATH."""
+    if not (ROOT / "samples/data").is_dir():
+        raise Skip("no samples")
+    shutil.copytree(ROOT / "samples", weft.path("samples"))
+    environment, _ = weft.environment(None)
+    return {**environment, "PATH": os.path.dirname(os.path.abspath(weft.command)) + os.pathsep + os.environ["PATH"]}
+
+
+def cases_commands_run(_):
+    for page in PAGES:
+        if not blocks(page, "sh"):
+            continue
+
+        def one(weft, page=page):
+            environment = scratch(weft)
+            if "weft-bench" in "".join(blocks(page, "sh")) and not shutil.which("weft-bench", path=environment["PATH"]):
+                raise Skip("weft-bench is not built")
+            if "zstdcat" in "".join(blocks(page, "sh")) and not shutil.which("zstdcat"):
+                environment["PATH"] = weft.directory + os.pathsep + environment["PATH"]
+                weft.write("zstdcat", '#!/bin/sh\nweft convert "$1" -\n')
+                os.chmod(weft.path("zstdcat"), 0o755)
+            for line in "".join(blocks(page, "sh")).splitlines():
+                done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, timeout=100, check=False)
+                require(done.returncode == 0 and "error:" not in done.stderr, f"{line}: status {done.returncode}, {done.stderr[:300]!r}")
+        yield page, one
+
+
+def case_scripts_that_are_named_are_there(_):
+    named = 0
+    for page in PAGES:
+        for line in "".join(blocks(page, "", "sh")).splitlines():
+            if BUILDS.match(line):
+                named += 1
+                script = ROOT / line.split()[0]
+                require(os.access(script, os.X_OK), f"{page} names {script.name}, which can be run")
+    require(named >= 2, "README.md names the quickstart and the tests")
+
+
+def case_sessions_print_what_stands_there(weft):
+    environment = scratch(weft)
+    checked = 0
+    for page in PAGES:
+        for text in blocks(page, "console"):
+            lines = text.splitlines()
+            require_equal(lines[0], "$ weft repl", f"how a session begins in {page}")
+            said = [line.removeprefix("weft> ") for line in lines if line.startswith("weft> ")]
+            answers = [line for line in lines[1:] if not line.startswith("weft> ")]
+            # A script ends at its first error, so each line of an error has a session of its own.
+            failing = [number for number, line in enumerate(lines) if line.startswith("error: ")]
+            wrong = {lines[number - 1].removeprefix("weft> ") for number in failing}
+            script = "\n".join(line for line in said if line not in wrong) + "\n"
+            done = subprocess.run([weft.command, "repl", "-"], input=script, cwd=weft.directory, env=environment, capture_output=True,
+                                  text=True, timeout=100, check=False)
+            require_equal((done.returncode, done.stderr), (0, ""), f"the session of {page}")
+            told = [line for number, line in enumerate(lines) if line in answers
+                    and not any(first <= number <= first + 2 for first in failing)]
+            require_equal(done.stdout.splitlines(), told, f"what the session of {page} prints")
+            for number in failing:
+                line = lines[number - 1].removeprefix("weft> ")
+                before = "\n".join(each for each in said[:said.index(line)] if each not in wrong)
+                done = subprocess.run([weft.command, "repl", "-"], input=f"{before}\n{line}\n", cwd=weft.directory, env=environment,
+                                      capture_output=True, text=True, timeout=100, check=False)
+                require_in("\n".join(lines[number:number + 3]), done.stderr, f"the error in {page}")
+            checked += 1
+    require(checked > 0, "sessions in the docs")
+
+
+def cases_snippets_compile(_):
+    compilers = {"cpp": (["g++-12", "g++", "c++"], ["-std=c++23"]), "c": (["gcc", "cc"], ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"])}
+    for language, (names, flags) in compilers.items():
+        def one(weft, language=language, names=names, flags=flags):
+            compiler = next((found for found in map(shutil.which, names) if found), None)
+            if compiler is None:
+                raise Skip(f"no compiler of {language}")
+            checked = 0
+            for page in PAGES:
+                for number, text in enumerate(blocks(page, language)):
+                    file = weft.write(f"snippet{number}.{language}", text)
+                    done = subprocess.run([compiler, *flags, "-fsyntax-only", *(f"-I{ROOT / top / 'include'}" for top in ("runtime", "engine", "frontend")),
+                                           weft.path(file)], capture_output=True, text=True, timeout=100, check=False)
+                    require_equal((done.returncode, done.stderr), (0, ""), f"snippet {number + 1} in {language} of {page}")
+                    checked += 1
+            require(checked > 0, f"snippets in {language}")
+        yield language, one
+
+
+def case_links_lead_somewhere(_):
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8")):
+            if "://" not in target:
+                require(((ROOT / page).parent / target).exists(), f"{page} links {target}")
+
+
+def case_man_pages_and_completions_are_what_help_says(weft):
+    done = subprocess.run([sys.executable, "-B", ROOT / "docs/commands.py", "--weft", weft.command, "--check"], capture_output=True, text=True, check=False)
+    require_equal((done.returncode, done.stderr), (0, ""), "docs/commands.py --check")
+
+
+def case_the_first_page_is_short(_):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    require(len(text.splitlines()) < 150, "README.md has fewer than 150 lines")
+    for script in ("samples/quickstart.sh", "tests/run.sh"):
+        require_in(script, text, "README.md")
+
+
+def case_the_quickstart(weft):
+    """In the build folder of the command under test, if that is the one the script builds into."""
+    if os.path.realpath(weft.command) != os.path.realpath(ROOT / "build/bin/weft") or not (ROOT / "build/bin/weft-bench").exists():
+        raise Skip("another build folder")
+    environment, _ = weft.environment(None)
+    done = subprocess.run([ROOT / "samples/quickstart.sh"], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600, check=False)
+    require_equal((done.returncode, done.stderr), (0, ""), "the quickstart")
+    require(re.search(r"^ +[0-9.]+ ms  as weft plans it", done.stdout, re.MULTILINE), f"what it computed: {done.stdout[-900:]!r}")
+    following = [line.strip() for line in done.stdout.split("Next:")[1].splitlines() if "build/bin/weft " in line]
+    require_equal(len(following), 3, "things to try")
+    for line in following[:2]:
+        again = subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
+        require_equal((again.returncode, again.stderr), (0, ""), line)
