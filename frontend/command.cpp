@@ -22,8 +22,8 @@ namespace {
 
 constexpr const char* operand_help = R"(
 An OPERAND is NAME=SPEC, or just SPEC in order with einsum. A SPEC is
-  a file          T=flights.tns.zst, or T=x.tns:100x200x300 with an explicit shape; .tns .mtx .npy .npz, each also .gz .zst;
-                  a member of an archive is M=x.npz:NAME; a name that says no format leaves it to the content, or M=mtx:PATH
+  a file          T=flights.tns.zst, or T=x.tns:100x200x300 with an explicit shape; .tns .mtx .npy .npz, each also .gz
+                  .zst; M=x.npz:NAME is a member; where the name says no format the content does, or M=mtx:PATH
   standard input  T=-, once, or T=mtx:-; pipes are read as files are: T=<(zstdcat x.tns.zst)
   generated       B=uniform(2000x32,seed=1)   ones(2000x32)   sparse(2000x300x50,nnz=10000,seed=1)
   a scalar        s=2.5

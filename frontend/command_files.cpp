@@ -30,9 +30,12 @@ Expected<void> info(const CommandOptions& options) {
   if (options.quiet) return {};
   auto text = info_text(*tensor, file, *resources);
   if (!text) return std::unexpected(text.error());
-  if (!facts.symmetry.empty()) *text += fmt::format("  the file is {} and holds one triangle: these are the {} entries of the whole\n", facts.symmetry, tensor->nnz());
-  if (facts.extents_inferred) *text += fmt::format("  the shape is that of the largest coordinates; {}:{} gives one\n", spec,
-                                                    fmt::join(tensor->extents, "x"));
+  if (!facts.symmetry.empty())
+    *text += fmt::format("  the file is {} and holds one triangle: these are the {} entries of the whole\n",
+                         facts.symmetry, tensor->nnz());
+  if (facts.extents_inferred)
+    *text += fmt::format("  the shape is that of the largest coordinates; {}:{} gives one\n", spec,
+                         fmt::join(tensor->extents, "x"));
   return write_text("", *text);
 }
 

@@ -51,7 +51,8 @@ Expected<ModeUse> use_of_level(const Tensor& tensor, const Leaves& leaves, std::
     auto counts = Buffer::allocate(extent * 8, memory, "counting entries");
     if (!counts) return std::unexpected(counts.error());
     const std::span<std::uint64_t> count = counts->as<std::uint64_t>();
-    visit_positions(tensor, leaves, level, [&](std::uint64_t coordinate, std::uint64_t entries) { count[coordinate] += entries; });
+    visit_positions(tensor, leaves, level,
+                    [&](std::uint64_t coordinate, std::uint64_t entries) { count[coordinate] += entries; });
     use.used = extent - static_cast<std::uint64_t>(std::ranges::count(count, std::uint64_t{0}));
     if (!count.empty()) use.longest = std::ranges::max(count);
     return use;
@@ -61,7 +62,9 @@ Expected<ModeUse> use_of_level(const Tensor& tensor, const Leaves& leaves, std::
   if (!counts) return std::unexpected(counts.error());
   const std::span<SliceCount> all = counts->as<SliceCount>();
   std::size_t there = 0;
-  visit_positions(tensor, leaves, level, [&](std::uint64_t coordinate, std::uint64_t entries) { all[there++] = {coordinate, entries}; });
+  visit_positions(tensor, leaves, level, [&](std::uint64_t coordinate, std::uint64_t entries) {
+    all[there++] = {coordinate, entries};
+  });
   const std::span<SliceCount> count = all.first(there);
   std::ranges::sort(count, {}, &SliceCount::coordinate);
   for (std::size_t n = 0; n != count.size();) {
@@ -128,11 +131,13 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
       const auto use = use_of_level(tensor, leaves, level, resources.memory);
       if (!use) return std::unexpected(use.error());
       const std::uint64_t extent = tensor.extents[mode];
-      lines[mode] = fmt::format("  {}: {} used", mode_label(tensor.order(), mode),
-                                use->used == extent ? fmt::format("all {}", extent) : fmt::format("{} of {}", use->used, extent));
+      lines[mode] =
+          fmt::format("  {}: {} used", mode_label(tensor.order(), mode),
+                      use->used == extent ? fmt::format("all {}", extent) : fmt::format("{} of {}", use->used, extent));
       if (use->used > 0) {
-        lines[mode] += fmt::format(", {} on average, longest {}",
-                                   each_text(static_cast<double>(stored) / static_cast<double>(use->used)), use->longest);
+        lines[mode] +=
+            fmt::format(", {} on average, longest {}",
+                        each_text(static_cast<double>(stored) / static_cast<double>(use->used)), use->longest);
       }
       lines[mode] += '\n';
     }

@@ -1,5 +1,6 @@
-// The readers of .tns, .mtx, .npy and .npz, of .gz and .zst around them, and of names that leave it to the content: what is read passes verify(), any number of
-// threads reads the same tensor or the same error, and what is written again reads back equal.
+// The readers of .tns, .mtx, .npy and .npz, of .gz and .zst around them, and of names that leave it to the content:
+// what is read passes verify(), any number of threads reads the same tensor or the same error, and what is written
+// again reads back equal.
 #include <algorithm>
 #include <array>
 #include <cmath>
