@@ -22,7 +22,9 @@ namespace {
 
 constexpr const char* operand_help = R"(
 An OPERAND is NAME=SPEC, or just SPEC in order with einsum. A SPEC is
-  a file          T=flights.tns.zst, T=x.tns:100x200x300 with an explicit shape (.tns .mtx .npy; text also .gz .zst)
+  a file          T=flights.tns.zst, or T=x.tns:100x200x300 with an explicit shape; .tns .mtx .npy .npz, each also .gz
+                  .zst; M=x.npz:NAME is a member; where the name says no format the content does, or M=mtx:PATH
+  standard input  T=-, once, or T=mtx:-; pipes are read as files are: T=<(zstdcat x.tns.zst)
   generated       B=uniform(2000x32,seed=1)   ones(2000x32)   sparse(2000x300x50,nnz=10000,seed=1)
   a scalar        s=2.5
 Expressions: 'A(i,r) = T(i,j,k) * B(j,r) * C(k,r)' or einsum 'ijk,jr,kr->ir', with names 'A = ijk,jr,kr->ir T B C';
@@ -223,10 +225,10 @@ void add_comparison(CLI::App& app, CommandOptions& options) {
                                   "second pair; the ratio is that\nof the second's time to the first's.\n"));
 }
 
-/// "->" begins an expression and "-2" a value, whatever CLI11 takes them for.
+/// "->" begins an expression, "-2" a value and "-:3x4" standard input, whatever CLI11 takes them for.
 bool is_mistaken_for_option(std::string_view argument) {
   return argument.size() > 1 && argument[0] == '-' &&
-         (argument[1] == '>' || argument[1] == '.' || (argument[1] >= '0' && argument[1] <= '9'));
+         (argument[1] == '>' || argument[1] == '.' || argument[1] == ':' || (argument[1] >= '0' && argument[1] <= '9'));
 }
 
 /// A bare --json must not take the next argument as its path: only --json=PATH names one. A blank before what is no

@@ -76,8 +76,9 @@ Expected<std::string> schedule_text(const std::string& file);
 /// The grade that --specialize names, or the usual one. Input error: no such grade.
 Expected<Specialization> specialization(const CommandOptions& options);
 
-/// What weft info and weft cache print.
-std::string info_text(const Tensor& tensor, const std::string& name, const Threads& threads);
+/// What weft info prints: shape, how much of each mode is used, the range of the values. Resource error while counting.
+Expected<std::string> info_text(const Tensor& tensor, const std::string& name, const Resources& resources);
+/// What weft cache prints.
 Expected<std::string> cache_text(const CommandOptions& options);
 
 // The subcommands. They print their own results; an error is printed by command().

@@ -7,7 +7,6 @@
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
 #include "weft/file.h"
-#include "weft/statistics.h"
 
 namespace weft {
 
@@ -17,20 +16,6 @@ namespace {
 std::string shown_name(const std::string& spec) { return reads_standard_input(spec) ? "standard input" : spec; }
 
 }  // namespace
-
-std::string info_text(const Tensor& tensor, const std::string& name, const Threads& threads) {
-  const Statistics& known = statistics(tensor, threads);
-  std::string text = fmt::format("{}\n  {}\n  density {:.3g}, {}\n", name, tensor.summary(), density(tensor),
-                                 known.finite() ? "all values finite" : "holds NaN or Inf");
-  for (std::size_t level = 0; level < tensor.order(); ++level) {
-    const std::uint32_t mode = tensor.format.mode_order[level];
-    const FiberLengths fibers = known.fibers(level);
-    text += fmt::format("  level {} ({}) mode {}: extent {}, {:.0f} distinct, fibers mean {:.3g}, longest {}, spread {:.3g}\n",
-                        level, letter(tensor.format.levels[level].kind), mode, tensor.extents[mode],
-                        known.distinct(ModeSet{1} << mode), fibers.mean, fibers.maximum, fibers.spread);
-  }
-  return text;
-}
 
 Expected<void> info(const CommandOptions& options) {
   const auto resources = command_resources(options);
@@ -43,7 +28,15 @@ Expected<void> info(const CommandOptions& options) {
   if (!tensor) return std::unexpected(tensor.error());
   if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
   if (options.quiet) return {};
-  return write_text("", info_text(*tensor, file, resources->threads));
+  auto text = info_text(*tensor, file, *resources);
+  if (!text) return std::unexpected(text.error());
+  if (!facts.symmetry.empty())
+    *text += fmt::format("  the file is {} and holds one triangle: these are the {} entries of the whole\n",
+                         facts.symmetry, tensor->nnz());
+  if (facts.extents_inferred)
+    *text += fmt::format("  the shape is that of the largest coordinates; {}:{} gives one\n", spec,
+                         fmt::join(tensor->extents, "x"));
+  return write_text("", *text);
 }
 
 Expected<void> convert_file(const CommandOptions& options) {

@@ -22,7 +22,7 @@ using Modes = std::vector<KnownExtent>;
 using IndexModes = std::vector<KnownExtent*>;
 
 std::vector<IndexModes> indices_of(const ParsedExpression& expression, const std::vector<KnownShape>& operands,
-                              std::map<std::string, Modes>& tensors) {
+                                   std::map<std::string, Modes>& tensors) {
   std::vector<IndexModes> all;
   std::size_t next = 0;  // operand of an einsum
   for (const ParsedAssignment& assignment : expression.assignments) {
@@ -30,7 +30,8 @@ std::vector<IndexModes> indices_of(const ParsedExpression& expression, const std
     const auto meet = [&](const std::string& name, const std::vector<ParsedIndex>& written) {
       const auto tensor = tensors.find(name);
       if (tensor == tensors.end() || tensor->second.size() != written.size()) return;  // resolve() refuses it
-      for (std::size_t mode = 0; mode != written.size(); ++mode) indices[written[mode].name].push_back(&tensor->second[mode]);
+      for (std::size_t mode = 0; mode != written.size(); ++mode)
+        indices[written[mode].name].push_back(&tensor->second[mode]);
     };
     for (const ParsedTerm& term : assignment.terms) {
       for (const ParsedAccess& factor : term.factors) {
@@ -50,7 +51,8 @@ std::vector<IndexModes> indices_of(const ParsedExpression& expression, const std
 
 /// Whether a mode of the index grew.
 bool grow(const IndexModes& index) {
-  const KnownExtent longest = **std::ranges::max_element(index, {}, [](const KnownExtent* mode) { return mode->extent; });
+  const KnownExtent longest =
+      **std::ranges::max_element(index, {}, [](const KnownExtent* mode) { return mode->extent; });
   const auto disagrees = [&](const KnownExtent* mode) { return !mode->grows && mode->extent != longest.extent; };
   if (std::ranges::any_of(index, disagrees)) return false;
   bool grew = false;
@@ -72,8 +74,8 @@ std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std
     for (const std::uint64_t extent : operand.extents) modes.push_back({extent, operand.inferred, operand.name});
   }
   const std::vector<IndexModes> indices = indices_of(expression, operands, tensors);
-  // An operand that occurs twice, and an intermediate, carry an extent from one index to another. Extents only grow, to one of
-  // those that there are, so that this ends.
+  // An operand that occurs twice, and an intermediate, carry an extent from one index to another. Extents only grow, to
+  // one of those that there are, so that this ends.
   for (bool grew = true; grew;) {
     grew = false;
     for (const IndexModes& index : indices) grew = grow(index) || grew;
@@ -91,7 +93,8 @@ std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std
 
 Expected<std::vector<std::string>> grow_inferred_extents(Tensors& tensors, const ParsedExpression& expression,
                                                          const std::vector<std::string>& operands,
-                                                         const std::set<std::string>& inferred, const Resources& resources) {
+                                                         const std::set<std::string>& inferred,
+                                                         const Resources& resources) {
   if (inferred.empty()) return std::vector<std::string>();
   std::vector<KnownShape> shapes;
   for (const std::string& name : operands) {
@@ -103,10 +106,12 @@ Expected<std::vector<std::string>> grow_inferred_extents(Tensors& tensors, const
   std::map<std::string, std::vector<std::uint64_t>> wanted;
   for (const GrownMode& mode : grown_modes(expression, shapes)) {
     const std::string& name = operands[mode.operand];
-    const bool is_new = wanted.try_emplace(name, shapes[mode.operand].extents).second || wanted[name][mode.mode] != mode.to;
+    const bool is_new =
+        wanted.try_emplace(name, shapes[mode.operand].extents).second || wanted[name][mode.mode] != mode.to;
     if (!is_new) continue;
     wanted[name][mode.mode] = mode.to;
-    lines.push_back(fmt::format("{}: mode {} read with extent {}, taken as {} as in {}", name, mode.mode, mode.from, mode.to, mode.like));
+    lines.push_back(fmt::format("{}: mode {} read with extent {}, taken as {} as in {}", name, mode.mode, mode.from,
+                                mode.to, mode.like));
   }
   for (auto& [name, extents] : wanted) {
     auto grown = with_extents(tensors.at(name), std::move(extents), resources, name);

@@ -28,15 +28,16 @@ struct GrownMode {
   bool operator==(const GrownMode&) const = default;
 };
 
-/// The modes of inferred extents that grow so that each index has one extent, on diagonals and through intermediates, too.
-/// `operands` in the order of an einsum's factors. An index over which those that are not inferred disagree, or are shorter than
-/// an inferred one, grows nothing: resolve() tells that. Pure; any thread.
+/// The modes of inferred extents that grow so that each index has one extent, on diagonals and through intermediates,
+/// too. `operands` in the order of an einsum's factors. An index over which those that are not inferred disagree, or
+/// are shorter than an inferred one, grows nothing: resolve() tells that. Pure; any thread.
 std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std::vector<KnownShape>& operands);
 
 /// Replaces tensors by such as are extended so; `inferred` names those whose extents are. Returns a line for each
 /// mode: "T: mode 1 read with extent 99, taken as 100 as in B". Errors as of with_extents.
 Expected<std::vector<std::string>> grow_inferred_extents(Tensors& tensors, const ParsedExpression& expression,
                                                          const std::vector<std::string>& operands,
-                                                         const std::set<std::string>& inferred, const Resources& resources);
+                                                         const std::set<std::string>& inferred,
+                                                         const Resources& resources);
 
 }  // namespace weft

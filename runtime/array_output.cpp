@@ -9,12 +9,14 @@ namespace {
 constexpr std::size_t written_piece = std::size_t{1} << 20;
 }  // namespace
 
-Expected<ArrayOutput> ArrayOutput::create(const std::string& path, Compression compression, const Resources& resources) {
+Expected<ArrayOutput> ArrayOutput::create(const std::string& path, Compression compression,
+                                          const Resources& resources) {
   Expected<OutputFile> file = OutputFile::create(path, compression);
   if (!file) return std::unexpected(file.error());
   Charge charge;
   if (compression == Compression::gzip) {
-    Expected<Charge> made = resources.memory.charge(written_piece + deflate_bytes, "compressed bytes of " + file->path());
+    Expected<Charge> made =
+        resources.memory.charge(written_piece + deflate_bytes, "compressed bytes of " + file->path());
     if (!made) return std::unexpected(made.error());
     charge = std::move(*made);
   }
@@ -23,7 +25,8 @@ Expected<ArrayOutput> ArrayOutput::create(const std::string& path, Compression c
 
 Expected<void> ArrayOutput::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    if (resources_->cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while writing " + file_.path());
+    if (resources_->cancellation.cancelled())
+      return fail(ErrorKind::cancelled, "cancelled while writing " + file_.path());
     const std::string_view piece = bytes.substr(0, written_piece);
     if (Expected<void> written = write_member(file_, compression_, piece); !written) return written;
     bytes.remove_prefix(piece.size());
@@ -39,7 +42,8 @@ Expected<void> ArrayOutput::write(std::string_view bytes) {
 }
 
 Expected<void> ArrayOutput::finish() {
-  if (resources_->cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while writing " + file_.path());
+  if (resources_->cancellation.cancelled())
+    return fail(ErrorKind::cancelled, "cancelled while writing " + file_.path());
   return file_.finish();
 }
 

@@ -20,8 +20,9 @@ Expected<FileName> writable_name(const std::string& path) {
   FileName file = parse_file_name(path);
   if (!file.kind && file.standard_stream()) file.kind = FileKind::tns;
   if (!file.kind || !file.member.empty()) {
-    return input_error(path + ": unknown extension; weft writes .tns, .mtx, .npy and .npz, each also with .gz or .zst behind, "
-                              "and to other names with the format in front, such as tns:" +
+    return input_error(path +
+                       ": unknown extension; weft writes .tns, .mtx, .npy and .npz, each also with .gz or .zst behind, "
+                       "and to other names with the format in front, such as tns:" +
                        file.path);
   }
   if (!file.compression) file.compression = Compression::none;
@@ -52,15 +53,18 @@ std::string named_in_shell(const FileName& file) { return file.standard_stream()
 
 /// "x.mtx: begins like a NumPy array, not like a Matrix Market file; npy:x.mtx reads it as what it is".
 std::unexpected<Error> contradiction(const FileRequest& request, const FileName& file, Content content) {
-  constexpr std::string_view expected[] = {"the text of a .tns", "a Matrix Market file", "a NumPy array", "a zip archive (.npz)"};
-  std::string reason = fmt::format("begins like {}, not like {}", description(content), expected[static_cast<std::size_t>(*file.kind)]);
-  if (const auto kind = kind_of(content)) reason += fmt::format("; {}:{} reads it as what it is", name(*kind), file.path);
+  constexpr std::string_view expected[] = {"the text of a .tns", "a Matrix Market file", "a NumPy array",
+                                           "a zip archive (.npz)"};
+  std::string reason =
+      fmt::format("begins like {}, not like {}", description(content), expected[static_cast<std::size_t>(*file.kind)]);
+  if (const auto kind = kind_of(content))
+    reason += fmt::format("; {}:{} reads it as what it is", name(*kind), file.path);
   if (const auto line = conversion(content, named_in_shell(file))) reason += "; " + *line;
   return file_error(request, reason);
 }
 
-/// The kind of the file by its name, or else by what it begins with. Input error where the two contradict each other, or
-/// where weft does not read such a file.
+/// The kind of the file by its name, or else by what it begins with. Input error where the two contradict each other,
+/// or where weft does not read such a file.
 Expected<FileKind> decide_kind(const FileRequest& request, const FileName& file, Content content) {
   if (!file.kind) {
     // A text says little: the name knows better.
@@ -68,15 +72,18 @@ Expected<FileKind> decide_kind(const FileRequest& request, const FileName& file,
     if (const auto line = conversion(known, named_in_shell(file))) return file_error(request, *line);
     const auto kind = kind_of(content);
     if (kind) return *kind;
-    return file_error(request, fmt::format("{}, and in no format that weft knows by its first bytes; weft reads .tns, .mtx, "
-                                           ".npy and .npz, each also with .gz or .zst behind", description(content)));
+    return file_error(request,
+                      fmt::format("{}, and in no format that weft knows by its first bytes; weft reads .tns, .mtx, "
+                                  ".npy and .npz, each also with .gz or .zst behind",
+                                  description(content)));
   }
   switch (content) {
     case Content::gzip:
     case Content::zstandard: {
       // A name that says what is inside should say this, too.
       const bool gzip = content == Content::gzip;
-      return file_error(request, fmt::format("these are {} data: the name should end in .{}", gzip ? "gzip" : "zstd", gzip ? "gz" : "zst"));
+      return file_error(request, fmt::format("these are {} data: the name should end in .{}", gzip ? "gzip" : "zstd",
+                                             gzip ? "gz" : "zst"));
     }
     case Content::matrix_market:
       if (*file.kind != FileKind::mtx) return contradiction(request, file, content);
@@ -118,7 +125,7 @@ Expected<Tensor> read_named(const std::string& text, const ReadOptions& options,
   Expected<std::string_view> begin = opened->peek(content_bytes);
   if (!begin) return std::unexpected(of_operand(begin.error(), text, name));
   Content content = content_of(*begin);
-  const Compression compression = file.compression ? *file.compression
+  const Compression compression = file.compression                ? *file.compression
                                   : content == Content::gzip      ? Compression::gzip
                                   : content == Content::zstandard ? Compression::zstandard
                                                                   : Compression::none;
@@ -164,7 +171,8 @@ Expected<void> write_named(const Tensor& tensor, const std::string& path, const 
 }  // namespace
 
 std::unexpected<Error> file_error(const FileRequest& request, std::string_view reason) {
-  return std::unexpected(of_operand({ErrorKind::input, request.path + ": " + std::string(reason)}, request.path, request.name));
+  return std::unexpected(
+      of_operand({ErrorKind::input, request.path + ": " + std::string(reason)}, request.path, request.name));
 }
 
 Expected<void> writable_format(const std::string& path) {
@@ -173,8 +181,9 @@ Expected<void> writable_format(const std::string& path) {
     if (!file) return std::unexpected(file.error());
     const bool binary = *file->kind == FileKind::npy || *file->kind == FileKind::npz;
     if (file->standard_stream() && binary && ::isatty(STDOUT_FILENO) != 0) {
-      return input_error(fmt::format("{} is no text, and standard output is a terminal: write to a file, or into a pipe",
-                                     weft::name(*file->kind)));
+      return input_error(
+          fmt::format("{} is no text, and standard output is a terminal: write to a file, or into a pipe",
+                      weft::name(*file->kind)));
     }
     return {};
   });

@@ -19,12 +19,19 @@ struct Magic {
 };
 
 constexpr Magic magics[] = {
-    {"\x93NUMPY"sv, Content::npy},         {"PK\x03\x04"sv, Content::zip},
-    {"PK\x05\x06"sv, Content::zip},        {"\x1F\x8B"sv, Content::gzip},
-    {"\x28\xB5\x2F\xFD"sv, Content::zstandard}, {"\x89HDF\r\n\x1A\n"sv, Content::hdf5},
-    {"MATLAB 5.0 MAT-file"sv, Content::matlab}, {"PAR1"sv, Content::parquet},
-    {"ARROW1"sv, Content::arrow},          {"BZh"sv, Content::bzip2},
-    {"\xFD""7zXZ\0"sv, Content::xz},
+    {"\x93NUMPY"sv, Content::npy},
+    {"PK\x03\x04"sv, Content::zip},
+    {"PK\x05\x06"sv, Content::zip},
+    {"\x1F\x8B"sv, Content::gzip},
+    {"\x28\xB5\x2F\xFD"sv, Content::zstandard},
+    {"\x89HDF\r\n\x1A\n"sv, Content::hdf5},
+    {"MATLAB 5.0 MAT-file"sv, Content::matlab},
+    {"PAR1"sv, Content::parquet},
+    {"ARROW1"sv, Content::arrow},
+    {"BZh"sv, Content::bzip2},
+    {"\xFD"
+     "7zXZ\0"sv,
+     Content::xz},
 };
 
 struct Extension {
@@ -33,9 +40,9 @@ struct Extension {
 };
 
 constexpr Extension foreign[] = {
-    {".mat", Content::matlab},     {".h5", Content::hdf5},   {".hdf5", Content::hdf5},   {".csv", Content::csv},
-    {".parquet", Content::parquet}, {".arrow", Content::arrow}, {".feather", Content::arrow}, {".bz2", Content::bzip2},
-    {".xz", Content::xz},
+    {".mat", Content::matlab},    {".h5", Content::hdf5},         {".hdf5", Content::hdf5},
+    {".csv", Content::csv},       {".parquet", Content::parquet}, {".arrow", Content::arrow},
+    {".feather", Content::arrow}, {".bz2", Content::bzip2},       {".xz", Content::xz},
 };
 
 /// "directory/x.mat" and ".npy" to "directory/x.npy".
@@ -62,7 +69,8 @@ Content content_of(std::string_view begin) {
     if (begin.starts_with(magic.bytes)) return magic.content;
   }
   // Skippable frames, with which zstd files of some tools begin: 0x184D2A50 to 0x184D2A5F.
-  if (begin.size() >= 4 && (static_cast<unsigned char>(begin[0]) & 0xF0) == 0x50 && begin.substr(1, 3) == "\x2A\x4D\x18") {
+  if (begin.size() >= 4 && (static_cast<unsigned char>(begin[0]) & 0xF0) == 0x50 &&
+      begin.substr(1, 3) == "\x2A\x4D\x18") {
     return Content::zstandard;
   }
   return begin.find('\0') == std::string_view::npos ? Content::text : Content::binary;
@@ -70,21 +78,36 @@ Content content_of(std::string_view begin) {
 
 std::string_view description(Content content) {
   switch (content) {
-    case Content::empty: return "an empty file";
-    case Content::text: return "a text";
-    case Content::binary: return "a file of bytes that are no text";
-    case Content::matrix_market: return "a Matrix Market file";
-    case Content::npy: return "a NumPy array";
-    case Content::zip: return "a zip archive (.npz)";
-    case Content::gzip: return "gzip data";
-    case Content::zstandard: return "zstd data";
-    case Content::hdf5: return "an HDF5 file";
-    case Content::matlab: return "a MATLAB file";
-    case Content::parquet: return "a Parquet file";
-    case Content::arrow: return "an Arrow file";
-    case Content::bzip2: return "bzip2 data";
-    case Content::xz: return "xz data";
-    case Content::csv: break;
+    case Content::empty:
+      return "an empty file";
+    case Content::text:
+      return "a text";
+    case Content::binary:
+      return "a file of bytes that are no text";
+    case Content::matrix_market:
+      return "a Matrix Market file";
+    case Content::npy:
+      return "a NumPy array";
+    case Content::zip:
+      return "a zip archive (.npz)";
+    case Content::gzip:
+      return "gzip data";
+    case Content::zstandard:
+      return "zstd data";
+    case Content::hdf5:
+      return "an HDF5 file";
+    case Content::matlab:
+      return "a MATLAB file";
+    case Content::parquet:
+      return "a Parquet file";
+    case Content::arrow:
+      return "an Arrow file";
+    case Content::bzip2:
+      return "bzip2 data";
+    case Content::xz:
+      return "xz data";
+    case Content::csv:
+      break;
   }
   return "comma-separated values";
 }
@@ -92,11 +115,16 @@ std::string_view description(Content content) {
 std::optional<FileKind> kind_of(Content content) {
   switch (content) {
     case Content::empty:
-    case Content::text: return FileKind::tns;
-    case Content::matrix_market: return FileKind::mtx;
-    case Content::npy: return FileKind::npy;
-    case Content::zip: return FileKind::npz;
-    default: return std::nullopt;
+    case Content::text:
+      return FileKind::tns;
+    case Content::matrix_market:
+      return FileKind::mtx;
+    case Content::npy:
+      return FileKind::npy;
+    case Content::zip:
+      return FileKind::npz;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -116,33 +144,40 @@ std::optional<std::string> conversion(Content content, const std::string& path) 
   switch (content) {
     case Content::matlab:
       return "MATLAB files are not read; this writes the first matrix in it: " +
-             python("import sys, scipy.io as io; "
-                    "io.mmwrite(sys.argv[2], next(v for k, v in io.loadmat(sys.argv[1]).items() if k[0] != '_'))",
-                    ".mtx");
+             python(
+                 "import sys, scipy.io as io; "
+                 "io.mmwrite(sys.argv[2], next(v for k, v in io.loadmat(sys.argv[1]).items() if k[0] != '_'))",
+                 ".mtx");
     case Content::hdf5:
       return "HDF5 is not read; this writes the first data set in it: " +
-             python("import sys, h5py, numpy; f = h5py.File(sys.argv[1]); numpy.save(sys.argv[2], f[next(iter(f))][()])",
-                    ".npy");
+             python(
+                 "import sys, h5py, numpy; f = h5py.File(sys.argv[1]); numpy.save(sys.argv[2], f[next(iter(f))][()])",
+                 ".npy");
     case Content::parquet:
     case Content::arrow:
-      return fmt::format("{} is not read; this writes its columns, which are to be coordinates from 1 on and the value: ",
-                         content == Content::parquet ? "Parquet" : "Arrow") +
-             python(fmt::format("import sys, pandas; pandas.read_{}(sys.argv[1]).to_csv(sys.argv[2], sep=' ', header=False, "
-                                "index=False)",
-                                content == Content::parquet ? "parquet" : "feather"),
+      return fmt::format(
+                 "{} is not read; this writes its columns, which are to be coordinates from 1 on and the value: ",
+                 content == Content::parquet ? "Parquet" : "Arrow") +
+             python(fmt::format(
+                        "import sys, pandas; pandas.read_{}(sys.argv[1]).to_csv(sys.argv[2], sep=' ', header=False, "
+                        "index=False)",
+                        content == Content::parquet ? "parquet" : "feather"),
                     ".tns");
     case Content::csv:
-      return fmt::format("comma-separated values are not read; where a line is the coordinates, from 1 on, and the value: "
-                         "tr , ' ' < {} > {}   (tail -n +2 {} | tr , ' ' leaves out a line of names)",
-                         file, shell_word(with_extension(path, ".tns")), file);
+      return fmt::format(
+          "comma-separated values are not read; where a line is the coordinates, from 1 on, and the value: "
+          "tr , ' ' < {} > {}   (tail -n +2 {} | tr , ' ' leaves out a line of names)",
+          file, shell_word(with_extension(path, ".tns")), file);
     case Content::bzip2:
-      return fmt::format("bzip2 data are not read; give - for the file and its bytes on standard input: "
-                         "bzip2 -dc {} | weft info -",
-                         file);
+      return fmt::format(
+          "bzip2 data are not read; give - for the file and its bytes on standard input: "
+          "bzip2 -dc {} | weft info -",
+          file);
     case Content::xz:
-      return fmt::format("xz data are not read; give - for the file and its bytes on standard input: "
-                         "xz -dc {} | weft info -",
-                         file);
+      return fmt::format(
+          "xz data are not read; give - for the file and its bytes on standard input: "
+          "xz -dc {} | weft info -",
+          file);
     default:
       return std::nullopt;
   }

@@ -10,8 +10,21 @@ namespace weft {
 
 /// `text`: none of the others, and no byte that no text has.
 enum class Content {
-  empty, text, binary, matrix_market, npy, zip, gzip, zstandard,
-  hdf5, matlab, parquet, arrow, bzip2, xz, csv  ///< not read; csv: by name alone
+  empty,
+  text,
+  binary,
+  matrix_market,
+  npy,
+  zip,
+  gzip,
+  zstandard,
+  hdf5,
+  matlab,
+  parquet,
+  arrow,
+  bzip2,
+  xz,
+  csv  ///< not read; csv: by name alone
 };
 
 /// As many bytes as deciding takes.
@@ -27,8 +40,8 @@ std::optional<FileKind> kind_of(Content content);
 /// What the extension says of a file that weft does not read: hdf5 for "x.h5"; `text` for all others.
 Content foreign_by_name(std::string_view path);
 
-/// Why a file of that content is not read, and the line of a shell that converts it: "HDF5 is not read; convert a data set
-/// with python3 -c ... x.h5 x.npy". Nothing for what weft reads.
+/// Why a file of that content is not read, and the line of a shell that converts it: "HDF5 is not read; convert a data
+/// set with python3 -c ... x.h5 x.npy". Nothing for what weft reads.
 std::optional<std::string> conversion(Content content, const std::string& path);
 
 }  // namespace weft

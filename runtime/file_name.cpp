@@ -48,9 +48,7 @@ std::size_t member_colon(const std::string& path, bool forced) {
 
 std::string_view name(FileKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
-std::string lower_case_name(std::string_view path) {
-  return lower_case(path.substr(path.rfind('/') + 1));
-}
+std::string lower_case_name(std::string_view path) { return lower_case(path.substr(path.rfind('/') + 1)); }
 
 FileName parse_file_name(const std::string& text) {
   FileName file;

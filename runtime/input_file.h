@@ -10,17 +10,18 @@
 
 namespace weft {
 
-/// A file, a pipe or standard input opened for reading. Move only; closed on destruction. `read` and `peek` belong to one
-/// thread at a time, `read_at`, of regular files, to any.
+/// A file, a pipe or standard input opened for reading. Move only; closed on destruction. `read` and `peek` belong to
+/// one thread at a time, `read_at`, of regular files, to any.
 class InputFile {
  public:
-  /// "-" is standard input. Input error if the file is missing, unreadable or a directory, or standard input a terminal.
+  /// "-" is standard input. Input error if the file is missing, unreadable or a directory, or standard input a
+  /// terminal.
   static Expected<InputFile> open(const std::string& path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) noexcept;
   ~InputFile();
 
-  const std::string& path() const { return path_; }  ///< for messages: standard input has a name, too
+  const std::string& path() const { return path_; }     ///< for messages: standard input has a name, too
   std::uint64_t size() const { return size_; }          ///< bytes; 0 for pipes
   std::uint64_t consumed() const { return consumed_; }  ///< bytes that `read` has returned so far
   /// Whether the bytes can be read at any offset: of files, also where they are standard input from their begin on.

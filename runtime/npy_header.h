@@ -22,8 +22,8 @@ struct NpyHeader {
 /// Whether elements may be texts, such as the one that says a sparse matrix's format.
 enum class NpyText { refused, allowed };
 
-/// Parses the Python dictionary of the header. Errors have the bare reason; `unsupported` for complex data, records, objects
-/// and refused text.
+/// Parses the Python dictionary of the header. Errors have the bare reason; `unsupported` for complex data, records,
+/// objects and refused text.
 Expected<NpyHeader> parse_npy_header(std::string_view dictionary, NpyText text = NpyText::refused);
 
 /// The bytes before the data: magic, version 1.0, the dictionary padded to 64 bytes.

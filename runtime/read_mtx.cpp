@@ -186,7 +186,8 @@ Expected<void> check_count(const TextReader& reader, const MtxHeader& header, st
                                                        header.size_line, header.lines));
   }
   if (!request.again) {
-    return reader.error_at(header.size_line, fmt::format("{} {} follow, but this line promises {}", found, what, header.lines));
+    return reader.error_at(header.size_line,
+                           fmt::format("{} {} follow, but this line promises {}", found, what, header.lines));
   }
   Expected<std::uint64_t> line = find_line(request, header.size_line, header.lines);
   if (!line) return std::unexpected(line.error());

@@ -85,14 +85,16 @@ std::optional<BadElement> decode_as(const unsigned char* from, std::uint64_t cou
       if (std::isinf(to[n]) && !std::isinf(value)) return BadElement{n, "overflows f32"};
     }
     // Cheaper than counting bits: all integers up to 2^53 (2^24 in f32) are exact.
-    if constexpr (may_be_inexact) inexact |= std::abs(to[n]) >= static_cast<T>(std::uint64_t{1} << std::numeric_limits<T>::digits);
+    if constexpr (may_be_inexact)
+      inexact |= std::abs(to[n]) >= static_cast<T>(std::uint64_t{1} << std::numeric_limits<T>::digits);
   }
   for (std::uint64_t n = 0; inexact && n != count; ++n) {
     if constexpr (may_be_inexact) {
       const U value = load<U>(from + n * sizeof(U), swap);
       if (holds_exactly<T>(value)) continue;
-      return BadElement{n, fmt::format("is {}, an integer that {} cannot hold exactly; saved as real numbers it is rounded",
-                                       value, name(scalar_of<T>))};
+      return BadElement{
+          n, fmt::format("is {}, an integer that {} cannot hold exactly; saved as real numbers it is rounded", value,
+                         name(scalar_of<T>))};
     }
   }
   return std::nullopt;
@@ -199,7 +201,8 @@ class ElementReader {
         begin = taken_;
         size = std::min<std::uint64_t>(chunk_elements, values_.size() - begin);
         taken_ += size;
-        bytes = as_stored() ? reinterpret_cast<char*>(values_.data() + begin) : static_cast<char*>(scratch_[slot].data());
+        bytes =
+            as_stored() ? reinterpret_cast<char*>(values_.data() + begin) : static_cast<char*>(scratch_[slot].data());
         if (plain_ == nullptr && !keep(next_(bytes, size * array_.header.bytes), size)) return;
         report();
       }
@@ -300,8 +303,8 @@ Expected<void> read_elements(const NpyArray& array, const NextBytes& next, std::
 template Expected<void> read_elements(const NpyArray&, const NextBytes&, std::span<double>, const FileRequest&);
 template Expected<void> read_elements(const NpyArray&, const NextBytes&, std::span<float>, const FileRequest&);
 
-Expected<void> read_integers(const NpyArray& array, const NextBytes& next, std::uint64_t count, const TakeIntegers& take,
-                             const FileRequest& request) {
+Expected<void> read_integers(const NpyArray& array, const NextBytes& next, std::uint64_t count,
+                             const TakeIntegers& take, const FileRequest& request) {
   const NpyHeader& header = array.header;
   if (header.kind != 'i' && header.kind != 'u') return file_error(request, "the elements are no integers");
   const std::uint64_t most = std::min(count, chunk_elements);
@@ -357,10 +360,9 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
   Expected<Buffer> values = Buffer::allocate(array.count * scalar_bytes(tensor.format.scalar), request.resources.memory,
                                              "operand " + std::string(request.name));
   if (!values) return std::unexpected(values.error());
-  const Expected<void> done =
-      tensor.format.scalar == Scalar::f64
-          ? ElementReader<double>(array, next, plain, values->as<double>(), request).run()
-          : ElementReader<float>(array, next, plain, values->as<float>(), request).run();
+  const Expected<void> done = tensor.format.scalar == Scalar::f64
+                                  ? ElementReader<double>(array, next, plain, values->as<double>(), request).run()
+                                  : ElementReader<float>(array, next, plain, values->as<float>(), request).run();
   if (!done) return std::unexpected(done.error());
   tensor.values = std::move(*values);
   if (plain != nullptr) return tensor;
@@ -368,8 +370,10 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
   const Expected<std::size_t> got = next(&more, 1);
   if (!got) return std::unexpected(got.error());
   if (*got > 0) {
-    return file_error(request, fmt::format("too long: more than the {} bytes of elements that the shape in the header ({}) "
-                                           "needs", expected, fmt::join(header.shape, "x")));
+    return file_error(request,
+                      fmt::format("too long: more than the {} bytes of elements that the shape in the header ({}) "
+                                  "needs",
+                                  expected, fmt::join(header.shape, "x")));
   }
   return tensor;
 }

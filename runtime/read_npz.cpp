@@ -68,7 +68,8 @@ Expected<const ZipEntry*> chosen_member(const ZipArchive& archive, const FileReq
   if (!request.member.empty()) {
     if (const ZipEntry* entry = archive.find(request.member + ".npy")) return entry;
     if (const ZipEntry* entry = archive.find(request.member)) return entry;
-    return file_error(request, fmt::format("no member {}; the archive holds {}", quoted(request.member), listed(archive)));
+    return file_error(request,
+                      fmt::format("no member {}; the archive holds {}", quoted(request.member), listed(archive)));
   }
   if (archive.entries().size() == 1) return &archive.entries().front();
   return file_error(request, fmt::format("an archive of {} arrays: name one of them, such as {}:{}; it holds {}",
@@ -85,8 +86,9 @@ class SparseArchive {
     Expected<std::string> format = read_format();
     if (!format) return std::unexpected(format.error());
     if (*format != "csr" && *format != "csc" && *format != "bsr" && *format != "coo") {
-      return unsupported(fmt::format("{}: a sparse matrix in {} format; weft reads csr, csc, bsr and coo: save A.tocsr()",
-                                     request_.path, quoted(*format)));
+      return unsupported(
+          fmt::format("{}: a sparse matrix in {} format; weft reads csr, csc, bsr and coo: save A.tocsr()",
+                      request_.path, quoted(*format)));
     }
     if (Expected<void> shape = read_shape(); !shape) return std::unexpected(shape.error());
     const bool grouped = *format != "coo";
@@ -104,7 +106,8 @@ class SparseArchive {
   Expected<ArchivedArray> part(std::string_view name, NpyText text = NpyText::refused) const {
     const ZipEntry* entry = archive_.find(std::string(name) + ".npy");
     if (entry == nullptr) {
-      return file_error(request_, fmt::format("a sparse matrix without the member {}; the archive holds {}", name, listed(archive_)));
+      return file_error(
+          request_, fmt::format("a sparse matrix without the member {}; the archive holds {}", name, listed(archive_)));
     }
     return open_array(archive_, *entry, text, request_);
   }
@@ -113,7 +116,8 @@ class SparseArchive {
     Expected<ArchivedArray> part = this->part("format", NpyText::allowed);
     if (!part) return std::unexpected(part.error());
     const NpyHeader& header = part->array.header;
-    if (part->array.count != 1 || (header.kind != 'S' && header.kind != 'U')) return file_error(part->request, "it is no text");
+    if (part->array.count != 1 || (header.kind != 'S' && header.kind != 'U'))
+      return file_error(part->request, "it is no text");
     char bytes[64] = {};
     Expected<std::size_t> got = part->next(bytes, std::min<std::size_t>(header.bytes, sizeof bytes));
     if (!got) return std::unexpected(got.error());
@@ -140,7 +144,8 @@ class SparseArchive {
   Expected<void> make_room(std::uint64_t count) {
     made_.extents = shape_;
     if (const auto& shape = request_.options.shape) {
-      const bool larger = shape->size() == shape_.size() && std::ranges::equal(*shape, shape_, std::ranges::greater_equal());
+      const bool larger =
+          shape->size() == shape_.size() && std::ranges::equal(*shape, shape_, std::ranges::greater_equal());
       if (!larger) {
         return file_error(request_, fmt::format("a sparse array of shape {}, which the shape given for it contradicts",
                                                 fmt::join(shape_, "x")));
@@ -155,7 +160,8 @@ class SparseArchive {
     made_.scalar = request_.scalar();
     const std::string what = "entries of " + request_.path;
     for (const std::uint64_t extent : made_.extents) {
-      Expected<Buffer> column = Buffer::allocate(count * (coordinate_bits(extent) / 8), request_.resources.memory, what);
+      Expected<Buffer> column =
+          Buffer::allocate(count * (coordinate_bits(extent) / 8), request_.resources.memory, what);
       if (!column) return std::unexpected(column.error());
       made_.crd.push_back(std::move(*column));
     }
@@ -207,8 +213,9 @@ class SparseArchive {
       if (!part) return std::unexpected(part.error());
       const NpyHeader& header = part->array.header;
       if (header.shape != std::vector<std::uint64_t>{shape_.size(), count}) {
-        return file_error(part->request, fmt::format("shape {}, but {} entries of {} dimensions need {}x{}",
-                                                     fmt::join(header.shape, "x"), count, shape_.size(), shape_.size(), count));
+        return file_error(part->request,
+                          fmt::format("shape {}, but {} entries of {} dimensions need {}x{}",
+                                      fmt::join(header.shape, "x"), count, shape_.size(), shape_.size(), count));
       }
       if (header.fortran_order && shape_.size() > 1) return unsupported(part->request.path + ": stored by columns");
       for (std::size_t mode = 0; mode != shape_.size(); ++mode) {
@@ -261,7 +268,8 @@ class SparseArchive {
                                                       format == "bsr" ? "blocks" : "values"));
     }
     if (stored > indices->array.count) {
-      return file_error(request_, fmt::format("indptr ends at {}, but there are {} indices", stored, indices->array.count));
+      return file_error(request_,
+                        fmt::format("indptr ends at {}, but there are {} indices", stored, indices->array.count));
     }
     const std::uint64_t entries_of_block = block[0] * block[1];  // stored with every one of them
     if (Expected<void> room = make_room(stored * entries_of_block); !room) return room;
@@ -280,7 +288,8 @@ class SparseArchive {
       }
       return {};
     };
-    if (Expected<void> read = read_integers(indices->array, indices->next, stored, take, indices->request); !read) return read;
+    if (Expected<void> read = read_integers(indices->array, indices->next, stored, take, indices->request); !read)
+      return read;
     return read_values();
   }
 
@@ -289,18 +298,21 @@ class SparseArchive {
     Expected<ArchivedArray> part = this->part("indptr");
     if (!part) return std::unexpected(part.error());
     if (part->array.header.shape.size() != 1 || part->array.count == 0 || part->array.count - 1 != groups) {
-      return file_error(part->request, fmt::format("{} elements, but {} groups need one more than that", part->array.count, groups));
+      return file_error(part->request,
+                        fmt::format("{} elements, but {} groups need one more than that", part->array.count, groups));
     }
-    Expected<Buffer> ends = Buffer::allocate(part->array.count * 8, request_.resources.memory, "indptr of " + request_.path);
+    Expected<Buffer> ends =
+        Buffer::allocate(part->array.count * 8, request_.resources.memory, "indptr of " + request_.path);
     if (!ends) return ends;
     const std::span<std::uint64_t> end = ends->as<std::uint64_t>();
     const auto take = [&](std::span<const std::uint64_t> piece, std::uint64_t first) -> Expected<void> {
       for (std::size_t n = 0; n != piece.size(); ++n) {
         const std::uint64_t least = first + n == 0 ? 0 : end[first + n - 1];
         if (piece[n] < least || (first + n == 0 && piece[n] != 0)) {
-          return file_error(part->request, first + n == 0 ? fmt::format("it begins with {}, not with 0", piece[n])
-                                                          : fmt::format("element {} is {}, less than the one before ({})",
-                                                                        first + n, piece[n], least));
+          return file_error(part->request, first + n == 0
+                                               ? fmt::format("it begins with {}, not with 0", piece[n])
+                                               : fmt::format("element {} is {}, less than the one before ({})",
+                                                             first + n, piece[n], least));
         }
         end[first + n] = piece[n];
       }

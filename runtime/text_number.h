@@ -77,7 +77,8 @@ bool is_exact(std::string_view digits, T number) {
   if (digits.size() <= std::numeric_limits<T>::digits10) return true;
   while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
   char exact[400];  // the largest double has 309 digits
-  const char* const end = std::to_chars(exact, exact + sizeof exact, number < 0 ? -number : number, std::chars_format::fixed, 0).ptr;
+  const char* const end =
+      std::to_chars(exact, exact + sizeof exact, number < 0 ? -number : number, std::chars_format::fixed, 0).ptr;
   return digits == std::string_view(exact, end);
 }
 

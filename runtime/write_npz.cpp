@@ -135,7 +135,8 @@ Expected<void> write_archive(std::vector<ArchiveMember>& members, ArrayOutput& f
     }
     directory += directory_entry(member);
   }
-  if (Expected<void> written = file.write(directory + directory_end(members.size(), offset, directory.size())); !written) {
+  if (Expected<void> written = file.write(directory + directory_end(members.size(), offset, directory.size()));
+      !written) {
     return written;
   }
   return file.finish();
@@ -145,14 +146,20 @@ ArchiveMember array_member(std::string name, const NpyHeader& header, std::strin
   return {.name = std::move(name) + ".npy", .preamble = npy_preamble(header), .data = data, .offset = 0, .crc = 0};
 }
 
-std::string_view bytes_of(const Buffer& buffer) { return {static_cast<const char*>(buffer.data()), buffer.size_bytes()}; }
+std::string_view bytes_of(const Buffer& buffer) {
+  return {static_cast<const char*>(buffer.data()), buffer.size_bytes()};
+}
 
 NpyHeader integers(unsigned bytes, std::vector<std::uint64_t> shape) {
   return {.kind = 'i', .bytes = bytes, .big_endian = false, .fortran_order = false, .shape = std::move(shape)};
 }
 
 NpyHeader reals(const Tensor& tensor, std::uint64_t count) {
-  return {.kind = 'f', .bytes = scalar_bytes(tensor.format.scalar), .big_endian = false, .fortran_order = false, .shape = {count}};
+  return {.kind = 'f',
+          .bytes = scalar_bytes(tensor.format.scalar),
+          .big_endian = false,
+          .fortran_order = false,
+          .shape = {count}};
 }
 
 /// Bytes that the members of a sparse archive refer to.
@@ -161,7 +168,11 @@ struct SparseHead {
   std::string_view format;
 
   void add_to(std::vector<ArchiveMember>& members) const {
-    const NpyHeader text{.kind = 'S', .bytes = static_cast<unsigned>(format.size()), .big_endian = false, .fortran_order = false, .shape = {}};
+    const NpyHeader text{.kind = 'S',
+                         .bytes = static_cast<unsigned>(format.size()),
+                         .big_endian = false,
+                         .fortran_order = false,
+                         .shape = {}};
     const NpyHeader flag{.kind = 'b', .bytes = 1, .big_endian = false, .fortran_order = false, .shape = {}};
     members.push_back(array_member("format", text, format));
     members.push_back(array_member("shape", integers(8, {shape.size()}),
@@ -193,9 +204,11 @@ Expected<void> write_compressed(const Tensor& tensor, SparseHead head, ArrayOutp
   const std::uint64_t stored = made->nnz();
   const unsigned width = wide ? 8 : 4;
   std::vector<ArchiveMember> members;
-  members.push_back(array_member("indices", integers(width, {stored}), bytes_of(made->levels[1].crd).substr(0, stored * width)));
+  members.push_back(
+      array_member("indices", integers(width, {stored}), bytes_of(made->levels[1].crd).substr(0, stored * width)));
   const std::uint64_t ends = made->extent_of_level(0) + 1;
-  members.push_back(array_member("indptr", integers(width, {ends}), bytes_of(made->levels[1].pos).substr(0, ends * width)));
+  members.push_back(
+      array_member("indptr", integers(width, {ends}), bytes_of(made->levels[1].pos).substr(0, ends * width)));
   head.add_to(members);
   members.push_back(array_member("data", reals(tensor, stored),
                                  bytes_of(made->values).substr(0, stored * scalar_bytes(tensor.format.scalar))));
@@ -207,7 +220,8 @@ Expected<void> write_coordinates(const Tensor& tensor, SparseHead head, ArrayOut
                                  std::string_view name) {
   Expected<Coordinates> sorted = sorted_entries(tensor, resources, name);
   if (!sorted) return std::unexpected(sorted.error());
-  Expected<Buffer> coords = Buffer::allocate(sorted->count * tensor.order() * 8, resources.memory, "coordinates to write");
+  Expected<Buffer> coords =
+      Buffer::allocate(sorted->count * tensor.order() * 8, resources.memory, "coordinates to write");
   if (!coords) return std::unexpected(coords.error());
   const std::span<std::int64_t> to = coords->as<std::int64_t>();
   for (std::size_t mode = 0; mode != tensor.order(); ++mode) {
@@ -241,7 +255,8 @@ Expected<void> write_npz(const Tensor& tensor, const std::string& path, Compress
                          const Resources& resources, std::string_view name) {
   for (std::size_t mode = 0; mode != tensor.order(); ++mode) {
     if (tensor.extents[mode] <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) continue;
-    return input_error(fmt::format("{}: the extent of mode {} of {} exceeds the integers of NumPy; write .tns", path, mode, name));
+    return input_error(
+        fmt::format("{}: the extent of mode {} of {} exceeds the integers of NumPy; write .tns", path, mode, name));
   }
   // The file is opened first: a wrong path is told before a large tensor is converted.
   Expected<ArrayOutput> file = ArrayOutput::create(path, compression, resources);
@@ -255,7 +270,8 @@ Expected<void> write_npz(const Tensor& tensor, const std::string& path, Compress
   if (!dense) return std::unexpected(dense.error());
   const NpyHeader header = header_of(*dense);
   std::vector<ArchiveMember> members;
-  members.push_back(array_member(member_name(name), header, bytes_of(dense->values).substr(0, dense->nnz() * header.bytes)));
+  members.push_back(
+      array_member(member_name(name), header, bytes_of(dense->values).substr(0, dense->nnz() * header.bytes)));
   return write_archive(members, *file);
 }
 

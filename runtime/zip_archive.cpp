@@ -145,8 +145,10 @@ Expected<void> ZipArchive::hold_in_memory() {
   GrowingBuffer held;
   const Resources& resources = request_->resources;
   for (;;) {
-    if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while reading " + request_->path);
-    if (Expected<void> room = held.reserve(size_ + archive_piece, resources.memory, "the archive " + request_->path); !room) {
+    if (resources.cancellation.cancelled())
+      return fail(ErrorKind::cancelled, "cancelled while reading " + request_->path);
+    if (Expected<void> room = held.reserve(size_ + archive_piece, resources.memory, "the archive " + request_->path);
+        !room) {
       return room;
     }
     const std::size_t wanted = held.capacity() - size_;
@@ -189,20 +191,23 @@ Expected<void> ZipArchive::read_directory() {
     end = end == 0 ? std::string::npos : tail->rfind(zip::end_signature, end - 1);
   }
   if (end == std::string::npos) {
-    if (searched < 4 || !bytes_at(0, 4)->starts_with("PK")) return file_error(*request_, "no .npz file: it is no zip archive");
+    if (searched < 4 || !bytes_at(0, 4)->starts_with("PK"))
+      return file_error(*request_, "no .npz file: it is no zip archive");
     return damaged_zip(*request_, "truncated, or no directory at its end");
   }
   const std::string_view record = std::string_view(*tail).substr(end, zip::end_bytes);
   std::uint64_t bytes = little_endian(record, 12, 4);
   std::uint64_t offset = little_endian(record, 16, 4);
   const std::uint64_t end_offset = size_ - searched + end;
-  if (end_offset >= zip::locator_bytes && (bytes == zip::all_ones32 || offset == zip::all_ones32 || little_endian(record, 10, 2) == 0xFFFF)) {
+  if (end_offset >= zip::locator_bytes &&
+      (bytes == zip::all_ones32 || offset == zip::all_ones32 || little_endian(record, 10, 2) == 0xFFFF)) {
     const Expected<std::string> locator = bytes_at(end_offset - zip::locator_bytes, zip::locator_bytes);
     if (!locator) return std::unexpected(locator.error());
     if (locator->starts_with(zip::locator_signature)) {
       const Expected<std::string> end64 = bytes_at(little_endian(*locator, 8, 8), zip::end64_bytes);
       if (!end64) return std::unexpected(end64.error());
-      if (!end64->starts_with(zip::end64_signature)) return damaged_zip(*request_, "no zip64 record where one should be");
+      if (!end64->starts_with(zip::end64_signature))
+        return damaged_zip(*request_, "no zip64 record where one should be");
       bytes = little_endian(*end64, 40, 8);
       offset = little_endian(*end64, 48, 8);
     }

@@ -1,6 +1,7 @@
 // ZipArchive: the members of a zip file (PKWARE's APPNOTE 6.3.10, with zip64), stored or deflated.
 //
-// On zlib alone: libzip would bring a TLS library into every process that embeds weft, and minizip cannot write to a pipe.
+// On zlib alone: libzip would bring a TLS library into every process that embeds weft, and minizip cannot write to a
+// pipe.
 #pragma once
 
 #include <cstdint>

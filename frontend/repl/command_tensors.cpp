@@ -117,7 +117,9 @@ Expected<void> command_info(Repl& repl, const std::string& argument) {
   if (argument.empty()) return input_error(":info wants the name of a tensor");
   const auto tensor = repl.tensor(argument);
   if (!tensor) return std::unexpected(tensor.error());
-  return repl.print(info_text(*tensor, argument, repl.resources().threads));
+  const auto text = info_text(*tensor, argument, repl.resources());
+  if (!text) return std::unexpected(text.error());
+  return repl.print(*text);
 }
 
 Expected<void> command_format(Repl& repl, const std::string& argument) {

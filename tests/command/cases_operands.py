@@ -184,9 +184,10 @@ def case_sparse_of_everything(weft):
 
 def cases_wrong_operand(_):
     for what, spec, says in (("no file", "no.tns", "no.tns"), ("unknown extension", "x.csv", "x.csv"), ("empty", "", "X"), ("directory", "d.tns", "d.tns"),
-                             ("neither file nor number", "12abc", "12abc")):
+                             ("neither file nor number", "12abc", "12abc"), ("a compressed vector", "x.npy.gz", "X")):
         def one(weft, spec=spec, says=says):
             weft.write("x.csv", "1,2\n")
+            weft.write("x.npy.gz", gzip.compress(npy((1,), [1.0])))
             os.mkdir(weft.path("d.tns"))
             weft.error("run", "A(i,j) = X(i,j)", f"X={spec}", says=[says, "X"])
         yield what, one
@@ -210,7 +211,7 @@ def cases_malformed(_):
         "mtx with too few entries": ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", ""),
         "mtx with too many entries": ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 1 1\n", ""),
         "mtx of skew with a diagonal": ("x.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n", "3"),
-        "npy with a wrong magic": ("x.npy", b"\x93NUMPX" + npy((1, 1), [1.0])[6:], ""),
+        "npy with a wrong magic": ("x.npy", b"\x93NUMPX" + npy((1,), [1.0])[6:], ""),
         "npy cut off": ("x.npy", npy((2, 2), [1.0] * 4)[:-1], ""),
         "gz cut off": ("x.tns.gz", gzip.compress(tns(MATRIX).encode())[:-9], ""),
         "gz that is none": ("x.tns.gz", tns(MATRIX), ""),
@@ -273,7 +274,7 @@ def cases_unsupported_elements(_):
 
     for descr in (b"<c8", b"<U2", b"|O8"):
         def of_numpy(weft, descr=descr):
-            weft.write("x.npy", npy((1, 1), [1.0]).replace(b"<f8", descr))
+            weft.write("x.npy", npy((1,), [1.0]).replace(b"<f8", descr))
             weft.error("run", "A(i,j) = X(i,j)", "X=x.npy", status=3, says=["x.npy", "X", descr.decode()])
         yield f"npy of {descr.decode()}", of_numpy
 

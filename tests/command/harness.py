@@ -91,14 +91,16 @@ class Weft:
         words = [f"{name}={shlex.quote(value)}" if value is not None else f"-u {name}" for name, value in shown.items()]
         self.history.append("env " + " ".join(sorted(words, key=lambda word: not word.startswith("-u"))) + " " +
                             " ".join(shlex.quote(word) for word in (self.command, *arguments)))
-        return subprocess.Popen([self.command, *arguments], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen([self.command, *arguments], cwd=self.directory, env=environment, **options)
 
-    def __call__(self, *arguments, status=0, env=None):
-        """Runs to the end and checks what holds of every call: its status, where errors are said, no file left over."""
-        process = self.start(*[str(argument) for argument in arguments], env=env)
+    def __call__(self, *arguments, status=0, env=None, given=None):
+        """Runs to the end and checks what holds of every call: its status, where errors are said, no file left over. `given`:
+        bytes that come through a pipe on standard input."""
+        options = {} if given is None else {"stdin": subprocess.PIPE}
+        process = self.start(*[str(argument) for argument in arguments], env=env, **options)
         try:
-            out, err = process.communicate(timeout=SECONDS)
+            out, err = process.communicate(given, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -114,9 +116,9 @@ class Weft:
         require_equal(left, [], "temporary files left over")
         return run
 
-    def error(self, *arguments, status=2, says=(), env=None):
+    def error(self, *arguments, status=2, says=(), env=None, given=None):
         """A call that must fail, and what its message must contain."""
-        run = self(*arguments, status=status, env=env)
+        run = self(*arguments, status=status, env=env, given=given)
         for word in [says] if isinstance(says, str) else says:
             require_in(word, run.err, "the message")
         return run

@@ -1,5 +1,6 @@
-// The readers of .tns, .mtx and .npy, and of .gz and .zst around them: what is read passes verify(), any number of
-// threads reads the same tensor or the same error, and what is written again reads back equal.
+// The readers of .tns, .mtx, .npy and .npz, of .gz and .zst around them, and of names that leave it to the content:
+// what is read passes verify(), any number of threads reads the same tensor or the same error, and what is written
+// again reads back equal.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,7 +54,7 @@ void require_answer(const Error& error) {
 void check_written(const Tensor& tensor, std::string_view extension) {
   const Resources resources = small_resources(1, 256);
   // A dense file of a sparse tensor, or a matrix market file of more than two modes, need not be possible.
-  if (extension != ".npy" && tensor.format.all_dense() && tensor.order() > 0) return;
+  if (extension != ".npy" && extension != ".npz" && tensor.format.all_dense() && tensor.order() > 0) return;
   if (has_nan(tensor)) return;
   const std::string path = scratch_directory() + "/written" + std::string(extension);
   const Expected<void> written = write_tensor(tensor, path, resources, "T");
@@ -106,6 +107,8 @@ void check(Bytes bytes, std::string_view extension, std::string_view written_ext
 void read_tns(Bytes bytes) { read_files::check(bytes, ".tns", ".tns"); }
 void read_mtx(Bytes bytes) { read_files::check(bytes, ".mtx", ".mtx"); }
 void read_npy(Bytes bytes) { read_files::check(bytes, ".npy", ".npy"); }
+void read_npz(Bytes bytes) { read_files::check(bytes, ".npz", ".npz"); }
+void read_any(Bytes bytes) { read_files::check(bytes, "", ".tns"); }
 void read_gzip(Bytes bytes) { read_files::check(bytes, ".tns.gz", ".tns.gz"); }
 void read_zstandard(Bytes bytes) { read_files::check(bytes, ".mtx.zst", ".mtx.zst"); }
 

@@ -12,6 +12,8 @@ constexpr std::array target_table{
     Target{"tns", read_tns},
     Target{"mtx", read_mtx},
     Target{"npy", read_npy, false},
+    Target{"npz", read_npz, false},
+    Target{"any", read_any, false},
     Target{"gzip", read_gzip, false},
     Target{"zstandard", read_zstandard, false},
     Target{"expression", expression},

@@ -43,6 +43,8 @@ TwoTexts cut_first_line(Bytes bytes);
 void read_tns(Bytes bytes);
 void read_mtx(Bytes bytes);
 void read_npy(Bytes bytes);
+void read_npz(Bytes bytes);
+void read_any(Bytes bytes);
 void read_gzip(Bytes bytes);
 void read_zstandard(Bytes bytes);
 void expression(Bytes bytes);

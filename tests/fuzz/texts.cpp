@@ -122,8 +122,8 @@ void format(Bytes bytes) {
 
 void operand(Bytes bytes) {
   const std::string spec(text_of(bytes));
-  // Files of the machine are not for fuzzing; those of a directory that is empty are missing.
-  if (!is_generator(spec) && spec.find('/') != std::string::npos) return;
+  // Files and streams of the machine are not for fuzzing; files of a directory that is empty are missing.
+  if (!is_generator(spec) && (spec.find('/') != std::string::npos || reads_standard_input(spec))) return;
   static const bool entered = [] {
     std::error_code problem;
     std::filesystem::current_path(scratch_directory(), problem);

@@ -34,14 +34,14 @@ struct FileFacts {
 };
 
 /// Reads a tensor, from pipes as from files. Extension, word in front, or else content say the format (a text that is
-/// none of the others is .tns). Errors: input, with file, line and reason, also for content that contradicts the format, and
-/// for formats that are not read, with the line that converts them; unsupported for complex and hermitian data. An
-/// integer of an integer source that the scalar cannot hold is an input error. `name` is the operand's name in messages.
-/// Parallel; memory is charged while reading.
+/// none of the others is .tns). Errors: input, with file, line and reason, also for content that contradicts the
+/// format, and for formats that are not read, with the line that converts them; unsupported for complex and hermitian
+/// data. An integer of an integer source that the scalar cannot hold is an input error. `name` is the operand's name in
+/// messages. Parallel; memory is charged while reading.
 ///
 /// .npz: of scipy.sparse.save_npz in csr, csc, bsr or coo, n-dimensional too (sparse; duplicates are summed), or of
-/// numpy.savez (dense): the member named, or the only one. What cannot be read at any offset (a pipe, compressed data) is
-/// held in memory while it is read.
+/// numpy.savez (dense): the member named, or the only one. What cannot be read at any offset (a pipe, compressed data)
+/// is held in memory while it is read.
 Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
                              std::string_view name, ReadTimes* times = nullptr, FileFacts* facts = nullptr);
 
@@ -51,16 +51,16 @@ Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options
 /// the entries of a `.tns` do not show stand in a first line "# shape: 3 4 5", which read_tensor understands and others
 /// skip.
 /// `.mtx`: a vector becomes a matrix of one column. `.npy`: dense, C order, made dense in memory if it is not.
-/// `.npz`: of a matrix that is not all dense what scipy.sparse.load_npz reads as csr_array, or csc_array where mode 1 is
-/// stored first; of other orders as coo_array of that many dimensions, coordinates in C order of the modes. Of a dense
-/// tensor what numpy.load reads, one member named `name` (arr_0 where that is no name).
+/// `.npz`: of a matrix that is not all dense what scipy.sparse.load_npz reads as csr_array, or csc_array where mode 1
+/// is stored first; of other orders as coo_array of that many dimensions, coordinates in C order of the modes. Of a
+/// dense tensor what numpy.load reads, one member named `name` (arr_0 where that is no name).
 /// "-": to standard output, .tns unless a word in front says otherwise; nothing is renamed.
 /// Errors: input for paths that cannot be written, resource for a full disk.
 Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,
                             std::string_view name);
 
-/// Input error listing the known extensions if write_tensor would not know that of `path`, or if it would write bytes that
-/// are no text to a terminal.
+/// Input error listing the known extensions if write_tensor would not know that of `path`, or if it would write bytes
+/// that are no text to a terminal.
 Expected<void> writable_format(const std::string& path);
 
 /// Whether write_tensor writes to standard output: "-", "mtx:-" and their like.

@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "frontend/inferred_extents.h"
+
+#include <doctest/doctest.h>
 
 namespace weft::inferred_extents_test {
 
@@ -29,7 +29,8 @@ TEST_CASE("inferred extents grow to what another operand says, in both notations
 TEST_CASE("inferred extents of several operands become the largest") {
   CHECK(grown("A(i,k) = T(i,j) * U(j,k)", {{"T", {5, 9}, true}, {"U", {7, 3}, true}}) == Grown{{1, 0, 7, 9, "T"}});
   // One that is fixed and shorter is an error that resolve() tells of the extents as they were read.
-  CHECK(grown("A(i,k) = T(i,j) * U(j,k) * B(j)", {{"T", {5, 9}, true}, {"U", {7, 3}, true}, {"B", {8}, false}}).empty());
+  CHECK(
+      grown("A(i,k) = T(i,j) * U(j,k) * B(j)", {{"T", {5, 9}, true}, {"U", {7, 3}, true}, {"B", {8}, false}}).empty());
   CHECK(grown("A(i) = T(i,j) * B(j) * C(j)", {{"T", {5, 7}, true}, {"B", {8}, false}, {"C", {9}, false}}).empty());
 }
 
@@ -37,10 +38,11 @@ TEST_CASE("inferred extents grow on diagonals, through operands that occur twice
   CHECK(grown("A(i) = T(i,i)", {{"T", {5, 8}, true}}) == Grown{{0, 0, 5, 8, "T"}});
   CHECK(grown("A(i,k) = T(i,j) * T(j,k) * B(k)", {{"T", {5, 5}, true}, {"B", {9}, false}}) ==
         Grown{{0, 0, 5, 9, "B"}, {0, 1, 5, 9, "B"}});
-  CHECK(grown("S(i,k) = T(i,j) * U(j,k); A(i) = S(i,k) * B(k)", {{"T", {5, 6}, true}, {"U", {6, 3}, true}, {"B", {4}, false}}) ==
-        Grown{{1, 1, 3, 4, "B"}});
+  CHECK(grown("S(i,k) = T(i,j) * U(j,k); A(i) = S(i,k) * B(k)",
+              {{"T", {5, 6}, true}, {"U", {6, 3}, true}, {"B", {4}, false}}) == Grown{{1, 1, 3, 4, "B"}});
   // Indices belong to their assignment.
-  CHECK(grown("S(i) = T(i,k) * B(k); A(k) = S(k) * C(k)", {{"T", {5, 4}, true}, {"B", {4}, false}, {"C", {5}, false}}).empty());
+  CHECK(grown("S(i) = T(i,k) * B(k); A(k) = S(k) * C(k)", {{"T", {5, 4}, true}, {"B", {4}, false}, {"C", {5}, false}})
+            .empty());
 }
 
 TEST_CASE("inferred extents: what resolve() refuses grows nothing and does no harm") {

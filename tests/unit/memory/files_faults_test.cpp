@@ -41,11 +41,26 @@ std::string npy_bytes() {
 
 TEST_CASE("faults: reading") {
   const TemporaryDirectory directory;
-  const std::vector<std::string> paths = {
-      directory.write("t.tns", tensor_text),           directory.write("t.tns.gz", test::gzip(tensor_text)),
-      directory.write("t.tns.zst", test::zstandard(tensor_text)), directory.write("m.mtx", matrix_text),
-      directory.write("m.mtx.gz", test::gzip(matrix_text)),       directory.write("m.mtx.zst", test::zstandard(matrix_text)),
-      directory.write("a.npy", npy_bytes())};
+  std::vector<std::string> paths = {directory.write("t.tns", tensor_text),
+                                    directory.write("t.tns.gz", test::gzip(tensor_text)),
+                                    directory.write("t.tns.zst", test::zstandard(tensor_text)),
+                                    directory.write("m.mtx", matrix_text),
+                                    directory.write("m.mtx.gz", test::gzip(matrix_text)),
+                                    directory.write("m.mtx.zst", test::zstandard(matrix_text)),
+                                    directory.write("a.npy", npy_bytes()),
+                                    directory.write("any", test::zstandard(matrix_text))};
+  // An archive as weft writes it, read from the file and, compressed, from memory.
+  const Resources plain{Memory(), Threads(1), {}, {}};
+  const auto matrix = read_tensor(directory.path("m.mtx"), {}, plain, "M");
+  const auto dense = read_tensor(directory.path("a.npy"), {}, plain, "A");
+  REQUIRE(matrix);
+  REQUIRE(dense);
+  for (const char* name : {"m.npz", "m.npz.gz"}) {
+    REQUIRE(write_tensor(*matrix, directory.path(name), plain, "M"));
+    paths.push_back(directory.path(name));
+  }
+  REQUIRE(write_tensor(*dense, directory.path("d.npz"), plain, "A"));
+  paths.push_back(directory.path("d.npz"));
   for (const unsigned threads : {1U, 2U}) {
     for (const std::string& path : paths) {
       const Resources resources{Memory(), Threads(threads), {}, {}};
@@ -76,7 +91,8 @@ TEST_CASE("faults: writing") {
   const Resources resources{Memory(), Threads(1), {}, {}};
   const auto matrix = read_tensor(directory.write("m.mtx", matrix_text), {}, resources, "M");
   REQUIRE(matrix);
-  for (const std::string name : {"w.tns", "w.tns.gz", "w.tns.zst", "w.mtx", "w.mtx.gz", "w.mtx.zst", "w.npy"}) {
+  for (const std::string name : {"w.tns", "w.tns.gz", "w.tns.zst", "w.mtx", "w.mtx.gz", "w.mtx.zst", "w.npy",
+                                 "w.npy.gz", "w.npz", "w.npz.zst"}) {
     const std::string path = directory.path(name);
     fail_every_allocation("writing " + name, [&]() -> Outcome {
       const auto written = armed([&] { return write_tensor(*matrix, path, resources, "M"); });

@@ -1,10 +1,11 @@
+#include "runtime/file_content.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <thread>
 
-#include "runtime/file_content.h"
 #include "unit/runtime/file_fixture.h"
 
 namespace file_content_test {
@@ -29,13 +30,15 @@ void check_says(const std::string& path, std::string_view reason) {
 /// A pipe with a name, which a thread writes the bytes to once.
 class NamedPipe {
  public:
-  NamedPipe(const TemporaryDirectory& directory, std::string bytes) : path_(directory.path("pipe")), bytes_(std::move(bytes)) {
+  NamedPipe(const TemporaryDirectory& directory, std::string bytes)
+      : path_(directory.path("pipe")), bytes_(std::move(bytes)) {
     REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
     writer_ = std::thread([this] {
       const int descriptor = ::open(path_.c_str(), O_WRONLY);
       for (std::size_t at = 0; at < bytes_.size();) {
         // Uneven pieces: what reads must not take a short piece for the end.
-        const ssize_t written = ::write(descriptor, bytes_.data() + at, std::min<std::size_t>(bytes_.size() - at, 7777));
+        const ssize_t written =
+            ::write(descriptor, bytes_.data() + at, std::min<std::size_t>(bytes_.size() - at, 7777));
         if (written <= 0) break;
         at += static_cast<std::size_t>(written);
       }
@@ -64,8 +67,8 @@ std::string file_of(const Tensor& tensor, const TemporaryDirectory& directory, c
 TEST_CASE("file content: a name that says no format leaves it to the content") {
   const TemporaryDirectory directory;
   const Tensor tensor = read(directory.write("a.tns", text));
-  for (const std::string& bytes : {text, matrix, "\xEF\xBB\xBF" + matrix, file_of(tensor, directory, "a.npz"), gzip(text),
-                                   zstandard(matrix), gzip(file_of(tensor, directory, "a.npz"))}) {
+  for (const std::string& bytes : {text, matrix, "\xEF\xBB\xBF" + matrix, file_of(tensor, directory, "a.npz"),
+                                   gzip(text), zstandard(matrix), gzip(file_of(tensor, directory, "a.npz"))}) {
     CHECK(stored(read(directory.write("data", bytes))) == meant);
     CHECK(stored(read(directory.write("data.txt", bytes))) == meant);
   }
@@ -99,14 +102,26 @@ TEST_CASE("file content: content that contradicts the name or the word in front 
 
 TEST_CASE("file content: formats that are not read name the line that converts them") {
   const TemporaryDirectory directory;
-  for (const auto& [name, says] : {std::pair("a.csv", "tr , ' ' < "), {"a.mat", "io.loadmat"}, {"a.h5", "h5py"}, {"a.HDF5", "h5py"},
-                                   {"a.parquet", "read_parquet"}, {"a.arrow", "read_feather"}, {"a.feather", "read_feather"},
-                                   {"a.tns.bz2", "bzip2 -dc "}, {"a.tns.xz", "xz -dc "}}) {
+  for (const auto& [name, says] : {std::pair("a.csv", "tr , ' ' < "),
+                                   {"a.mat", "io.loadmat"},
+                                   {"a.h5", "h5py"},
+                                   {"a.HDF5", "h5py"},
+                                   {"a.parquet", "read_parquet"},
+                                   {"a.arrow", "read_feather"},
+                                   {"a.feather", "read_feather"},
+                                   {"a.tns.bz2", "bzip2 -dc "},
+                                   {"a.tns.xz", "xz -dc "}}) {
     check_says(directory.write(name, text), says);
   }
   using namespace std::string_view_literals;
-  for (const auto& [bytes, says] : {std::pair("\x89HDF\r\n\x1A\n"sv, "h5py"), {"MATLAB 5.0 MAT-file, "sv, "loadmat"}, {"PAR1\0"sv, "read_parquet"},
-                                    {"ARROW1\0"sv, "read_feather"}, {"BZh91AY&SY"sv, "bzip2 -dc"}, {"\xFD" "7zXZ\0"sv, "xz -dc"}}) {
+  for (const auto& [bytes, says] : {std::pair("\x89HDF\r\n\x1A\n"sv, "h5py"),
+                                    {"MATLAB 5.0 MAT-file, "sv, "loadmat"},
+                                    {"PAR1\0"sv, "read_parquet"},
+                                    {"ARROW1\0"sv, "read_feather"},
+                                    {"BZh91AY&SY"sv, "bzip2 -dc"},
+                                    {"\xFD"
+                                     "7zXZ\0"sv,
+                                     "xz -dc"}}) {
     check_says(directory.write("a", bytes), says);
     check_says(directory.write("a.tns", bytes), says);
   }
@@ -119,8 +134,9 @@ TEST_CASE("file content: pipes are read as files are") {
   for (int n = 1; n <= 60000; ++n) long_text += std::to_string(n) + " " + std::to_string(n % 97 + 1) + " 2\n";
   const Tensor tensor = read(directory.write("a.tns", long_text));
   const Entries entries = stored(tensor);
-  for (const std::string& bytes : {long_text, gzip(long_text), zstandard(long_text), file_of(tensor, directory, "a.mtx"),
-                                   file_of(tensor, directory, "a.npz"), gzip(file_of(tensor, directory, "a.npz"))}) {
+  for (const std::string& bytes :
+       {long_text, gzip(long_text), zstandard(long_text), file_of(tensor, directory, "a.mtx"),
+        file_of(tensor, directory, "a.npz"), gzip(file_of(tensor, directory, "a.npz"))}) {
     const NamedPipe pipe(directory, bytes);
     CHECK(stored(read(pipe.path())) == entries);
   }
@@ -128,7 +144,8 @@ TEST_CASE("file content: pipes are read as files are") {
     const NamedPipe pipe(directory, file_of(tensor, directory, "a.npy"));
     CHECK(stored(read(pipe.path(), with_format("ss"))) == entries);
   }
-  for (const std::string& bytes : {file_of(tensor, directory, "a.npy").substr(0, 100000), file_of(tensor, directory, "a.npz").substr(0, 100000)}) {
+  for (const std::string& bytes :
+       {file_of(tensor, directory, "a.npy").substr(0, 100000), file_of(tensor, directory, "a.npz").substr(0, 100000)}) {
     const NamedPipe pipe(directory, bytes);
     const auto cut = read_tensor(pipe.path(), {}, resources(), "T");
     REQUIRE_FALSE(cut.has_value());
@@ -146,11 +163,13 @@ TEST_CASE("file content: integers of an integer source are exact or refused with
   const TemporaryDirectory directory;
   const std::string head = "%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 ";
   const auto of = [&](const std::string& number) { return directory.write("a.mtx", head + "1\n2 2 " + number + "\n"); };
-  for (const char* held : {"9007199254740992", "-9007199254740994", "18014398509481988", "+0009007199254740992", "1000000000000000000000"}) {
+  for (const char* held : {"9007199254740992", "-9007199254740994", "18014398509481988", "+0009007199254740992",
+                           "1000000000000000000000"}) {
     CAPTURE(held);
     CHECK(stored(read(of(held))).at({1, 1}) == std::stod(held));
   }
-  for (const char* lost : {"9007199254740993", "-9007199254740993", "100000000000000000000001", "1000000000000000000000000"}) {
+  for (const char* lost :
+       {"9007199254740993", "-9007199254740993", "100000000000000000000001", "1000000000000000000000000"}) {
     check_input_error(of(lost), 4, "is an integer that f64 cannot hold exactly");
   }
   ReadOptions single;
@@ -174,8 +193,11 @@ TEST_CASE("file content: what a file said of its tensor") {
   CHECK_FALSE(facts_of(directory.write("s.tns", "2.5\n")).extents_inferred);
   CHECK_FALSE(facts_of(directory.write("a.mtx", matrix)).extents_inferred);
   CHECK(facts_of(directory.path("a.mtx")).symmetry.empty());
-  CHECK(facts_of(directory.write("b.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 5\n")).symmetry == "symmetric");
-  CHECK(facts_of(directory.write("b.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n")).symmetry == "skew-symmetric");
+  CHECK(
+      facts_of(directory.write("b.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 5\n")).symmetry ==
+      "symmetric");
+  CHECK(facts_of(directory.write("b.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n"))
+            .symmetry == "skew-symmetric");
 }
 
 }  // namespace file_content_test

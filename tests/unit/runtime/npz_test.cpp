@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -60,17 +60,19 @@ std::string zip_of(const std::vector<Member>& members, bool compressed = false, 
   for (const auto& [name, bytes] : members) {
     const std::string stored = compressed ? deflated(bytes) : bytes;
     const std::string method = little(compressed ? 8 : 0, 2);
-    const std::string crc = little(crc32(0, reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<uInt>(bytes.size())), 4);
+    const std::string crc =
+        little(crc32(0, reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<uInt>(bytes.size())), 4);
     const std::string sizes = little(stored.size(), 4) + little(bytes.size(), 4);
     const std::uint64_t offset = file.size();
     const std::string ones = little(~0ULL, 4);
     const std::string extra =
-        wide ? little(1, 2) + little(24, 2) + little(bytes.size(), 8) + little(stored.size(), 8) + little(offset, 8) : "";
+        wide ? little(1, 2) + little(24, 2) + little(bytes.size(), 8) + little(stored.size(), 8) + little(offset, 8)
+             : "";
     file += "PK\x03\x04" + little(20, 2) + little(0, 2) + method + little(0, 4) + crc + sizes + little(name.size(), 2) +
             little(0, 2) + name + stored;
     directory += "PK\x01\x02" + little(20, 2) + little(20, 2) + little(0, 2) + method + little(0, 4) + crc +
-                 (wide ? ones + ones : sizes) + little(name.size(), 2) + little(extra.size(), 2) + std::string(10, '\0') +
-                 (wide ? ones : little(offset, 4)) + name + extra;
+                 (wide ? ones + ones : sizes) + little(name.size(), 2) + little(extra.size(), 2) +
+                 std::string(10, '\0') + (wide ? ones : little(offset, 4)) + name + extra;
   }
   const std::uint64_t offset = file.size();
   file += directory;
@@ -157,9 +159,20 @@ TEST_CASE("npz: blocks, vectors, and coordinates of any order") {
   bsr = with(bsr, "shape.npy", array<std::int64_t>("<i8", "(2,)", {4, 6}));
   bsr = with(bsr, "data.npy", array<double>("<f8", "(2, 2, 3)", {1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12}));
   const Tensor blocks = read(directory.write("b.npz", zip_of(bsr)));
-  CHECK(stored(blocks) == Entries{{{0, 3}, 1}, {{0, 4}, 2}, {{0, 5}, 3}, {{1, 3}, 4}, {{1, 4}, 5}, {{1, 5}, 6},
-                                  {{2, 0}, 7}, {{2, 1}, 0}, {{2, 2}, 9}, {{3, 0}, 10}, {{3, 1}, 11}, {{3, 2}, 12}});
-  check_refused(directory.write("b.npz", zip_of(with(bsr, "shape.npy", array<std::int64_t>("<i8", "(2,)", {4, 5})))), "do not divide");
+  CHECK(stored(blocks) == Entries{{{0, 3}, 1},
+                                  {{0, 4}, 2},
+                                  {{0, 5}, 3},
+                                  {{1, 3}, 4},
+                                  {{1, 4}, 5},
+                                  {{1, 5}, 6},
+                                  {{2, 0}, 7},
+                                  {{2, 1}, 0},
+                                  {{2, 2}, 9},
+                                  {{3, 0}, 10},
+                                  {{3, 1}, 11},
+                                  {{3, 2}, 12}});
+  check_refused(directory.write("b.npz", zip_of(with(bsr, "shape.npy", array<std::int64_t>("<i8", "(2,)", {4, 5})))),
+                "do not divide");
 
   std::vector<Member> coo = {{"coords.npy", array<std::int64_t>("<i8", "(3, 2)", {0, 1, 2, 2, 4, 0})},
                              {"format.npy", text_array("|S3", "coo")},
@@ -187,7 +200,8 @@ TEST_CASE("npz: the arrays of numpy.savez by name") {
   check_refused(two + ":d", "no member 'd'; the archive holds a, b/c");
   check_refused(directory.write("none.npz", zip_of({})), "an archive without any array");
   CHECK(read(directory.write("s.npz", zip_of(csr())) + ":data").extents == Extents{4});
-  check_refused(directory.write("o.npz", zip_of({{"o.npy", array<double>("|O", "()", {1})}})), "Python objects", ErrorKind::unsupported);
+  check_refused(directory.write("o.npz", zip_of({{"o.npy", array<double>("|O", "()", {1})}})), "Python objects",
+                ErrorKind::unsupported);
 }
 
 TEST_CASE("npz: what is no sparse matrix that weft reads") {
@@ -195,17 +209,22 @@ TEST_CASE("npz: what is no sparse matrix that weft reads") {
   const auto made = [&](const std::vector<Member>& members) { return directory.write("bad.npz", zip_of(members)); };
   check_refused(made(with(csr(), "format.npy", text_array("|S3", "dia"))), "'dia' format", ErrorKind::unsupported);
   check_refused(made(without(csr(), "indptr.npy")), "without the member indptr");
-  check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(5,)", {0, 2, 1, 3, 4}))), "bad.npz:indptr: element 2 is 1, less than");
+  check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(5,)", {0, 2, 1, 3, 4}))),
+                "bad.npz:indptr: element 2 is 1, less than");
   check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(5,)", {1, 2, 2, 3, 4}))), "begins with 1");
-  check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(5,)", {0, 2, 2, 3, 5}))), "indptr ends at 5, but there are 4");
-  check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(4,)", {0, 2, 2, 4}))), "4 groups need one more");
-  check_refused(made(with(csr(), "indices.npy", array<std::int32_t>("<i4", "(4,)", {0, 2, 3, 2}))), "bad.npz:indices: element 2 is 3");
+  check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(5,)", {0, 2, 2, 3, 5}))),
+                "indptr ends at 5, but there are 4");
+  check_refused(made(with(csr(), "indptr.npy", array<std::int32_t>("<i4", "(4,)", {0, 2, 2, 4}))),
+                "4 groups need one more");
+  check_refused(made(with(csr(), "indices.npy", array<std::int32_t>("<i4", "(4,)", {0, 2, 3, 2}))),
+                "bad.npz:indices: element 2 is 3");
   check_refused(made(with(csr(), "indices.npy", array<std::int32_t>("<i4", "(4,)", {0, -2, 1, 2}))), "element 1 is -2");
   check_refused(made(with(csr(), "indices.npy", array<double>("<f8", "(4,)", {0, 2, 1, 2}))), "no integers");
   check_refused(made(with(csr(), "data.npy", array<double>("<f8", "(3,)", {0, 2, 1}))), "4 indices for 3 values");
   check_refused(made(with(csr(), "shape.npy", array<std::int64_t>("<i8", "(3,)", {4, 3, 2}))), "csr of 3 dimensions");
-  check_refused(made(with(csr(), "data.npy", array<std::int64_t>("<i8", "(4,)", {1, 2, (std::int64_t{1} << 60) + 1, 3}))),
-                "bad.npz:data: element 2 (from 0, as stored) is 1152921504606846977, an integer that f64 cannot hold exactly");
+  check_refused(
+      made(with(csr(), "data.npy", array<std::int64_t>("<i8", "(4,)", {1, 2, (std::int64_t{1} << 60) + 1, 3}))),
+      "bad.npz:data: element 2 (from 0, as stored) is 1152921504606846977, an integer that f64 cannot hold exactly");
   check_refused(made(with(csr(), "data.npy", array<double>("<f8", "(5,)", four))), "truncated: 32 bytes of elements");
 }
 
