@@ -7,7 +7,7 @@ namespace weft {
 
 Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
   const State& kernel = *state_;
-  if (stage == "network") return print(kernel.given);
+  if (stage == "network") return print(kernel.given) + "\n";
   if (stage == "schedule") return print(kernel.plan.schedule, kernel.network);
   if (stage == "tree") return print_trees(kernel.plan.schedule, kernel.network) + "\n";
   std::string text;
@@ -16,7 +16,7 @@ Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
     if (stage == "loops") {
       part = loop::print(nest.nest.program);
     } else if (stage == "signature") {
-      part = print(nest.signature, nest.canonical.program);
+      part = print(nest.signature, loop::with_names(nest.canonical, nest.nest.program));
     } else if (stage == "llvm") {
       part = llvm_text(nest.canonical.program, kernel.target, kernel.code);
     } else if (stage == "asm") {

@@ -78,8 +78,9 @@ std::string header(const Report& report, bool ran) {
   text += tile(bytes_text(static_cast<double>(report.plan.peak_bytes)),
                report.plan.peak_is_estimate ? "memory at most, estimated" : "memory at most");
   text += tile(count_text(report.plan.flops), "floating-point operations");
+  const bool given = report.plan.producer == "user";
   text += tile(escaped(producer_text(report.plan.producer)),
-               fmt::format("chose among {} candidate{}, {}", report.plan.candidates,
+               given ? "given" : fmt::format("chose among {} candidate{}, {}", report.plan.candidates,
                            report.plan.candidates == 1 ? "" : "s", optimal_text(report.plan.optimal)));
   return text + "</div>\n</header>\n";
 }

@@ -309,7 +309,7 @@ class Preparation {
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
     for (const std::string& stage : options_.stages) {
       if (stage == "network") {
-        report().stages[stage] = print(given_);
+        report().stages[stage] = print(given_) + "\n";
       } else if (stage == "tree") {
         report().stages[stage] = report().tree + "\n";
       } else if (stage == "schedule") {
@@ -348,7 +348,7 @@ class Preparation {
       report().plan.loops += loop::print(nest.nest.program);
     }
     for (const std::string& stage : options_.stages) {
-      auto text = stage == "network" ? print(given_) : kernel.explain(stage);
+      auto text = stage == "network" ? print(given_) + "\n" : kernel.explain(stage);
       if (!text) return std::unexpected(text.error());
       report().stages[stage] = std::move(*text);
     }

@@ -190,4 +190,16 @@ Canonical canonical(const Program& program) {
   return result;
 }
 
+Program with_names(const Canonical& canonical, const Program& program) {
+  Program named = canonical.program;
+  for (StorageId id = 0; id < named.storages.size(); ++id) named.storages[id].name = program.storages[canonical.storages[id]].name;
+  for (Access& access : named.accesses) {
+    // "t2.1" of the storage t2 is "B.1".
+    const std::size_t point = access.name.find('.');
+    access.name = named.storages[access.storage].name + (point == std::string::npos ? "" : access.name.substr(point));
+  }
+  for (IndexId index = 0; index < named.indices.size(); ++index) named.indices[index] = program.indices[canonical.indices[index]];
+  return named;
+}
+
 }  // namespace weft::loop

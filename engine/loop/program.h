@@ -191,6 +191,9 @@ struct Canonical {
 };
 Canonical canonical(const Program& program);
 
+/// The canonical program with the names of the one that it was made from: for people, while its code knows numbers alone.
+Program with_names(const Canonical& canonical, const Program& program);
+
 /// The input whose pattern an output shares by a fact `like`; nothing where it has one of its own.
 std::optional<StorageId> pattern_of(const Program& program, StorageId output);
 

@@ -176,7 +176,14 @@ def case_several_stages(weft):
     require_in("*", run.out, "tree")
     require("for " not in run.out, "only the stage without PATH is on standard output")
     require_in("for ", weft.text("l.txt"), "loops")
-    require_in("A(i,r)", weft.text("n.txt"), "network")
+    require_equal(weft.text("n.txt"), "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)\n", "network")
+    named = weft("plan", EXPRESSION, *OPERANDS, "--emit", "signature").out
+    for word in ("pos T.0", "values B", "values A"):
+        require_in(word, named, "signature")
+    weft("plan", EXPRESSION, *OPERANDS, "--emit", "schedule=s.txt")
+    given = weft("plan", EXPRESSION, *OPERANDS, "--schedule", "s.txt")
+    require_in("\ngiven by the user\n", given.out, "who chose a schedule")
+    require("optimal" not in given.out, "nothing is said of how good what was given is")
     run = weft("run", EXPRESSION, *OPERANDS, "--emit", "tree=t.txt", "--json")
     require_equal(run.json["tree"], weft.text("t.txt").strip(), "tree")
     weft("run", EXPRESSION, *OPERANDS, "--emit", "tree", "--json=r.json")
