@@ -71,6 +71,7 @@ std::vector<GrownMode> grown_modes(const ParsedExpression& expression, const std
   std::map<std::string, Modes> tensors;
   for (const KnownShape& operand : operands) {
     Modes& modes = tensors[operand.name];
+    if (!modes.empty()) continue;  // an einsum's operand that is given twice
     for (const std::uint64_t extent : operand.extents) modes.push_back({extent, operand.inferred, operand.name});
   }
   const std::vector<IndexModes> indices = indices_of(expression, operands, tensors);

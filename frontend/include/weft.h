@@ -195,7 +195,8 @@ int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor
                             weft_tensor** made, weft_error** error);
 /* Input error naming level and position of a defect. */
 int32_t weft_tensor_verify(const weft_engine* engine, const weft_tensor* tensor, weft_error** error);
-/* The extension says the format of the file; written under a temporary name and renamed. */
+/* The extension, or the word of a format in front ("mtx:PATH"), says the format; written under a temporary name and
+   renamed. "-" is standard output. */
 int32_t weft_tensor_write(const weft_engine* engine, const weft_tensor* tensor, const char* path, weft_error** error);
 /* WEFT_INPUT, listing the extensions that there are, if weft_tensor_write would not know that of `path`. */
 int32_t weft_tensor_writable(const char* path, weft_error** error);

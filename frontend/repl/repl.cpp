@@ -9,8 +9,10 @@
 #include "frontend/parse.h"
 #include "frontend/array_text.h"
 #include "frontend/repl/commands.h"
+#include "frontend/inferred_extents.h"
 #include "frontend/nearest.h"
 #include "frontend/stored.h"
+#include "frontend/terminal.h"
 #include "frontend/token.h"
 
 namespace weft {
@@ -149,20 +151,44 @@ Expected<Tensor> Repl::tensor(const std::string& name) const {
 Expected<void> Repl::load(const LoadStatement& statement) {
   const auto wanted = formats_.formats.find(statement.name);
   const auto format = wanted == formats_.formats.end() ? std::nullopt : std::optional<Format>(wanted->second);
-  auto tensor = load_operand(expanded(statement.spec), format, resources_, statement.name);
+  const std::string spec = expanded(statement.spec);
+  const bool is_script = !options_.arguments.empty() && options_.arguments.front() != "-";
+  if (!is_script && reads_standard_input(spec)) {
+    return input_error("the statements come from standard input: give the name of a file, or the statements in a script");
+  }
+  FileFacts facts;
+  auto tensor = load_operand(spec, format, resources_, statement.name, &facts);
   if (!tensor) return std::unexpected(tensor.error());
   keep(statement.name, std::move(*tensor));
+  if (facts.extents_inferred) inferred_.insert(statement.name);
+  return {};
+}
+
+Expected<void> Repl::grow(const ParsedExpression& expression, const std::vector<std::string>& operands) {
+  if (inferred_.empty()) return {};
+  Tensors known;
+  for (const std::string& name : operands) known.insert_or_assign(name, tensors().at(name));
+  const auto notes = grow_inferred_extents(known, expression, operands, inferred_, resources_);
+  if (!notes) return std::unexpected(notes.error());
+  for (const auto& [name, grown] : known) {
+    if (grown.extents != tensors().at(name).extents) session_.set(name, grown);
+  }
+  for (const std::string& note : *notes) {
+    if (!options_.quiet) write_note(fmt::format("note: {}\n", note));
+  }
   return {};
 }
 
 void Repl::keep(const std::string& name, Tensor tensor) {
   session_.set(name, std::move(tensor));
+  inferred_.erase(name);
   carried_.erase(name);
   fused_.erase(name);
 }
 
 void Repl::drop(const std::string& name) {
   session_.drop(name);
+  inferred_.erase(name);
   carried_.erase(name);
 }
 
@@ -261,6 +287,8 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
       assigned.insert(assignment.result.name);
     }
   }
+  const bool is_einsum = parsed->notation == Notation::einsum;
+  if (auto grown = grow(*parsed, is_einsum ? statement.operands : operands); !grown) return std::unexpected(grown.error());
   last_ = statement;
   for (const auto& [name, format] : formats_.formats) {
     if (name == statement.target) {

@@ -4,10 +4,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "frontend/command.h"
+#include "frontend/parse.h"
 #include "frontend/repl/statement.h"
 #include "runtime/charge.h"
 #include "weft/session.h"
@@ -59,6 +61,8 @@ class Repl {
   Expected<void> execute(const Statement& statement, bool silent);
   Expected<void> evaluate_and_keep(const ExpressionStatement& statement, bool silent);
   Expected<void> show(const ShowStatement& statement, bool silent);
+  /// Extents that are inferred become those that the other operands of an expression know, which a note says.
+  Expected<void> grow(const ParsedExpression& expression, const std::vector<std::string>& operands);
   Expected<Evaluation> evaluate(const ExpressionStatement& statement, EvaluateOptions options);
 
   CommandOptions options_;
@@ -69,6 +73,7 @@ class Repl {
   EvaluateOptions formats_;                   // only its formats and patterns
   std::map<std::string, Charge> carried_;     // of tensors charged to an account that was replaced
   std::optional<ExpressionStatement> last_;
+  std::set<std::string> inferred_;            // tensors whose extents are the largest coordinates of their file
   std::map<std::string, std::string> fused_;  // intermediates that were not kept, and the expression
   bool finished_ = false;
 };

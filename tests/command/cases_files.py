@@ -240,6 +240,21 @@ def cases_growing_extents(_):
     yield "longer than the other", longer
 
 
+def case_growing_extents_in_a_script(weft):
+    weft.write("x.tns", "1 1 2\n3 4 5\n")
+    weft.write("s.weft", 'X = x.tns\nB = ones(6)\nA(i) = X(i,j) * B(j)\nij,jk->ik X X\nX\n')
+    run = weft("repl", "s.weft")
+    require_in("note: X: mode 1 read with extent 4, taken as 6 as in B\n", run.err, "the note")
+    require_in("note: X: mode 0 read with extent 3, taken as 6 as in X\n", run.err, "of a diagonal")
+    require_in("X: 6x6 ss:0,1", run.out, "the tensor")
+    weft.write("s.weft", 'T = "-"\nT\n')
+    require_in("T: 3x4", weft("repl", "s.weft", given=b"1 1 2\n3 4 5\n").out, "a tensor of standard input")
+    process = weft.start("repl", stdin=subprocess.PIPE)
+    _, err = process.communicate(b'T = "-"\n', timeout=60)
+    require_equal(process.returncode, 2, "exit status")
+    require_in("the statements come from standard input", err.decode(), "the message")
+
+
 def case_exact_integers(weft):
     weft.write("x.mtx", "%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 9007199254740993\n")
     weft.error("info", "x.mtx", says="x.mtx:3: '9007199254740993' is an integer that f64 cannot hold exactly")

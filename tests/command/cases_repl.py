@@ -116,7 +116,7 @@ def case_every_command_without_an_error(weft):
                                        "threads", "set", "cache", "cache status", "cache path", "help", "info T", "spy T",
                                        "spy T t.png", "spy T 1 0 t.svg", "format T", "format T:sd", "cache clear")]
     run = piped(weft, "\n".join(script), env={"WEFT_CACHE_DIR": weft.path("own")})
-    for word in ("predicted", "program A", "define", "ret", "median", "ratio", "fibers", "entries removed", "⠀"):
+    for word in ("predicted", "program A", "define", "ret", "median", "ratio", " used", "entries removed", "⠀"):
         require_in(word, run.out, "standard output")
     picture = weft.read("t.png")
     require(picture.startswith(b"\x89PNG\r\n\x1a\n"), "a PNG file")
