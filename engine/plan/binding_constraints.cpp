@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/effort.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/quantities.h"
 
@@ -28,7 +29,10 @@ class Relaxation {
  public:
   Relaxation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
              const PlanOptions& options)
-      : plan_(plan), network_(network), operands_(operands), options_(options) {}
+      : plan_(plan), network_(network), operands_(operands), options_(options) {
+    // One budget for all of them, as for the plan itself.
+    if (options.prove) options_.budget = std::make_shared<ProofBudget>(budget_of_several);
+  }
 
   std::vector<ExplainedConstraint> tell() {
     if (plan_.producer == "user") {
@@ -66,7 +70,9 @@ class Relaxation {
  private:
   void add(std::string name, const Network& network, const std::vector<OperandFacts>& operands,
            const PlanOptions& options) {
-    const auto relaxed = plan(network, operands, options);
+    PlanOptions own = options;
+    own.prove = proves(options);
+    const auto relaxed = plan(network, operands, own);
     ExplainedConstraint constraint{std::move(name), false, {}};
     if (!relaxed) {
       constraint.effect = "without it there is no plan: " + relaxed.error().message;
@@ -84,7 +90,7 @@ class Relaxation {
   const Plan& plan_;
   const Network& network_;
   const std::vector<OperandFacts>& operands_;
-  const PlanOptions& options_;
+  PlanOptions options_;
   std::vector<ExplainedConstraint> told_;
 };
 

@@ -20,13 +20,21 @@ inline constexpr std::uint64_t work_of_lookups = 50;
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
 
+/// For a proof of one assignment, in loops priced and in the solver's units (some thousands per millisecond): seconds. Several
+/// assignments have many parts, each of which is planned for many layouts of the others, so that they would take that many times over.
+inline constexpr ProofBudget budget_of_assignment{10'000'000, 3'000'000};
+inline constexpr ProofBudget budget_of_several{2'000'000, 400'000};
+
+inline bool proves(const PlanOptions& options) { return options.prove && !(options.budget && options.budget->spent()); }
+
 /// The loops that a search for a proof may price, of `most`: what is remembered takes up to 600 bytes a loop (six sparse operands),
 /// and Z3 has some 30 MB beside it.
 inline double work_of_proof(const PlanOptions& options, double most) {
   if (!options.prove) return most;
   constexpr double bytes_per_loop = 600;
   constexpr double least = 10'000;
-  return std::min(most, std::max(least, static_cast<double>(options.planning_memory) / bytes_per_loop));
+  const double left = options.budget ? static_cast<double>(options.budget->work) : most;
+  return std::min(most, std::max(least, std::min(left, static_cast<double>(options.planning_memory) / bytes_per_loop)));
 }
 
 /// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has
@@ -62,7 +70,7 @@ inline double work_at_stake(double best_ns, const PlanOptions& options, double m
 /// The same in alternatives of whole assignments and plans put together of them, each of which takes some tenths of a
 /// millisecond: where several assignments share layouts there are many. At least what a tenth of a second suffices for.
 inline std::uint64_t plans_at_stake(double best_ns, const PlanOptions& options, std::uint64_t most) {
-  if (options.prove) return most;
+  if (proves(options)) return most;
   constexpr double least_ns = 100'000'000;
   constexpr double share = 0.2;
   constexpr double ns_per_plan = 300'000;  // measured

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "engine/plan/effort.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/prove.h"
 
@@ -30,7 +31,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   ProofRequest request;
   request.below_ns = best == found.candidates.end() ? std::numeric_limits<double>::infinity() : best->cost.ns;
   request.memory_limit = found.memory_binds ? memory : 0;
-  request.effort = options.prove ? effort_for_proofs : usual_effort;
+  request.effort = !options.prove ? usual_effort : options.budget ? options.budget->effort : budget_of_assignment.effort;
   const bool sparse = std::ranges::any_of(alternatives, [](const Alternative& alternative) {
     return !alternative.schedule.tensors.back().format.all_dense();
   });
@@ -42,6 +43,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
     improvement.report.unavailable = proof.error().message;
     return improvement;
   }
+  if (options.budget) options.budget->take_effort(proof->effort);
   improvement.proven = proof->proven && !proof->overpriced;
   improvement.overpriced = proof->overpriced;
   improvement.report.effort = proof->effort;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/plan/effort.h"
 #include "engine/plan/improve.h"
 #include "engine/plan/interruption.h"
 #include "engine/plan/lookups.h"
@@ -265,6 +266,11 @@ Expected<Plan> plan_given(const Schedule& given, const Network& network, const s
 }
 
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  if (options.prove && !options.budget) {
+    PlanOptions own = options;
+    own.budget = std::make_shared<ProofBudget>(network.assignments.size() > 1 ? budget_of_several : budget_of_assignment);
+    return plan(network, operands, own);
+  }
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) {
     return plan_forest(network, operands, options, [](const Network& one, const auto& known, const PlanOptions& chosen) {

@@ -1,8 +1,10 @@
 // plan(): from a network and the statistics of its operands to the cheapest legal schedule known, and its explanation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,6 +44,17 @@ struct OperandFacts {
   std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }
 };
 
+/// What a proof may still take, counted and not timed: of all parts of a network together, whether they are searched one after the
+/// other or asked about at once.
+struct ProofBudget {
+  std::uint64_t effort = 0;  ///< of the solver, in its units
+  std::uint64_t work = 0;    ///< loops priced
+
+  bool spent() const { return effort == 0 || work == 0; }
+  void take_effort(std::uint64_t units) { effort -= std::min(effort, units); }
+  void take_work(std::uint64_t loops) { work -= std::min(work, loops); }
+};
+
 /// What a plan is chosen by: predicted time, or the dimensions of its largest workspace (workspace_order.h).
 enum class Objective : std::uint8_t { time, workspace_order };
 
@@ -60,6 +73,7 @@ struct PlanOptions {
   std::uint64_t planning_memory = ~std::uint64_t{0};
   bool strict_fp = false;
   bool prove = false;                           ///< search on until nothing cheaper can exist, with the solver as judge
+  std::shared_ptr<ProofBudget> budget;          ///< of that proof; plan() makes one where there is none
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
   std::map<std::string, std::string> result_patterns;  ///< requested by --format NAME:like(OPERAND)

@@ -42,13 +42,11 @@ class ForestPlanner {
         planner_([this, &planner](const Network& one, const std::vector<OperandFacts>& known, const PlanOptions& with) {
           PlanOptions own = with;
           if (!counted_.empty()) own.joins = renumbered(with.joins, counted_, occurrences(one, known));
-          // One budget for the proofs of all parts.
-          own.prove = with.prove && effort_ < effort_for_proofs;
+          own.prove = proves(with);
           auto planned = planner(one, known, own);
-          if (planned) effort_ += planned->solver.effort;
           if (planned && own.prove != with.prove) {
             planned->optimal = "false";
-            planned->proof = proof_of("false", false, "the effort for proofs was spent on other assignments");
+            planned->proof = proof_of("false", false, "the effort for a proof was spent on other assignments, or other layouts");
           }
           return planned;
         }),
@@ -260,9 +258,15 @@ class ForestPlanner {
     ProofRequest request;
     request.below_ns = below;
     request.memory_limit = options_.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options_);
-    request.effort = options_.prove ? effort_for_proofs : usual_effort;
+    request.effort = options_.prove && options_.budget ? options_.budget->effort : usual_effort;
     request.kept = options_.prove ? kept_for_proofs : 1;
     made.solver_asked = true;
+    if (options_.prove && !proves(options_)) {
+      made.optimal = "false";
+      made.plan.solver.effort_spent = true;
+      made.plan.optimal = made.optimal;
+      return false;
+    }
     auto proof = prove_jointly(made.stored, operands_, options_, counted_, request, judge_of(made.stored));
     if (!proof) {
       made.plan.solver.asked = true;
@@ -270,6 +274,7 @@ class ForestPlanner {
       made.optimal = "false";
       return false;
     }
+    if (options_.budget) options_.budget->take_effort(proof->report.effort);
     if (proof->cheaper) {
       made.parts = std::move(*proof->cheaper);
       made.plan = joined_plan(made);
@@ -378,7 +383,6 @@ class ForestPlanner {
   std::deque<Attempt> unfitting_;  // one after the other, or as a whole
   std::optional<Error> refused_;
   std::uint64_t tried_ = 0;
-  std::uint64_t effort_ = 0;  // of the solver
   std::uint64_t too_large_ = 0;
   bool known_entries_ = false;  // where nothing else is legal, what is stored in between has compressed levels
   bool layouts_;         // of what is shared are chosen too

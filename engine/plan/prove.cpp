@@ -32,6 +32,7 @@ class Prover {
       }
       open(number);
     }
+    if (options_.budget) options_.budget->take_work(work_);
     std::stable_sort(opened_.begin(), opened_.end(),
                      [](const Opened& left, const Opened& right) { return left.least_ns < right.least_ns; });
     for (std::size_t begin = 0; begin < opened_.size() && !proof_.effort_spent && !is_cancelled(options_);) {

@@ -8,6 +8,7 @@
 #include "engine/plan/alternatives.h"
 #include "engine/plan/binding.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/effort.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/interval_program.h"
 #include "engine/plan/result_format.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t most_alternatives = 5'000;
 constexpr std::size_t most_joint_options = 12'000;  // of all assignments: they share one solver
 constexpr int most_refused_jointly = 200;
+constexpr double most_joint_work = 1'000'000;             // loops priced
 
 class JointProver {
  public:
@@ -138,8 +140,15 @@ class JointProver {
   // What each alternative takes at least, and each assignment.
   void bound() {
     least_.assign(parts(), infinity);
+    std::uint64_t work = 0;
+    const auto most_work = static_cast<std::uint64_t>(work_of_proof(options_, most_joint_work));
     for (Opened& opened : opened_) {
       if (is_cancelled(options_)) return;
+      if (work > most_work) {
+        proof_.proven = false;
+        proof_.report.effort_spent = true;
+        break;
+      }
       opened.conversion_ns = least_conversion_ns(opened.alternative, *opened.known, *opened.options, shared_tensors());
       for (const auto& [tensor, share] : shared_) {
         for (std::size_t number = 0; number < opened.alternative.free.size(); ++number) {
@@ -151,9 +160,11 @@ class JointProver {
       const CostModel model = model_of(opened);
       IntervalProgram program(model);
       opened.least_ns = program.least(0, 0, static_cast<std::uint32_t>(model.statements() - 1)) + opened.conversion_ns;
+      work += program.work();
       if (!program.exact()) proof_.proven = false;
       least_[opened.part] = std::min(least_[opened.part], opened.least_ns);
     }
+    if (options_.budget) options_.budget->take_work(work);
   }
 
   std::set<TensorId> shared_tensors() const {
@@ -176,6 +187,7 @@ class JointProver {
   // Graphs of what may still be cheaper, in the order of opened_: empty where nothing is. Nothing if there is too much.
   std::optional<std::vector<NestGraph>> graphs() {
     bound();
+    if (proof_.report.effort_spent) return std::nullopt;
     double all = 0;
     for (const double least : least_) all += least;
     const double below = request_.below_ns * request_.kept;
