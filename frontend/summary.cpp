@@ -14,6 +14,7 @@
 namespace weft {
 namespace {
 
+constexpr const char* calibration_hint = "weft calibrate measures this machine in a second or two";
 constexpr double told_ms = 0.1;  // less is binding, where nothing is converted
 
 std::string in_ms(double milliseconds) { return time_text(milliseconds * 1e6); }
@@ -59,6 +60,8 @@ std::string plan_text(const Report& report) {
                         explained.statements[nest.statement].text, time_text(nest.ns), bytes_text(nest.bytes / *nest.measured_ms * 1e3));
   }
   text += report.plan.loops;
+  // The line of times of a run says so too.
+  if (!explained.calibrated && report.run_ms.empty()) text += fmt::format("{}\n", calibration_hint);
   return text + fmt::format("peak memory {}{}\n", report.plan.peak_is_estimate ? "about " : "", human_bytes(report.plan.peak_bytes));
 }
 
@@ -95,7 +98,7 @@ std::string times_text(const Report& report, const std::map<std::string, double>
     text += fmt::format(" (median of {}, {} to {})", report.run_ms.size(), in_ms(fastest), in_ms(slowest));
   }
   text += fmt::format(" on {} thread{}; {}", report.threads, report.threads == 1 ? "" : "s", prediction(report));
-  if (!explanation_of(report).calibrated) text += " (weft calibrate measures this machine in a second or two)";
+  if (!explanation_of(report).calibrated) text += fmt::format(" ({})", calibration_hint);
   return text + '\n';
 }
 

@@ -119,6 +119,7 @@ def case_predictions_are_for_the_threads_of_the_run(weft):
 
 def case_a_missing_calibration_is_told(weft):
     require_in("weft calibrate", weft("ij,j->i", MATRIX, VECTOR).out.splitlines()[-1], "the line of times")
+    require_in("weft calibrate", weft("plan", "ij,j->i", MATRIX, VECTOR).out, "the plan")
     require("calibrate" not in weft("->", "2", "--quiet").out, "not when quiet")
     weft("calibrate", "--output", "machine", "--quiet")
     run = weft("ij,j->i", MATRIX, VECTOR, env={"WEFT_CALIBRATION": weft.path("machine")})
