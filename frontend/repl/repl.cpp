@@ -261,7 +261,6 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
       assigned.insert(assignment.result.name);
     }
   }
-  last_ = statement;
   for (const auto& [name, format] : formats_.formats) {
     if (name == statement.target) {
       options.formats["out"] = format;
@@ -284,7 +283,9 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
   const auto grade = specialization(options_);
   if (!grade) return std::unexpected(grade.error());
   options.specialize = *grade;
-  return session_.evaluate(expression, operands, options);
+  auto evaluation = session_.evaluate(expression, operands, options);
+  if (evaluation) last_ = statement;
+  return evaluation;
 }
 
 Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, bool silent) {

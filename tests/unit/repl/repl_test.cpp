@@ -126,6 +126,16 @@ TEST_CASE("commands explain the last expression, or one of their own") {
   CHECK(contains(say("X"), "error"));
 }
 
+TEST_CASE("an expression that failed does not become the last one") {
+  Prompt say;
+  say("B = ones(4x3)");
+  say("A(i) = B(i,j)");
+  CHECK(contains(say("X = ij,jk->ik B B"), "error: index j"));
+  CHECK(contains(say(":loops"), "program A"));
+  CHECK(contains(say(":time Y(i) = B(i,j) * B(j,i)"), "error"));
+  CHECK(contains(say(":loops"), "program A"));
+}
+
 TEST_CASE("formats of tensors and results") {
   Prompt say;
   say("T = sparse(6x7,nnz=12,seed=4)");
