@@ -12,6 +12,7 @@
 #include "frontend/nearest.h"
 #include "frontend/stored.h"
 #include "frontend/token.h"
+#include "weft/file.h"
 
 namespace weft {
 namespace {
@@ -41,6 +42,29 @@ std::string index_notation(const ParsedExpression& einsum, const std::vector<std
     text += (factor == 0 ? "" : " * ") + access(operands[factor], factors[factor]);
   }
   return text;
+}
+
+/// What a script says to repeat the statement, in one line; empty for a command that changes nothing.
+std::string script_line(const Statement& statement, bool silent) {
+  std::string line;
+  if (const auto* load = std::get_if<LoadStatement>(&statement)) {
+    const bool is_path = !is_generator(load->spec) && !is_number_like(load->spec);
+    line = fmt::format("{} = {}{}{}", load->name, is_path ? "\"" : "", load->spec, is_path ? "\"" : "");
+  } else if (const auto* expression = std::get_if<ExpressionStatement>(&statement)) {
+    if (!expression->target.empty()) line = expression->target + " = ";
+    line += expression->text;
+    for (const std::string& operand : expression->operands) line += ' ' + operand;
+  } else if (const auto* show = std::get_if<ShowStatement>(&statement)) {
+    if (!show->target.empty()) line = show->target + " = ";
+    line += show->name + show->slice_text;
+  } else {
+    const auto& command = std::get<CommandStatement>(statement);
+    const ReplCommand* const known = find_command(command.name);
+    if (known == nullptr || !known->changes_session) return "";
+    return fmt::format(":{} {}", known->name, command.argument);
+  }
+  std::ranges::replace(line, '\n', ' ');  // a new line within a statement is space
+  return silent ? line + ';' : line;
 }
 
 Expected<Resources> fresh_resources(const CommandOptions& options, const ReplPlace& place) {
@@ -115,6 +139,7 @@ Expected<void> Repl::execute(std::string_view text) {
   if (!input) return std::unexpected(input.error());
   for (const Statement& statement : input->statements) {
     if (auto done = execute(statement, options_.quiet || input->silent); !done) return done;
+    if (auto line = script_line(statement, input->silent); !line.empty()) said_.push_back(std::move(line));
     if (finished_) break;
   }
   return {};
@@ -153,6 +178,23 @@ Expected<void> Repl::load(const LoadStatement& statement) {
   if (!tensor) return std::unexpected(tensor.error());
   keep(statement.name, std::move(*tensor));
   return {};
+}
+
+Expected<void> Repl::print(std::string_view text) { return output_ ? output_->write(text) : place_.print(text); }
+
+Expected<void> Repl::begin_output(const std::string& path) {
+  if (auto ended = end_output(); !ended) return ended;
+  auto file = OutputFile::create(path, Compression::none);
+  if (!file) return std::unexpected(file.error());
+  output_ = std::move(*file);
+  return {};
+}
+
+Expected<void> Repl::end_output() {
+  if (!output_) return {};
+  auto finished = output_->finish();
+  output_.reset();
+  return finished;
 }
 
 void Repl::keep(const std::string& name, Tensor tensor) {
