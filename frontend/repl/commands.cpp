@@ -41,17 +41,17 @@ constexpr std::array command_table{
     ReplCommand{"help", "[COMMAND]", "this text, or what a command does", "", CommandArgument::command, command_help},
     ReplCommand{"list", "", "the tensors: shape, format, stored entries, bytes", "", CommandArgument::none, command_list},
     ReplCommand{"load", "NAME=SPEC", "load or generate a tensor", "The same as NAME = SPEC, for a SPEC that would be taken for an expression.",
-                CommandArgument::spec, command_load},
+                CommandArgument::spec, command_load, true},
     ReplCommand{"write", "NAME=PATH", "write a tensor to a file; the extension says the format (.tns .mtx .npy)", "",
                 CommandArgument::path, command_write},
-    ReplCommand{"drop", "NAME...", "forget tensors; all of them with *", "", CommandArgument::tensor, command_drop},
+    ReplCommand{"drop", "NAME...", "forget tensors; all of them with *", "", CommandArgument::tensor, command_drop, true},
     ReplCommand{"info", "NAME", "density and fiber statistics of a tensor", "", CommandArgument::tensor, command_info},
     ReplCommand{"format", "[NAME[:KINDS[:ORDER][:SCALAR]]]", "set or show formats of tensors and results",
                 "A tensor that is there is converted at once; a result gets its format when it is computed. KINDS has a letter per\n"
                 "level in storage order: d dense, s compressed, u compressed with repeated coordinates, q singleton, h hashed,\n"
                 "b bitmap; ORDER lists the mode each level holds; SCALAR is f64 or f32. NAME:like(T) stores a result at the\n"
                 "positions of T. NAME:auto leaves the choice to the planner again.",
-                CommandArgument::tensor, command_format},
+                CommandArgument::tensor, command_format, true},
     ReplCommand{"spy", "NAME [MODE MODE] [FILE]", "the pattern as a picture, here or in FILE.png or FILE.svg",
                 "Rows and columns are the first two modes, or those given; entries of other modes are summed. Where a dot stands for\n"
                 "many coordinates the number of entries decides, on a logarithmic scale, how dark it is.",
@@ -67,9 +67,22 @@ constexpr std::array command_table{
     ReplCommand{"profile", "[EXPR]", "iterations of every statement and loop, expected against counted",
                 "The counts are of a run of its own, so that counting costs the timed one nothing.",
                 CommandArgument::expression, command_profile},
-    ReplCommand{"threads", "[N]", "set or show the number of threads; 0: all cores", "", CommandArgument::none, command_threads},
-    ReplCommand{"set", "[OPTION [VALUE]]", "set an option of the command, or list them", "", CommandArgument::option, command_set},
+    ReplCommand{"threads", "[N]", "set or show the number of threads; 0: all cores", "", CommandArgument::none, command_threads, true},
+    ReplCommand{"set", "[OPTION [VALUE]]", "set an option of the command, or list them", "", CommandArgument::option, command_set, true},
     ReplCommand{"cache", "[status|clear|path]", "the plans and kernels stored on disk", "", CommandArgument::cache, command_cache},
+    ReplCommand{"save", "FILE", "the session as a script, for :source or weft repl FILE",
+                "The statements that succeeded, in order, and the commands that changed the session (:load :drop :format :set\n"
+                ":threads). Paths stay as they were given.",
+                CommandArgument::file, command_save},
+    ReplCommand{"source", "FILE", "run a script in this session, up to its first error", "", CommandArgument::file, command_source},
+    ReplCommand{"history", "[N]", "the lines typed, or the last N", "", CommandArgument::none, command_history},
+    ReplCommand{"html", "FILE [EXPR]", "run, and write the plan with its measured times as a page", "The results are not kept.",
+                CommandArgument::page, command_html},
+    ReplCommand{"output", "[FILE]", "print to FILE instead of here, until :output alone",
+                "The file gets its name when it is complete: at :output, at the next :output FILE, or at the end of the session.",
+                CommandArgument::file, command_output},
+    ReplCommand{"!", "COMMAND", "run a shell command; also !COMMAND", "Only at a terminal: scripts and pipes run no shell.",
+                CommandArgument::none, command_shell},
     ReplCommand{"quit", "", "leave; so does Ctrl-D", "", CommandArgument::none, quit},
 };
 

@@ -18,6 +18,8 @@ enum class CommandArgument {
   spec,     ///< NAME=SPEC
   path,     ///< NAME=PATH
   picture,  ///< NAME PATH
+  file,     ///< any file
+  page,     ///< FILE EXPR
   command,
   option,
   cache,
@@ -30,6 +32,7 @@ struct ReplCommand {
   std::string_view details;  ///< further lines, may be empty
   CommandArgument argument = CommandArgument::none;
   Expected<void> (*run)(Repl& repl, const std::string& argument) = nullptr;
+  bool changes_session = false;  ///< a saved session repeats it
 };
 
 std::span<const ReplCommand> repl_commands();
@@ -54,6 +57,12 @@ Expected<void> command_stage(Repl& repl, const std::string& argument, const std:
 Expected<void> command_set(Repl& repl, const std::string& argument);
 Expected<void> command_threads(Repl& repl, const std::string& argument);
 Expected<void> command_spy(Repl& repl, const std::string& argument);
+Expected<void> command_save(Repl& repl, const std::string& argument);
+Expected<void> command_source(Repl& repl, const std::string& argument);
+Expected<void> command_history(Repl& repl, const std::string& argument);
+Expected<void> command_html(Repl& repl, const std::string& argument);
+Expected<void> command_output(Repl& repl, const std::string& argument);
+Expected<void> command_shell(Repl& repl, const std::string& argument);
 Expected<void> command_cache(Repl& repl, const std::string& argument);
 
 }  // namespace weft

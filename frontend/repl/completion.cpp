@@ -33,7 +33,7 @@ bool is_tensor_file(std::string_view name) {
 }
 
 /// Directories, and files of tensors, whose path begins with `start`. Hidden ones only if asked for.
-std::vector<std::string> paths(const std::string& start) {
+std::vector<std::string> paths(const std::string& start, bool any_file = false) {
   const std::size_t slash = start.rfind('/');
   const std::string typed = slash == std::string::npos ? "" : start.substr(0, slash + 1);
   const std::string last = start.substr(typed.size());
@@ -48,7 +48,7 @@ std::vector<std::string> paths(const std::string& start) {
     std::error_code unknown;
     if (entry->is_directory(unknown)) {
       found.push_back(typed + name + '/');
-    } else if (is_tensor_file(name)) {
+    } else if (any_file || is_tensor_file(name)) {
       found.push_back(typed + name);
     }
   }
@@ -90,6 +90,20 @@ Completion complete_statement(std::string_view before, std::size_t begin, const 
   return complete_name(before, tensors);
 }
 
+/// After ":set OPTION": the words it may be set to.
+Completion complete_value(std::string_view before, std::string_view name, std::size_t end) {
+  if (name.starts_with("--")) name.remove_prefix(2);
+  const std::size_t begin = std::min(before.find_first_not_of(" \t=", end), before.size());
+  std::vector<std::string> words;
+  for (const ReplOption& option : repl_options()) {
+    if (option.name == name && std::holds_alternative<bool CommandOptions::*>(option.place)) words = {"on", "off"};
+  }
+  if (name == "objective") words = {"time", "workspace-order"};
+  if (name == "specialize") words = {"generic", "profiled", "baked", "auto"};
+  if (name == "cache-dir" || name == "dump") words = paths(std::string(before.substr(begin)));
+  return {begin, starting_with(before.substr(begin), std::move(words))};
+}
+
 Completion complete_command(std::string_view before, std::size_t colon, const std::vector<std::string>& tensors) {
   const std::size_t blank = before.find_first_of(" \t", colon);
   if (blank == std::string_view::npos) {
@@ -123,9 +137,22 @@ Completion complete_command(std::string_view before, std::size_t colon, const st
     case CommandArgument::command:
       for (const ReplCommand& one : repl_commands()) words.emplace_back(one.name);
       break;
-    case CommandArgument::option:
+    case CommandArgument::file: {
+      const std::string start(before.substr(argument));
+      return {argument, starting_with(start, paths(start, true))};
+    }
+    case CommandArgument::page: {
+      const std::size_t end = before.find_first_of(" \t", argument);
+      if (end != std::string_view::npos) return complete_statement(before, std::min(before.find_first_not_of(" \t", end), before.size()), tensors);
+      const std::string start(before.substr(argument));
+      return {argument, starting_with(start, paths(start, true))};
+    }
+    case CommandArgument::option: {
+      const std::size_t end = before.find_first_of(" \t=", argument);
+      if (end != std::string_view::npos) return complete_value(before, before.substr(argument, end - argument), end);
       for (const ReplOption& one : repl_options()) words.emplace_back(one.name);
       break;
+    }
     case CommandArgument::cache:
       words = {"status", "clear", "path"};
       break;

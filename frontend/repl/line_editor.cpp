@@ -97,8 +97,13 @@ EditedLines::EditedLines(Complete complete) {
   el_set(edit, EL_SETTY, "-d", "-isig", nullptr);
   el_set(edit, EL_ADDFN, "weft-interrupt", "throw the line away", +[](EditLine* of, int) -> unsigned char {
     state_of(of).interrupted = true;
-    std::fputs("^C", stdout);
-    return CC_NEWLINE;
+    // "^C" goes behind the line as text and a typed newline follows, so that libedit knows which row the cursor ends in
+    // when the line is wrapped, or the cursor stood in front of its end.
+    const LineInfo* const line = el_line(of);
+    el_cursor(of, static_cast<int>(line->lastchar - line->cursor));
+    (void)el_insertstr(of, "^C");  // without memory for it only the mark is missing
+    el_push(of, "\n");
+    return CC_REFRESH;
   });
   el_set(edit, EL_BIND, "^C", "weft-interrupt", nullptr);
   el_set(edit, EL_ADDFN, "weft-suspend", "stop until the shell goes on", +[](EditLine* of, int) -> unsigned char {

@@ -14,6 +14,7 @@
 #include "frontend/stored.h"
 #include "frontend/terminal.h"
 #include "frontend/token.h"
+#include "weft/file.h"
 
 namespace weft {
 namespace {
@@ -43,6 +44,29 @@ std::string index_notation(const ParsedExpression& einsum, const std::vector<std
     text += (factor == 0 ? "" : " * ") + access(operands[factor], factors[factor]);
   }
   return text;
+}
+
+/// What a script says to repeat the statement, in one line; empty for a command that changes nothing.
+std::string script_line(const Statement& statement, bool silent) {
+  std::string line;
+  if (const auto* load = std::get_if<LoadStatement>(&statement)) {
+    const bool is_path = !is_generator(load->spec) && !is_number_like(load->spec);
+    line = fmt::format("{} = {}{}{}", load->name, is_path ? "\"" : "", load->spec, is_path ? "\"" : "");
+  } else if (const auto* expression = std::get_if<ExpressionStatement>(&statement)) {
+    if (!expression->target.empty()) line = expression->target + " = ";
+    line += expression->text;
+    for (const std::string& operand : expression->operands) line += ' ' + operand;
+  } else if (const auto* show = std::get_if<ShowStatement>(&statement)) {
+    if (!show->target.empty()) line = show->target + " = ";
+    line += show->name + show->slice_text;
+  } else {
+    const auto& command = std::get<CommandStatement>(statement);
+    const ReplCommand* const known = find_command(command.name);
+    if (known == nullptr || !known->changes_session) return "";
+    return fmt::format(":{} {}", known->name, command.argument);
+  }
+  std::ranges::replace(line, '\n', ' ');  // a new line within a statement is space
+  return silent ? line + ';' : line;
 }
 
 Expected<Resources> fresh_resources(const CommandOptions& options, const ReplPlace& place) {
@@ -117,6 +141,7 @@ Expected<void> Repl::execute(std::string_view text) {
   if (!input) return std::unexpected(input.error());
   for (const Statement& statement : input->statements) {
     if (auto done = execute(statement, options_.quiet || input->silent); !done) return done;
+    if (auto line = script_line(statement, input->silent); !line.empty()) said_.push_back(std::move(line));
     if (finished_) break;
   }
   return {};
@@ -177,6 +202,23 @@ Expected<void> Repl::grow(const ParsedExpression& expression, const std::vector<
     if (!options_.quiet) write_note(fmt::format("note: {}\n", note));
   }
   return {};
+}
+
+Expected<void> Repl::print(std::string_view text) { return output_ ? output_->write(text) : place_.print(text); }
+
+Expected<void> Repl::begin_output(const std::string& path) {
+  if (auto ended = end_output(); !ended) return ended;
+  auto file = OutputFile::create(path, Compression::none);
+  if (!file) return std::unexpected(file.error());
+  output_ = std::move(*file);
+  return {};
+}
+
+Expected<void> Repl::end_output() {
+  if (!output_) return {};
+  auto finished = output_->finish();
+  output_.reset();
+  return finished;
 }
 
 void Repl::keep(const std::string& name, Tensor tensor) {
@@ -289,7 +331,6 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
   }
   const bool is_einsum = parsed->notation == Notation::einsum;
   if (auto grown = grow(*parsed, is_einsum ? statement.operands : operands); !grown) return std::unexpected(grown.error());
-  last_ = statement;
   for (const auto& [name, format] : formats_.formats) {
     if (name == statement.target) {
       options.formats["out"] = format;
@@ -312,7 +353,9 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
   const auto grade = specialization(options_);
   if (!grade) return std::unexpected(grade.error());
   options.specialize = *grade;
-  return session_.evaluate(expression, operands, options);
+  auto evaluation = session_.evaluate(expression, operands, options);
+  if (evaluation) last_ = statement;
+  return evaluation;
 }
 
 Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, bool silent) {

@@ -7,11 +7,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/command.h"
 #include "frontend/parse.h"
 #include "frontend/repl/statement.h"
 #include "runtime/charge.h"
+#include "runtime/output_file.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -22,6 +24,8 @@ struct ReplPlace {
   Progress progress;                                           ///< may be empty
   /// A fresh cancellation, which from now on an interrupt sets; the one before may be set already.
   std::function<Cancellation()> cancellation;
+  std::function<std::vector<std::string>()> history = {};  ///< lines typed so far; empty where none are typed
+  bool shell = false;                                      ///< may shell commands run?
 };
 
 class Repl {
@@ -44,7 +48,18 @@ class Repl {
   void drop(const std::string& name);
   /// Evaluates with the options and formats of the session. An empty text means the last expression.
   Expected<Evaluation> evaluate(std::string_view text, EvaluateOptions options);
-  Expected<void> print(std::string_view text) const { return place_.print(text); }
+  /// To the file of :output, else to the place.
+  Expected<void> print(std::string_view text);
+  /// From now on what is printed goes to a file, which gets its name in end_output(). Resource or input error: it cannot be made.
+  Expected<void> begin_output(const std::string& path);
+  /// Without a file there is nothing to do.
+  Expected<void> end_output();
+  /// Statements that succeeded, in order, each as a line of a script; commands only where they change the session.
+  const std::vector<std::string>& said() const { return said_; }
+  /// How many scripts of :source are running, one inside another.
+  unsigned sourced() const { return sourced_; }
+  void begin_source() { ++sourced_; }
+  void end_source() { --sourced_; }
   void finish() { finished_ = true; }
   const CommandOptions& options() const { return options_; }
   const Resources& resources() const { return resources_; }
@@ -75,6 +90,9 @@ class Repl {
   std::optional<ExpressionStatement> last_;
   std::set<std::string> inferred_;            // tensors whose extents are the largest coordinates of their file
   std::map<std::string, std::string> fused_;  // intermediates that were not kept, and the expression
+  std::vector<std::string> said_;
+  std::optional<OutputFile> output_;
+  unsigned sourced_ = 0;
   bool finished_ = false;
 };
 

@@ -7,7 +7,6 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 
 #include "frontend/file_text.h"
 #include "frontend/interrupt.h"
@@ -16,23 +15,11 @@
 #include "frontend/repl/history.h"
 #include "frontend/repl/line_editor.h"
 #include "frontend/repl/repl.h"
+#include "frontend/repl/script.h"
 #include "frontend/terminal.h"
 
 namespace weft {
 namespace {
-
-/// The next line without its newline; nothing at the end.
-using NextLine = std::function<std::optional<std::string>()>;
-
-NextLine lines_of(std::string text) {
-  return [text = std::move(text), at = std::size_t{0}]() mutable -> std::optional<std::string> {
-    if (at >= text.size()) return std::nullopt;
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
-    return line;
-  };
-}
 
 /// Read as they come, so that another program can wait for each answer.
 std::optional<std::string> standard_input_line() {
@@ -73,24 +60,14 @@ Expected<int> run_script(const CommandOptions& options, const std::string& name,
   Activity activity(!options.quiet);
   auto session = Repl::create(options, place_with(activity, cancel_on_interrupt));
   if (!session) return std::unexpected(session.error());
-  std::size_t number = 0;
-  while (!session->finished()) {
-    std::optional<std::string> line = next_line();
-    if (!line) break;
-    const std::size_t first = ++number;
-    std::string text = joined("", without_comment(*line));
-    while (goes_on(text) && (line = next_line())) {
-      ++number;
-      const std::string_view more = without_comment(*line);
-      // An empty line ends what was never closed; the error is then where it began.
-      if (line->find_first_not_of(" \t\r") == std::string::npos) break;
-      text = joined(std::move(text), more);
-    }
-    const auto done = execute(*session, activity, text);
-    if (done) continue;
-    write_note(fmt::format("{}:{}: error: {}\n", name, first, done.error().message));
-    return exit_status(done.error().kind);
+  const ScriptEnd end = run_lines(
+      next_line, [&](const std::string& text) { return execute(*session, activity, text); }, [&] { return session->finished(); });
+  auto closed = session->end_output();
+  if (!end.done) {
+    write_note(fmt::format("{}:{}: error: {}\n", name, end.line, end.done.error().message));
+    return exit_status(end.done.error().kind);
   }
+  if (!closed) return std::unexpected(closed.error());
   return 0;
 }
 
@@ -127,9 +104,12 @@ void report(const Error& error) {
 Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make_editor) {
   std::setlocale(LC_CTYPE, "");  // for editing text that is not ASCII
   Activity activity(!options.quiet);
-  auto session = Repl::create(options, place_with(activity, cancel_on_interrupt_and_go_on));
-  if (!session) return std::unexpected(session.error());
   History history(history_path());
+  ReplPlace place = place_with(activity, cancel_on_interrupt_and_go_on);
+  place.history = [&history] { return history.entries(); };
+  place.shell = true;
+  auto session = Repl::create(options, std::move(place));
+  if (!session) return std::unexpected(session.error());
   const std::unique_ptr<LineEditor> editor = make_editor([&](std::string_view before) {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : session->tensors()) names.push_back(name);
@@ -149,6 +129,7 @@ Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make
     if (const auto done = execute(*session, activity, *text); !done) report(done.error());
     if (!options.quiet && activity.seconds() >= 1) write_note(fmt::format("({:.1f} s)\n", activity.seconds()));
   }
+  if (auto closed = session->end_output(); !closed) return std::unexpected(closed.error());
   if (finished && !options.quiet) (void)write_text("", "\n");  // the session is over either way
   return 0;
 }

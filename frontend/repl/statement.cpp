@@ -44,12 +44,6 @@ struct Nesting {
   bool outside() const { return open == 0 && !quoted; }
 };
 
-bool is_number_like(std::string_view text) {
-  if (text == "inf" || text == "nan" || text == "-inf" || text == "+inf") return true;
-  return text.find_first_not_of("+-.0123456789eE") == std::string_view::npos &&
-         text.find_first_of("0123456789") != std::string_view::npos;
-}
-
 /// Names a file: a known extension, or a point or '/' where no expression has one.
 bool is_file_like(std::string_view spec) {
   if (spec.starts_with('"')) return true;
@@ -157,6 +151,12 @@ bool is_index_notation(const Statement& statement) {
 
 }  // namespace
 
+bool is_number_like(std::string_view text) {
+  if (text == "inf" || text == "nan" || text == "-inf" || text == "+inf") return true;
+  return text.find_first_not_of("+-.0123456789eE") == std::string_view::npos &&
+         text.find_first_of("0123456789") != std::string_view::npos;
+}
+
 Expected<ExpressionStatement> parse_expression_statement(std::string_view text) {
   text = trimmed(text);
   if (is_einsum(text)) return parse_einsum_statement(text);
@@ -191,6 +191,11 @@ Expected<ParsedInput> parse_input(std::string_view text) {
       input.silent = false;
       return input;
     }
+    if (rest.starts_with('!')) {
+      input.statements.push_back(CommandStatement{"!", std::string(trimmed(rest.substr(1)))});
+      input.silent = false;
+      return input;
+    }
     const std::size_t end = end_of_statement(text, begin);
     const std::string_view one = trimmed(text.substr(begin, end - begin));
     begin = end + 1;
@@ -220,6 +225,7 @@ bool goes_on(std::string_view text) {
   text = trimmed(text);
   if (text.empty()) return false;
   if (text.back() == '\\') return true;
+  if (text.starts_with('!')) return false;  // brackets of the shell are not these
   Nesting nesting;
   for (const char c : text) nesting.pass(c);
   if (nesting.open > 0) return true;

@@ -57,6 +57,9 @@ Expected<ParsedInput> parse_input(std::string_view text);
 /// A part of a command that is an expression: index notation, or einsum with the names of its operands.
 Expected<ExpressionStatement> parse_expression_statement(std::string_view text);
 
+/// "2.5", "-1e3", "inf": a number, or a text of its characters.
+bool is_number_like(std::string_view text);
+
 /// The line without its comment: '#' begins one at the start or after a blank, outside quotes.
 std::string_view without_comment(std::string_view line);
 

@@ -67,7 +67,8 @@ def case_error_of_a_statement_over_lines(weft):
 
 
 def case_script_that_is_not_there(weft):
-    weft.error("repl", "nosuch.weft", says="nosuch.weft")
+    weft.error("repl", "nosuch.weft", says="cannot read nosuch.weft: No such file or directory")
+    weft.error("repl", ".", says="cannot read .: Is a directory")
     weft.error("repl", "--threads", "0", says="threads")
     weft.error("repl", "--memory-limit", "lots", says="lots")
     weft.error("repl", "--specialize", "most", says="generic, profiled, baked and auto")

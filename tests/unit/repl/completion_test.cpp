@@ -30,6 +30,11 @@ TEST_CASE("commands and what follows them") {
   CHECK(complete(":write Alp", tensors) == Completion{7, {"Alpha="}});
   CHECK(complete(":help sch", tensors) == Completion{6, {"schedule"}});
   CHECK(complete(":set str", tensors) == Completion{5, {"strict-fp"}});
+  CHECK(complete(":set strict-fp o", tensors) == Completion{15, {"off", "on"}});
+  CHECK(complete(":set specialize ba", tensors) == Completion{16, {"baked"}});
+  CHECK(complete(":set objective=", tensors).candidates == Words{"time", "workspace-order"});
+  CHECK(complete(":set calls 1", tensors).candidates.empty());
+  CHECK(complete(":html p.html X(i) = Alp", tensors) == Completion{20, {"Alpha"}});
   CHECK(complete(":cache ", tensors).candidates == Words{"clear", "path", "status"});
   CHECK(complete(":quit x", tensors).candidates.empty());
   CHECK(complete(":unknown x", tensors).candidates.empty());
@@ -43,6 +48,7 @@ TEST_CASE("files of tensors, directories and generators after NAME =") {
   const std::string path = directory + "/x";
   CHECK(complete("T = " + path, {}) == Completion{4, {path + ".mtx.gz", path + ".npy", path + ".tns", path + "s/"}});
   CHECK(complete(":load T=" + path + ".t", {}) == Completion{8, {path + ".tns"}});
+  CHECK(complete(":source " + path + ".tx", {}) == Completion{8, {path + ".txt"}});
   CHECK(complete(":write T=" + path + ".t", {}) == Completion{9, {path + ".tns"}});
   CHECK(complete(":spy T " + path + ".t", {}) == Completion{7, {path + ".tns"}});
   CHECK(complete("T = " + directory + "/nowhere/", {}).candidates.empty());

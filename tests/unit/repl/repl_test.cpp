@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "frontend/repl/commands.h"
 
@@ -124,6 +127,57 @@ TEST_CASE("commands explain the last expression, or one of their own") {
   CHECK(say(":set repeat 3") == "");
   CHECK(contains(say(":time"), "of 3 runs"));
   CHECK(contains(say("X"), "error"));
+}
+
+TEST_CASE("an expression that failed does not become the last one") {
+  Prompt say;
+  say("B = ones(4x3)");
+  say("A(i) = B(i,j)");
+  CHECK(contains(say("X = ij,jk->ik B B"), "error: index j"));
+  CHECK(contains(say(":loops"), "program A"));
+  CHECK(contains(say(":time Y(i) = B(i,j) * B(j,i)"), "error"));
+  CHECK(contains(say(":loops"), "program A"));
+}
+
+TEST_CASE("a session is saved and repeated; a script ends at its first error; nesting is bounded") {
+  std::string directory = (std::filesystem::temp_directory_path() / "weft-repl-XXXXXX").string();
+  REQUIRE(mkdtemp(directory.data()) != nullptr);
+  const std::string script = directory + "/s.weft";
+  Prompt say;
+  say("B = ones(2x3); s = 2");
+  say("A(i,k) =\n s * B(i,j) * B(k,j)");
+  say("bad = nosuch.tns");
+  say("X = ij->j A");
+  say("v = A[0];");
+  say(":set calls 7");
+  say(":list");
+  CHECK(say(":save \"" + script + "\"") == "");
+  std::ifstream file(script);
+  std::ostringstream text;
+  text << file.rdbuf();
+  CHECK(text.str() == "B = ones(2x3)\ns = 2\nA(i,k) =  s * B(i,j) * B(k,j)\nX = ij->j A\nv = A[0];\n:set calls 7\n");
+  Prompt again;
+  CHECK(!contains(again(":source " + script), "error"));
+  CHECK(again("v") == "[6. 6.]\n");
+  CHECK(again("X") == "[12. 12.]\n");
+  std::ofstream(script) << "y = 1\ny\n:nosuch\nz = 1\n";
+  CHECK(contains(again(":source " + script), "error: " + script + ":3: no command is named :nosuch"));
+  CHECK(contains(again("z"), "error"));
+  std::ofstream(script) << ":source " << script << '\n';
+  CHECK(contains(again(":source " + script), "16 scripts are already nested"));
+  CHECK(contains(again(":source " + directory + "/none"), "No such file or directory"));
+  const std::string printed = directory + "/printed";
+  CHECK(again(":output " + printed) == "");
+  CHECK(again("v") == "");
+  CHECK(!std::filesystem::exists(printed));
+  CHECK(again(":output") == "");
+  CHECK(std::filesystem::file_size(printed) == 8);
+  CHECK(again("v") == "[6. 6.]\n");
+  CHECK(again(":html " + directory + "/p.html") == "");
+  CHECK(std::filesystem::file_size(directory + "/p.html") > 1000);
+  CHECK(contains(again("!true"), "only where they are typed"));
+  CHECK(contains(again(":history"), "at a terminal"));
+  std::filesystem::remove_all(directory);
 }
 
 TEST_CASE("formats of tensors and results") {
