@@ -1,4 +1,5 @@
-"""Every command and snippet of README.md and docs/ runs; man pages and completions are what the command's help says."""
+"""Every command and snippet of README.md and docs/ runs; man pages and completions are what the command's help says. (The session of
+README.md is in cases_repl.)"""
 
 import os
 import pathlib
@@ -58,35 +59,6 @@ def case_scripts_that_are_named_are_there(_):
                 script = ROOT / line.split()[0]
                 require(os.access(script, os.X_OK), f"{page} names {script.name}, which can be run")
     require(named >= 2, "README.md names the quickstart and the tests")
-
-
-def case_sessions_print_what_stands_there(weft):
-    environment = scratch(weft)
-    checked = 0
-    for page in PAGES:
-        for text in blocks(page, "console"):
-            lines = text.splitlines()
-            require_equal(lines[0], "$ weft repl", f"how a session begins in {page}")
-            said = [line.removeprefix("weft> ") for line in lines if line.startswith("weft> ")]
-            answers = [line for line in lines[1:] if not line.startswith("weft> ")]
-            # A script ends at its first error, so each line of an error has a session of its own.
-            failing = [number for number, line in enumerate(lines) if line.startswith("error: ")]
-            wrong = {lines[number - 1].removeprefix("weft> ") for number in failing}
-            script = "\n".join(line for line in said if line not in wrong) + "\n"
-            done = subprocess.run([weft.command, "repl", "-"], input=script, cwd=weft.directory, env=environment, capture_output=True,
-                                  text=True, timeout=100, check=False)
-            require_equal((done.returncode, done.stderr), (0, ""), f"the session of {page}")
-            told = [line for number, line in enumerate(lines) if line in answers
-                    and not any(first <= number <= first + 2 for first in failing)]
-            require_equal(done.stdout.splitlines(), told, f"what the session of {page} prints")
-            for number in failing:
-                line = lines[number - 1].removeprefix("weft> ")
-                before = "\n".join(each for each in said[:said.index(line)] if each not in wrong)
-                done = subprocess.run([weft.command, "repl", "-"], input=f"{before}\n{line}\n", cwd=weft.directory, env=environment,
-                                      capture_output=True, text=True, timeout=100, check=False)
-                require_in("\n".join(lines[number:number + 3]), done.stderr, f"the error in {page}")
-            checked += 1
-    require(checked > 0, "sessions in the docs")
 
 
 def cases_snippets_compile(_):

@@ -280,7 +280,7 @@ def measured(line):
 def case_session_of_the_readme(weft):
     """What the README shows is what the prompt shows."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"```\n\$ weft repl\n(.*?)```", text, re.DOTALL)
+    block = re.search(r"```console\n\$ weft repl\n(.*?)```", text, re.DOTALL)
     require(block, "the README has a session")
     os.symlink(ROOT / "samples", weft.path("samples"))
     wanted = block[1].splitlines()
