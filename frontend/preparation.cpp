@@ -258,7 +258,9 @@ class Preparation {
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
       if (options_.why) {
+        const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, network, facts, plan_options);
+        report().phases.plan += milliseconds_since(relaxing);
         for (const ExplainedConstraint& constraint : explained.constraints) {
           report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
                                                  constraint.effect);
