@@ -4,10 +4,23 @@
 #include "engine/compiled_state.h"
 
 namespace weft {
+namespace {
+
+// The canonical program with the names of the tensors and indices that it was made of: "values T", not "values t0".
+loop::Program with_names(const loop::Canonical& canonical, const loop::Program& given) {
+  loop::Program named = canonical.program;
+  for (std::size_t number = 0; number < canonical.storages.size(); ++number) {
+    named.storages[number].name = given.storages[canonical.storages[number]].name;
+  }
+  for (std::size_t number = 0; number < canonical.indices.size(); ++number) named.indices[number] = given.indices[canonical.indices[number]];
+  return named;
+}
+
+}  // namespace
 
 Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
   const State& kernel = *state_;
-  if (stage == "network") return print(kernel.given);
+  if (stage == "network") return print(kernel.given) + "\n";
   if (stage == "schedule") return print(kernel.plan.schedule, kernel.network);
   if (stage == "tree") return print_trees(kernel.plan.schedule, kernel.network) + "\n";
   std::string text;
@@ -16,7 +29,7 @@ Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
     if (stage == "loops") {
       part = loop::print(nest.nest.program);
     } else if (stage == "signature") {
-      part = print(nest.signature, nest.canonical.program);
+      part = print(nest.signature, with_names(nest.canonical, nest.nest.program));
     } else if (stage == "llvm") {
       part = llvm_text(nest.canonical.program, kernel.target, kernel.code);
     } else if (stage == "asm") {

@@ -48,7 +48,7 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, tree, result_formats, result_patterns, results, machine, objective,
+  const auto& [calls, memory_limit, planning_memory, proof_work, proof_effort, strict_fp, prove, tree, result_formats, result_patterns, results, machine, objective,
                joins, cancelled_by, progress] = options;
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
@@ -121,7 +121,7 @@ std::string plan_key(const Network& network, const std::vector<OperandFacts>& op
 }
 
 std::string print_plan(const Plan& plan, const Network& network) {
-  const auto& [schedule, cost, producer, optimal, proof, candidates, runner_up, runner_up_cost, why, too_large, origin, trees,
+  const auto& [schedule, cost, producer, optimal, proof, candidates, work, runner_up, runner_up_cost, why, too_large, origin, trees,
               trees_bounded, solver] = plan;
   std::string text = fmt::format("#\n# cost_ns {}\n# producer {}\n# optimal {}\n# proof {}\n# candidates {}\n# too large {}\n"
                                  "# trees {}\n# trees ruled out {}\n",

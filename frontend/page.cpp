@@ -52,7 +52,6 @@ std::string section(std::string_view title, std::string_view content) {
 std::string producer_text(const std::string& producer) {
   if (producer == "dp") return "dynamic programming";
   if (producer == "z3") return "Z3";
-  if (producer == "user") return "the user's schedule";
   return producer;
 }
 
@@ -78,9 +77,11 @@ std::string header(const Report& report, bool ran) {
   text += tile(bytes_text(static_cast<double>(report.plan.peak_bytes)),
                report.plan.peak_is_estimate ? "memory at most, estimated" : "memory at most");
   text += tile(count_text(report.plan.flops), "floating-point operations");
-  text += tile(escaped(producer_text(report.plan.producer)),
-               fmt::format("chose among {} candidate{}, {}", report.plan.candidates,
-                           report.plan.candidates == 1 ? "" : "s", optimal_text(report.plan.optimal)));
+  text += report.plan.producer == "user"
+              ? tile("given", "by the user")
+              : tile(escaped(producer_text(report.plan.producer)),
+                     fmt::format("chose among {} candidate{}, {}", report.plan.candidates,
+                                 report.plan.candidates == 1 ? "" : "s", optimal_text(report.plan.optimal)));
   return text + "</div>\n</header>\n";
 }
 

@@ -258,7 +258,9 @@ class Preparation {
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
       if (options_.why) {
+        const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, network, facts, plan_options);
+        report().phases.plan += milliseconds_since(relaxing);
         for (const ExplainedConstraint& constraint : explained.constraints) {
           report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
                                                  constraint.effect);
@@ -309,7 +311,7 @@ class Preparation {
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
     for (const std::string& stage : options_.stages) {
       if (stage == "network") {
-        report().stages[stage] = print(given_);
+        report().stages[stage] = print(given_) + "\n";
       } else if (stage == "tree") {
         report().stages[stage] = report().tree + "\n";
       } else if (stage == "schedule") {
@@ -348,7 +350,7 @@ class Preparation {
       report().plan.loops += loop::print(nest.nest.program);
     }
     for (const std::string& stage : options_.stages) {
-      auto text = stage == "network" ? print(given_) : kernel.explain(stage);
+      auto text = stage == "network" ? print(given_) + "\n" : kernel.explain(stage);
       if (!text) return std::unexpected(text.error());
       report().stages[stage] = std::move(*text);
     }

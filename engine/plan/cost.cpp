@@ -197,12 +197,16 @@ std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Netwo
     return found;
   };
   if (network.assignments.size() == 1) return missing_of(schedule, network, operands, options);
-  // Of joins with what the run itself stores nothing is known before.
+  // Of joins with what the run itself stores nothing is known before but what the operands in them let through.
   const std::vector<Occurrence> counted = occurrences(network, operands);
   const auto add_part = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known) {
     const PlanOptions own = options_of_part(options, counted, alone, known);
+    const std::vector<Occurrence> numbered = occurrences(alone, known);
     for (const JoinSet join : missing_of(one, alone, known, own)) {
-      if (const auto set = renumbered(join, occurrences(alone, known), counted)) missing.push_back(*set);
+      for (const JoinSet part : joins_of_operands(join, numbered, counted)) {
+        const auto set = renumbered(part, numbered, counted);
+        if (set && !options.joins.contains(*set)) missing.push_back(*set);
+      }
     }
   };
   const Network scheduled = scheduled_network(schedule, network);

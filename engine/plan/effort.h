@@ -26,8 +26,12 @@ inline double work_of_proof(const PlanOptions& options, double most) {
   if (!options.prove) return most;
   constexpr double bytes_per_loop = 600;
   constexpr double least = 10'000;
-  return std::min(most, std::max(least, static_cast<double>(options.planning_memory) / bytes_per_loop));
+  return std::min({most, options.proof_work, std::max(least, static_cast<double>(options.planning_memory) / bytes_per_loop)});
 }
+
+/// The loops that all proofs of a network of several assignments may price together: some seconds' work if each of its parts, in every
+/// choice of what is stored and how, took what one assignment may.
+inline constexpr double work_of_forest_proofs = 600'000;
 
 /// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has
 /// four times as many alternatives then.

@@ -30,7 +30,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   ProofRequest request;
   request.below_ns = best == found.candidates.end() ? std::numeric_limits<double>::infinity() : best->cost.ns;
   request.memory_limit = found.memory_binds ? memory : 0;
-  request.effort = options.prove ? effort_for_proofs : usual_effort;
+  request.effort = options.prove ? std::min(effort_for_proofs, options.proof_effort) : usual_effort;
   const bool sparse = std::ranges::any_of(alternatives, [](const Alternative& alternative) {
     return !alternative.schedule.tensors.back().format.all_dense();
   });
@@ -44,6 +44,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   }
   improvement.proven = proof->proven && !proof->overpriced;
   improvement.overpriced = proof->overpriced;
+  improvement.work = proof->work;
   improvement.report.effort = proof->effort;
   improvement.report.effort_spent = proof->effort_spent;
   improvement.report.alternatives = proof->solved;

@@ -9,6 +9,7 @@ struct Improvement {
   std::optional<Candidate> cheaper;  ///< than every candidate of the search that fits into memory
   bool proven = true;                ///< nothing that was left open is cheaper still
   bool overpriced = false;           ///< why that is open: see Proof
+  std::uint64_t work = 0;            ///< loops priced for the proof
   SolverReport report;
 };
 

@@ -101,6 +101,17 @@ std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurr
   return found;
 }
 
+std::vector<JoinSet> joins_of_operands(JoinSet join, const std::vector<Occurrence>& occurrences, const std::vector<Occurrence>& counted) {
+  JoinSet left = 0;
+  for (const Occurrence& occurrence : occurrences) {
+    const bool there = std::ranges::any_of(counted, [&](const Occurrence& other) {
+      return other.tensor == occurrence.tensor && other.indices == occurrence.indices;
+    });
+    if (there) left |= join & occurrence.all();
+  }
+  return joins_in(left, occurrences);
+}
+
 namespace {
 
 // Where hubs meet, more operands meet the more: the largest join within one that nobody counted is nearer to it than

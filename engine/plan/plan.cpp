@@ -171,6 +171,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   plan.trees_bounded = found.trees_bounded;
   plan.solver = std::move(improvement.report);
   plan.candidates = found.tried + 1;
+  plan.work = found.work + improvement.work;
   plan.too_large = all - found.candidates.size() + shrunk + found.serialized + found.trees_too_large;
   const bool exhausted =
       std::find(found.exhausted.begin(), found.exhausted.end(), plan.schedule.tree) != found.exhausted.end();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,6 +59,9 @@ struct PlanOptions {
   std::uint64_t memory_limit = ~std::uint64_t{0};  ///< bytes over operands, conversions, intermediates, results
   /// What a search for a proof may keep in memory, in bytes; it ends without one where that does not suffice.
   std::uint64_t planning_memory = ~std::uint64_t{0};
+  /// What a proof may take, in loops priced and in Z3's resource units: what other assignments of the network have left of one budget.
+  double proof_work = std::numeric_limits<double>::infinity();
+  std::uint64_t proof_effort = ~std::uint64_t{0};
   bool strict_fp = false;
   bool prove = false;                           ///< search on until nothing cheaper can exist, with the solver as judge
   std::optional<ContractionTree> tree;          ///< pinned by --tree
@@ -147,6 +151,7 @@ struct Plan {
   /// cheaper still, but not every choice of those is looked at.
   std::string proof;
   std::uint64_t candidates = 0;
+  std::uint64_t work = 0;   ///< loops that planning has priced
   std::optional<Schedule> runner_up;
   std::optional<Cost> runner_up_cost;
   std::string why;          ///< one sentence: why the runner-up lost

@@ -28,6 +28,7 @@ constexpr std::size_t most_free_results = 4;      // of which every choice of st
 constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out,
 constexpr std::size_t always_tried = 3;           // but those that store everything, what is read twice, and nothing
 constexpr std::uint64_t tried_for_proofs = 20'000;
+constexpr const char* effort_is_spent = "the effort for proofs of the whole network was spent";
 constexpr std::size_t most_inlined_at_last = 32;  // where nothing smaller has a plan
 
 class ForestPlanner {
@@ -42,17 +43,23 @@ class ForestPlanner {
         planner_([this, &planner](const Network& one, const std::vector<OperandFacts>& known, const PlanOptions& with) {
           PlanOptions own = with;
           if (!counted_.empty()) own.joins = renumbered(with.joins, counted_, occurrences(one, known));
-          // One budget for the proofs of all parts.
-          own.prove = with.prove && effort_ < effort_for_proofs;
+          own.proof_work = work_left();
+          own.proof_effort = effort_left();
           auto planned = planner(one, known, own);
-          if (planned) effort_ += planned->solver.effort;
-          if (planned && own.prove != with.prove) {
+          if (!planned) return planned;
+          if (own.prove) {
+            work_ += static_cast<double>(planned->work);
+            effort_ += planned->solver.effort;
+            // What follows is searched as without a proof.
+            if (!may_prove()) options_.prove = false;
+          } else if (proves_) {
             planned->optimal = "false";
-            planned->proof = proof_of("false", false, "the effort for proofs was spent on other assignments");
+            planned->proof = proof_of("false", false, effort_is_spent);
           }
           return planned;
         }),
-        layouts_(layouts && options.objective == Objective::time) {
+        layouts_(layouts && options.objective == Objective::time),
+        proves_(options.prove) {
     options_.tree.reset();
     known_entries_ = !std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
   }
@@ -91,6 +98,11 @@ class ForestPlanner {
     bool solver_asked = false;
     Plan plan;
   };
+
+  // One budget for the proofs of all assignments, in every choice of what is stored and how.
+  double work_left() const { return std::max(0.0, work_of_forest_proofs - work_); }
+  std::uint64_t effort_left() const { return effort_for_forest_proofs - std::min(effort_, effort_for_forest_proofs); }
+  bool may_prove() const { return work_left() >= usual_work && effort_left() > 0; }
 
   const std::string& name_of(const Assignment& assignment) const { return network_.tensors[assignment.result.tensor].name; }
 
@@ -260,7 +272,7 @@ class ForestPlanner {
     ProofRequest request;
     request.below_ns = below;
     request.memory_limit = options_.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options_);
-    request.effort = options_.prove ? effort_for_proofs : usual_effort;
+    request.effort = options_.prove ? effort_left() : usual_effort;
     request.kept = options_.prove ? kept_for_proofs : 1;
     made.solver_asked = true;
     auto proof = prove_jointly(made.stored, operands_, options_, counted_, request, judge_of(made.stored));
@@ -275,6 +287,7 @@ class ForestPlanner {
       made.plan = joined_plan(made);
     }
     made.plan.solver = proof->report;
+    if (options_.prove) effort_ += proof->report.effort;
     if (proof->proven) made.optimal = "all";
     else if (proof->cheaper) made.optimal = "false";
     made.plan.optimal = made.optimal;
@@ -354,15 +367,16 @@ class ForestPlanner {
     return plan;
   }
 
-  static std::string proof(const Attempt& attempt, const std::string& optimal) {
+  std::string proof(const Attempt& attempt, const std::string& optimal) const {
     if (optimal == "all") {
       return "No choice of what is stored, of its layouts, of copies that several assignments share, of trees, orders of "
              "loops and fusions takes less, as long as no fiber is copied for lookups";
     }
     if (optimal == "tree") {
-      return "Where the same results are stored nothing takes less with these trees, as long as no fiber is copied for "
-             "lookups; what else could be stored was not looked at in every way";
+      return std::string("Where the same results are stored nothing takes less with these trees, as long as no fiber is copied for "
+             "lookups; what else could be stored was not looked at in every way") + (proves_ && !may_prove() ? std::string(": ") + effort_is_spent : "");
     }
+    if (proves_ && !may_prove()) return proof_of("false", false, effort_is_spent);
     for (const Plan& part : attempt.parts) {
       if (part.optimal == "false" && !part.proof.empty()) return part.proof;
     }
@@ -378,10 +392,12 @@ class ForestPlanner {
   std::deque<Attempt> unfitting_;  // one after the other, or as a whole
   std::optional<Error> refused_;
   std::uint64_t tried_ = 0;
-  std::uint64_t effort_ = 0;  // of the solver
+  double work_ = 0;           // loops priced for proofs
+  std::uint64_t effort_ = 0;  // of the solver, for proofs
   std::uint64_t too_large_ = 0;
   bool known_entries_ = false;  // where nothing else is legal, what is stored in between has compressed levels
   bool layouts_;         // of what is shared are chosen too
+  bool proves_;          // a proof was asked for, whether or not its effort is spent
   bool all_sets_ = true; // of results that could be stored were planned
 };
 

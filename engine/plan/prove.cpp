@@ -53,6 +53,7 @@ class Prover {
       if (group.empty()) continue;
       if (auto done = solve(group); !done) return std::unexpected(done.error());
     }
+    proof_.work = work_;
     return std::move(proof_);
   }
 

@@ -9,6 +9,8 @@ namespace weft {
 // In the solver's units, some thousands per millisecond.
 inline constexpr std::uint64_t usual_effort = 500'000;
 inline constexpr std::uint64_t effort_for_proofs = 10'000'000;
+/// Of all assignments of a network together.
+inline constexpr std::uint64_t effort_for_forest_proofs = 2'000'000;
 // A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
 // what the program could not decide. So does whoever asks about a sparse result: layouts on the way to it are priced
 // before they are known.
@@ -35,6 +37,7 @@ struct Proof {
   bool overpriced = false;
   bool effort_spent = false;         ///< why not: the effort was not enough
   std::uint64_t effort = 0;
+  std::uint64_t work = 0;     ///< loops priced
   std::uint64_t bounded = 0;  ///< alternatives left out: the interval program proves that they take longer
   std::uint64_t solved = 0;   ///< alternatives that the solver was asked about
   std::uint64_t refused = 0;  ///< answers that the judges found dearer or larger than encoded

@@ -124,6 +124,7 @@ class Search {
       if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().statements.tree);
       else result_.all_exhausted = false;
     }
+    result_.work = work_ + models_.described() * work_of_statement;
     result_.models = std::move(priced_);
     return std::move(result_);
   }

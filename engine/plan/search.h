@@ -21,6 +21,7 @@ struct Candidate {
 struct SearchResult {
   std::vector<Candidate> candidates;  ///< legal ones, cheapest first; equal costs by text
   std::uint64_t tried = 0;            ///< alternatives that the interval program has solved
+  std::uint64_t work = 0;             ///< loops priced, and what models of statements take beside them
   std::uint64_t trees = 0;
   std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
   std::optional<ContractionTree> product;  ///< the tree without intermediates, where it may be chosen
