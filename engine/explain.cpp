@@ -18,9 +18,9 @@ Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
     } else if (stage == "signature") {
       part = print(nest.signature, loop::with_names(nest.canonical, nest.nest.program));
     } else if (stage == "llvm") {
-      part = llvm_text(nest.canonical.program, kernel.target, kernel.code);
+      part = llvm_text(loop::with_names(nest.canonical, nest.nest.program), kernel.target, kernel.code);
     } else if (stage == "asm") {
-      part = assembly_text(nest.canonical.program, kernel.target, kernel.code);
+      part = assembly_text(loop::with_names(nest.canonical, nest.nest.program), kernel.target, kernel.code);
     } else if (stage == "object") {
       auto object = weft::compile(nest.canonical.program, kernel.target, kernel.code);
       if (!object) return std::unexpected(object.error());

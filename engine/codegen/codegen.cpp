@@ -1,11 +1,15 @@
 #include "engine/codegen/codegen.h"
 
+#include <llvm/IR/AssemblyAnnotationWriter.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/Support/FormattedStream.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <chrono>
+#include <map>
 
+#include "engine/codegen/emit.h"
 #include "engine/codegen/emit_object.h"
 #include "engine/codegen/generate.h"
 #include "engine/codegen/target.h"
@@ -36,10 +40,32 @@ Expected<Headroom> room_for_generating(const loop::Program& program, const CodeO
                         "generating code");
 }
 
-std::string text_of(const llvm::Module& module) {
+/// Writes the loop that a block belongs to below its label, "; for i: drive T, locate x", and leaves its role as the label: "body".
+class LoopComments final : public llvm::AssemblyAnnotationWriter {
+ public:
+  explicit LoopComments(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+      for (llvm::BasicBlock& block : function) {
+        const auto [loop, role] = block.getName().rsplit(loop_and_role);
+        if (role.empty()) continue;
+        loops_[&block] = loop.str();
+        block.setName(role.str());
+      }
+    }
+  }
+  void emitBasicBlockStartAnnot(const llvm::BasicBlock* block, llvm::formatted_raw_ostream& stream) override {
+    if (const auto found = loops_.find(block); found != loops_.end()) stream << "  ; " << found->second << '\n';
+  }
+
+ private:
+  std::map<const llvm::BasicBlock*, std::string> loops_;
+};
+
+std::string text_of(llvm::Module& module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  module.print(stream, nullptr);
+  LoopComments comments(module);
+  module.print(stream, &comments);
   return text;
 }
 
@@ -67,6 +93,7 @@ Expected<std::string> machine_code(const loop::Program& program, const Target& t
   const auto room = room_for_generating(program, options);
   if (!room) return std::unexpected(room.error());
   llvm::LLVMContext context;
+  context.setDiscardValueNames(form == EmittedForm::object);  // they are for people
   Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);
   if (!module) return std::unexpected(module.error());
   const Clock::time_point generated = Clock::now();

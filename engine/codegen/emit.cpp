@@ -33,9 +33,16 @@ Emitter::Emitter(llvm::Function& function, llvm::Value* worker, const CodeOption
   fuel_ = slot(constant(fuel_per_poll));
 }
 
-llvm::BasicBlock* Emitter::block(const char* name) {
-  return llvm::BasicBlock::Create(function_.getContext(), name, &function_);
+llvm::BasicBlock* Emitter::block(const char* role) {
+  if (loop_.empty()) return llvm::BasicBlock::Create(function_.getContext(), role, &function_);
+  // The role last, for LLVM tells equal names apart by digits behind them.
+  return llvm::BasicBlock::Create(function_.getContext(), llvm::Twine(loop_) + loop_and_role + role, &function_);
 }
+
+Emitter::Within::Within(Emitter& emitter, const std::function<std::string()>& loop) : emitter_(emitter), before_(emitter.loop_) {
+  if (!emitter.function_.getContext().shouldDiscardValueNames()) emitter_.loop_ = loop();
+}
+Emitter::Within::~Within() { emitter_.loop_ = std::move(before_); }
 
 llvm::Value* Emitter::add(llvm::Value* a, llvm::Value* b) {
   if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(a); number && number->isZero()) return b;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,10 +35,27 @@ struct Origin {
   std::uint32_t level = 0;
 };
 
+/// Between the loop and the role in the name of a block, "for i: drive T; body".
+inline constexpr const char* loop_and_role = "; ";
+
 class Emitter {
  public:
   using Body = llvm::function_ref<void()>;
   using Condition = llvm::function_ref<llvm::Value*()>;
+
+  /// What blocks that are made while it lives are named after: the loop that they belong to, in the words of the loop program. IR and
+  /// assembly carry it as text; where names are discarded (object code) it costs nothing.
+  class Within {
+   public:
+    Within(Emitter& emitter, const std::function<std::string()>& loop);
+    ~Within();
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    Emitter& emitter_;
+    std::string before_;
+  };
 
   /// Starts writing at the entry of an empty function. Only one that returns KernelStatus may poll and check.
   Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options);
@@ -104,7 +122,7 @@ class Emitter {
   void finish(llvm::Value* result);
 
  private:
-  llvm::BasicBlock* block(const char* name);
+  llvm::BasicBlock* block(const char* role);
   void poll();
 
   llvm::Function& function_;
@@ -114,6 +132,7 @@ class Emitter {
   std::vector<llvm::AllocaInst*> slots_;
   std::vector<std::function<void()>> at_poll_;
   Slot fuel_;
+  std::string loop_;  // that blocks are named after
 };
 
 }  // namespace weft

@@ -48,6 +48,10 @@ Expected<std::string> emit_machine_code(llvm::Module& module, const Target& targ
   module.setDataLayout((*machine)->createDataLayout());
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
+  // Comments: the blocks' names, which tell the loop, and how deep it lies. The machine is lent, so it gets its own back.
+  llvm::MCTargetOptions& text = (*machine)->Options.MCOptions;
+  const bool was_verbose = text.AsmVerbose;
+  text.AsmVerbose = form == EmittedForm::assembly;
   llvm::legacy::PassManager passes;
   SelectedPasses selected(passes);
   const auto type =
@@ -55,6 +59,7 @@ Expected<std::string> emit_machine_code(llvm::Module& module, const Target& targ
   if ((*machine)->addPassesToEmitFile(selected, stream, nullptr, type))
     return internal_error("LLVM cannot write machine code for " + target.triple);
   passes.run(module);
+  text.AsmVerbose = was_verbose;
   return std::string(bytes.begin(), bytes.end());
 }
 

@@ -147,6 +147,7 @@ class Generator {
     Slot block{};                 ///< of a level with gaps that drives alone: where the places begin that are looked at together
     Slot taken{};                 ///< bits of those that have an entry and are not yet passed
   };
+  std::string header(const loop::For& each) const;
   void loop(const loop::For& each, const Scope& scope, bool cut);
   void filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& scope, bool cut);
   /// The loop over one short fiber; false: this is none.

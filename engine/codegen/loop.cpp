@@ -3,6 +3,7 @@
 
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
+#include "engine/loop/print.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/loop/overloaded.h"
 
@@ -17,7 +18,15 @@ constexpr std::uint64_t prefetched_lines = 16;
 
 }  // namespace
 
+// "for i: drive T, locate x", as the loop program has it.
+std::string Generator::header(const loop::For& each) const {
+  std::string steps;
+  for (const loop::Step& step : each.steps) steps += (steps.empty() ? ": " : ", ") + loop::print(program_, step);
+  return "for " + program_.indices[each.index] + steps;
+}
+
 void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
+  const Emitter::Within within(*emit_, [&] { return header(each); });
   if (const JoinedLoops loops = joined_loops(program_, each); !loops.empty()) {
     vector_loop(loops, scope, cut);
     return;

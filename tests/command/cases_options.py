@@ -1,6 +1,7 @@
 """Formats, trees, schedules, stages, threads and limits."""
 
 import os
+import re
 import subprocess
 import time
 
@@ -177,6 +178,10 @@ def case_several_stages(weft):
     require("for " not in run.out, "only the stage without PATH is on standard output")
     require_in("for ", weft.text("l.txt"), "loops")
     require_equal(weft.text("n.txt"), "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)\n", "network")
+    llvm = weft("plan", EXPRESSION, *OPERANDS, "--emit", "llvm").out
+    require_in("\n  ; for k: drive T, locate C", llvm, "the loop of a block of IR")
+    assembly = weft("plan", EXPRESSION, *OPERANDS, "--emit", "asm").out
+    require(re.search(r"^\.LBB\d+_\d+:.*# .*for k: drive T, locate C", assembly, re.MULTILINE), f"the loop of a label in {assembly[:3000]!r}")
     named = weft("plan", EXPRESSION, *OPERANDS, "--emit", "signature").out
     for word in ("pos T.0", "values B", "values A"):
         require_in(word, named, "signature")
