@@ -8,6 +8,8 @@
 #include "frontend/operand.h"
 #include "frontend/parse.h"
 #include "frontend/array_text.h"
+#include "frontend/number_text.h"
+#include "frontend/repl/arithmetic.h"
 #include "frontend/repl/commands.h"
 #include "frontend/inferred_extents.h"
 #include "frontend/nearest.h"
@@ -59,6 +61,8 @@ std::string script_line(const Statement& statement, bool silent) {
   } else if (const auto* show = std::get_if<ShowStatement>(&statement)) {
     if (!show->target.empty()) line = show->target + " = ";
     line += show->name + show->slice_text;
+  } else if (const auto* sum = std::get_if<ArithmeticStatement>(&statement)) {
+    line = sum->text;
   } else {
     const auto& command = std::get<CommandStatement>(statement);
     const ReplCommand* const known = find_command(command.name);
@@ -155,6 +159,14 @@ Expected<void> Repl::execute(const Statement& statement, bool silent) {
   }
   if (const auto* expression = std::get_if<ExpressionStatement>(&statement)) return evaluate_and_keep(*expression, silent);
   if (const auto* shown = std::get_if<ShowStatement>(&statement)) return show(*shown, silent);
+  if (const auto* sum = std::get_if<ArithmeticStatement>(&statement)) {
+    const auto value = arithmetic(sum->text, [this](const std::string& name) {
+      const auto found = tensors().find(name);
+      return found == tensors().end() ? nullptr : &found->second;
+    });
+    if (!value) return std::unexpected(value.error());
+    return print(number_text(*value, Scalar::f64) + '\n');
+  }
   const auto& command = std::get<CommandStatement>(statement);
   return run_command(*this, command.name, command.argument);
 }

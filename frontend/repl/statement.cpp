@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/network/names.h"
+#include "frontend/repl/arithmetic.h"
 #include "frontend/token.h"
 #include "weft/file.h"
 
@@ -115,6 +116,7 @@ Expected<Statement> parse_statement(std::string_view text) {
       return **show;
     }
   }
+  if (equals == std::string_view::npos && is_arithmetic(text)) return ArithmeticStatement{std::string(text)};
   if (is_name(target)) {
     if (right.empty() || is_number_like(right) || is_generator(right) || is_file_like(right)) {
       auto spec = unquoted(right);

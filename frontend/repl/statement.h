@@ -42,7 +42,13 @@ struct CommandStatement {
   bool operator==(const CommandStatement&) const = default;
 };
 
-using Statement = std::variant<LoadStatement, ExpressionStatement, ShowStatement, CommandStatement>;
+/// "s * 2 + T[0,0]": a number, printed and not kept.
+struct ArithmeticStatement {
+  std::string text;
+  bool operator==(const ArithmeticStatement&) const = default;
+};
+
+using Statement = std::variant<LoadStatement, ExpressionStatement, ShowStatement, CommandStatement, ArithmeticStatement>;
 
 struct ParsedInput {
   std::vector<Statement> statements;

@@ -180,6 +180,19 @@ TEST_CASE("a session is saved and repeated; a script ends at its first error; ne
   std::filesystem::remove_all(directory);
 }
 
+TEST_CASE("arithmetic of numbers, scalars and elements is answered") {
+  Prompt say;
+  say("T = ones(2x3); s = 2.5");
+  CHECK(say("2*3") == "6.0\n");
+  CHECK(say("s - 1") == "1.5\n");
+  CHECK(say("T[0,0]/4 + 1") == "1.25\n");
+  CHECK(say("-(s + 1) * 2") == "-7.0\n");
+  CHECK(contains(say("T * 2"), "error: T is no number"));
+  CHECK(contains(say("2 * (3"), "error: a ')' is missing here"));
+  CHECK(contains(say("2 * nosuch"), "error: no tensor is named nosuch"));
+  CHECK(say("ij,ij-> T T") == "6.0\n");
+}
+
 TEST_CASE("formats of tensors and results") {
   Prompt say;
   say("T = sparse(6x7,nnz=12,seed=4)");
