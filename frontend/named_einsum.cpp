@@ -7,26 +7,10 @@
 #include "engine/network/names.h"
 #include "frontend/einsum.h"
 #include "frontend/resolve.h"
+#include "frontend/words.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view blanks = " \t\r\n\v\f";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
-    words.push_back(text.substr(0, text.find_first_of(blanks)));
-    text.remove_prefix(words.back().size());
-  }
-  return words;
-}
 
 bool is_given(std::string_view word, const std::vector<std::string>& given) { return std::ranges::find(given, word) != given.end(); }
 

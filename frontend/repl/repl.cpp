@@ -11,6 +11,8 @@
 #include "frontend/number_text.h"
 #include "frontend/repl/arithmetic.h"
 #include "frontend/repl/commands.h"
+#include "frontend/repl/habits.h"
+#include "frontend/named_einsum.h"
 #include "frontend/inferred_extents.h"
 #include "frontend/nearest.h"
 #include "frontend/stored.h"
@@ -32,22 +34,6 @@ std::vector<std::string> names_of(const std::map<std::string, Tensor>& tensors) 
   return names;
 }
 
-/// einsum as index notation, for a tensor that is more than one of its operands.
-std::string index_notation(const ParsedExpression& einsum, const std::vector<std::string>& operands) {
-  const auto access = [](const std::string& name, const ParsedAccess& parsed) {
-    std::string indices;
-    for (const ParsedIndex& index : parsed.indices) indices += (indices.empty() ? "" : ",") + index.name;
-    return name + '(' + indices + ')';
-  };
-  const ParsedAssignment& assignment = einsum.assignments.front();
-  std::string text = access(assignment.result.name, assignment.result) + " = ";
-  const std::vector<ParsedAccess>& factors = assignment.terms.front().factors;
-  for (std::size_t factor = 0; factor < factors.size(); ++factor) {
-    text += (factor == 0 ? "" : " * ") + access(operands[factor], factors[factor]);
-  }
-  return text;
-}
-
 /// What a script says to repeat the statement, in one line; empty for a command that changes nothing.
 std::string script_line(const Statement& statement, bool silent) {
   std::string line;
@@ -66,7 +52,8 @@ std::string script_line(const Statement& statement, bool silent) {
   } else {
     const auto& command = std::get<CommandStatement>(statement);
     const ReplCommand* const known = find_command(command.name);
-    if (known == nullptr || !known->changes_session) return "";
+    // Without an argument a command asks.
+    if (known == nullptr || !known->changes_session || command.argument.empty()) return "";
     return fmt::format(":{} {}", known->name, command.argument);
   }
   std::ranges::replace(line, '\n', ' ');  // a new line within a statement is space
@@ -141,6 +128,7 @@ Expected<void> Repl::renew() {
 
 Expected<void> Repl::execute(std::string_view text) {
   if (auto renewed = renew(); !renewed) return renewed;
+  if (auto said = habit(text, tensors())) return std::unexpected(std::move(*said));
   auto input = parse_input(text);
   if (!input) return std::unexpected(input.error());
   for (const Statement& statement : input->statements) {
@@ -319,7 +307,7 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
       if (auto found = tensor(name); !found) return std::unexpected(found.error());
       if (std::ranges::find(operands, name) == operands.end()) operands.push_back(name);
     }
-    if (operands.size() < statement.operands.size()) expression = index_notation(*parsed, statement.operands);
+    if (operands.size() < statement.operands.size()) expression = index_notation(*parsed, statement.operands, "out");
     assigned.insert("out");
   } else {
     for (const ParsedAssignment& assignment : parsed->assignments) {

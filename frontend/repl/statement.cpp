@@ -8,28 +8,13 @@
 #include "engine/network/names.h"
 #include "frontend/repl/arithmetic.h"
 #include "frontend/token.h"
+#include "frontend/words.h"
 #include "weft/file.h"
 
 namespace weft {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n\v\f";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> found;
-  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
-    const std::size_t end = std::min(text.find_first_of(blanks), text.size());
-    found.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-  return found;
-}
 
 /// Brackets and quotes passed so far.
 struct Nesting {
@@ -87,12 +72,12 @@ std::optional<Expected<ShowStatement>> parse_show(std::string_view text) {
 
 bool is_einsum(std::string_view text) {
   return text.find('=') == std::string_view::npos && text.find_first_of("()[]*+/") == std::string_view::npos &&
-         (text.find("->") != std::string_view::npos || text.find(',') != std::string_view::npos || words(text).size() > 1);
+         (text.find("->") != std::string_view::npos || text.find(',') != std::string_view::npos || words_of(text).size() > 1);
 }
 
 Expected<ExpressionStatement> parse_einsum_statement(std::string_view text) {
   const std::size_t operands = static_cast<std::size_t>(std::ranges::count(text, ',')) + 1;
-  const std::vector<std::string_view> parts = words(text);
+  const std::vector<std::string_view> parts = words_of(text);
   std::vector<std::string> names;
   if (parts.size() > operands) names.assign(parts.end() - static_cast<std::ptrdiff_t>(operands), parts.end());
   if (names.empty() || !std::ranges::all_of(names, is_name)) {
