@@ -14,6 +14,7 @@
 #include "frontend/repl/completion.h"
 #include "frontend/repl/history.h"
 #include "frontend/repl/line_editor.h"
+#include "frontend/repl/pager.h"
 #include "frontend/repl/repl.h"
 #include "frontend/repl/script.h"
 #include "frontend/terminal.h"
@@ -107,6 +108,10 @@ Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make
   History history(history_path());
   ReplPlace place = place_with(activity, cancel_on_interrupt_and_go_on);
   place.history = [&history] { return history.entries(); };
+  place.print = [&activity](std::string_view text) {
+    activity.clear();
+    return print_paged(text);
+  };
   place.shell = true;
   auto session = Repl::create(options, std::move(place));
   if (!session) return std::unexpected(session.error());

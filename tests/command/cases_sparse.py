@@ -179,6 +179,18 @@ def case_default_format_by_fill(weft):
     require_in("dd", report["format"], "the format of a full result")
 
 
+def case_like_an_operand_with_rows_and_a_sum_around_them(weft):
+    """Rows that stay in registers over the sum: they cannot be added where only the operand knows the positions."""
+    weft.write("t.tns", "3 -2\n3 1\n1 5\n")
+    weft.write("m.tns", "1 2 1\n1 3 -1\n4 2 1\n3 4 1\n3 3 1\n3 2 -1\n4 1 -1\n3 1 -1\n")
+    weft("run", "R(m,l) = (t(k) * M(l,m) * t(l))", "t=t.tns:4", "M=m.tns:4x4", "--format", "t:d:0:f32", "--format", "M:sd:0,1:f32",
+               "--format", "R:like(M)", "--out", "R=r.tns")
+    t, rows = [5, 0, -1, 0], {(0, 1): 1, (0, 2): -1, (3, 1): 1, (2, 3): 1, (2, 2): 1, (2, 1): -1, (3, 0): -1, (2, 0): -1}
+    wanted = {(m, l): sum(t) * value * t[l] for (l, m), value in rows.items()}
+    stored = {tuple(int(word) - 1 for word in line.split()[:2]): float(line.split()[2]) for line in weft.text("r.tns").splitlines() if line[0] != "#"}
+    require_equal({place: value for place, value in stored.items() if value}, {place: float(value) for place, value in wanted.items() if value}, "R")
+
+
 def case_like_an_operand(weft):
     mask = Tensor((5, 6), {(0, 3): 2.0, (1, 1): 1.0, (2, 2): 4.0, (3, 1): 3.0, (4, 0): 1.0})
     arguments = [sparse_operand(weft, "M", mask), sparse_operand(weft, "B", B), sparse_operand(weft, "C", C)]
