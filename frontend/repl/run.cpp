@@ -108,9 +108,12 @@ Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make
   History history(history_path());
   ReplPlace place = place_with(activity, cancel_on_interrupt_and_go_on);
   place.history = [&history] { return history.entries(); };
+  // How long a page is read is none of what takes so long.
   place.print = [&activity](std::string_view text) {
-    activity.clear();
-    return print_paged(text);
+    activity.end();
+    auto printed = print_paged(text);
+    activity.begin();
+    return printed;
   };
   place.shell = true;
   auto session = Repl::create(options, std::move(place));
