@@ -114,11 +114,13 @@ bool visits_all(const loop::Program& program, const loop::For& each) {
   });
 }
 
-/// The levels that the loops on the way to the one accumulate bind, all of them dense; nothing if they do anything else.
+/// The levels that the loops on the way to the one accumulate bind, all of them dense; nothing if they do anything else, or if a
+/// factor may be absent, where nothing is written.
 std::optional<std::uint32_t> whole_levels(const loop::Program& program, const loop::Block& block, loop::StorageId storage) {
   for (const loop::Statement& statement : block) {
     if (const auto* sum = std::get_if<loop::Accumulate>(&statement.node)) {
-      if (is_target(program, *sum, storage)) return 0;
+      if (!is_target(program, *sum, storage)) continue;
+      return flagged_factors(program, *sum).empty() ? std::optional<std::uint32_t>(0) : std::nullopt;
     } else if (const auto* live = std::get_if<loop::With>(&statement.node)) {
       if (accumulates(program, live->body, storage) > 0) return whole_levels(program, live->body, storage);
     } else if (const auto* each = std::get_if<loop::For>(&statement.node)) {

@@ -179,6 +179,21 @@ def case_default_format_by_fill(weft):
     require_in("dd", report["format"], "the format of a full result")
 
 
+def case_blocks_that_an_absent_factor_leaves_out(weft):
+    """Row 1 of B is empty, so that nothing is summed for it: its place in the block of each row of the result is 0, not what the memory held."""
+    weft.write("t.tns", "2 2 2 2\n1 3 4 2\n1 2 1 -1\n2 1 2 -2\n")
+    weft.write("b.tns", "4 2 -1\n2 3 2\n3 2 1\n4 3 1\n3 3 1\n4 1 1\n3 1 1\n")
+    for value in (0, 3):
+        weft.write("v.tns", f"2 {value}\n")
+        text = "P(m,i,j) = 0.5 * (v(j) * T(j,j,i)) * B(m,l); S(m,i,j) = P(j,m,i) * P(m,l,i)"
+        operands = ["v=v.tns:3", "T=t.tns:3x3x4", "B=b.tns:4x3", "--format", "v:d:0", "--format", "T:sss:2,1,0", "--format", "B:ds:0,1"]
+        dense = weft("run", text, *operands, "--format", "S:ddd:0,1,2", "--out", "S=dense.tns", "--json").json["results"]["S"]
+        for form in ("dsd:0,1,2", "ssd:1,0,2", "ssd"):
+            found = weft("run", text, *operands, "--format", f"S:{form}", "--out", "S=s.tns", "--json").json["results"]["S"]
+            require_equal((found["sum"], found["norm"]), (dense["sum"], dense["norm"]), f"S as {form}")
+            require_equal(weft.text("s.tns"), weft.text("dense.tns"), f"the entries of S as {form}")
+
+
 def case_like_an_operand_with_rows_and_a_sum_around_them(weft):
     """Rows that stay in registers over the sum: they cannot be added where only the operand knows the positions."""
     weft.write("t.tns", "3 -2\n3 1\n1 5\n")
