@@ -174,7 +174,8 @@ void add_prompt(CLI::App& app, CommandOptions& options) {
 
 void add_formats(CLI::App& app, CommandOptions& options) {
   add_list(app, "--format", options.formats,
-           "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the positions of an operand")
+           "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the "
+           "positions of an operand")
       ->type_name("SPEC");
 }
 
@@ -189,7 +190,9 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
   app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")
       ->check(not_empty)
       ->type_name("TEXT");
-  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")->check(not_empty)->type_name("FILE");
+  app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")
+      ->check(not_empty)
+      ->type_name("FILE");
   app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace, of the tree of least work or --tree")
       ->check(not_empty)
       ->type_name("NAME");
@@ -201,7 +204,8 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
       ->check(not_empty)
       ->type_name("FILE");
   CLI::Option* count = app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
-  CLI::Option* explain = app.add_flag("--explain", options.explain, "after the results the plan: loops with their costs, layouts, memory, why");
+  CLI::Option* explain =
+      app.add_flag("--explain", options.explain, "after the results the plan: loops with their costs, layouts, memory, why");
   if (!run) {
     for (CLI::Option* option : {out, repeat, count, explain}) option->group("");
   }
@@ -214,15 +218,16 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
 void add_comparison(CLI::App& app, CommandOptions& options) {
   app.add_option("ARGUMENTS", options.arguments, "SCHEDULE SCHEDULE EXPR OPERAND...")->type_name("");
   add_formats(app, options);
-  counts(app.add_option("--repeat", options.repeat, "pairs of runs after one warm-up of both (default: as many as take a second, 10 at least)"),
+  counts(app.add_option("--repeat", options.repeat,
+                        "pairs of runs after one warm-up of both (default: as many as take a second, 10 at least)"),
          1'000'000'000U);
   add_cache_options(app, options);
   add_kernel_options(app, options);
   add_resource_options(app, options);
   add_json(app, options);
   add_loudness(app, options, "print the ratio alone, no progress");
-  app.footer(footer_of("compare", "A SCHEDULE is a file as weft plan --emit schedule=FILE writes it. Both run in turns, each first in every "
-                                  "second pair; the ratio is that\nof the second's time to the first's.\n"));
+  app.footer(footer_of("compare", "A SCHEDULE is a file as weft plan --emit schedule=FILE writes it. Both run in turns, each first in "
+                                  "every second pair; the ratio is that\nof the second's time to the first's.\n"));
 }
 
 /// "->" begins an expression, "-2" a value and "-:3x4" standard input, whatever CLI11 takes them for.
@@ -306,7 +311,8 @@ unsigned ranks() {
 /// Every rank would do the same work and write the same files.
 Expected<void> one_rank(const std::string& command) {
   if (ranks() == 1 || (command != "run" && command != "compare" && command != "repl")) return {};
-  return unsupported(fmt::format("weft {} is one of {} MPI ranks: several ranks are not supported yet; start one, with --threads", command, ranks()));
+  return unsupported(fmt::format("weft {} is one of {} MPI ranks: several ranks are not supported yet; start one, with --threads",
+                                 command, ranks()));
 }
 
 void report_error(const Error& error, const CommandOptions& options) {
@@ -381,8 +387,9 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
   app.set_help_flag("-h,--help", "this text, or the help of a command (as weft help COMMAND)");
   app.require_subcommand(0, 1);
   app.footer(footer_of("weft", fmt::format("\n{}\n", statuses)));
-  add_evaluation(add_command(app, "run", "evaluate an expression; print and write its results", "EXPR OPERAND... [options]"), options, true);
-  add_evaluation(add_command(app, "plan", "the plan of an expression and what it will cost, without running it", "EXPR OPERAND... [options]"),
+  const std::string evaluation = "EXPR OPERAND... [options]";
+  add_evaluation(add_command(app, "run", "evaluate an expression; print and write its results", evaluation), options, true);
+  add_evaluation(add_command(app, "plan", "the plan of an expression and what it will cost, without running it", evaluation),
                  options, false);
   add_comparison(add_command(app, "compare", "run two schedules in turns and print the ratio of their times",
                              "SCHEDULE SCHEDULE EXPR OPERAND... [options]"),
@@ -398,14 +405,17 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
     add_loudness(*each, options, "print nothing, no progress");
     each->footer(footer_of(each->get_name()));
   }
-  CLI::App& stored = add_command(app, "cache", "the plans and kernels stored on disk: status, clear or path", "status|clear|path [options]");
+  CLI::App& stored =
+      add_command(app, "cache", "the plans and kernels stored on disk: status, clear or path", "status|clear|path [options]");
   stored.add_option("ACTION", options.arguments, "status, clear or path");
   stored.add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty)->type_name("DIR");
   add_json(stored, options);
   add_loudness(stored, options, "print nothing but the path");
   stored.footer(footer_of("cache"));
-  CLI::App& measure = add_command(app, "calibrate", "measure the constants of the cost model on this machine, in a second or two", "[options]");
-  measure.add_option("-o,--output", options.output, "file to write (default: WEFT_CALIBRATION, $XDG_CONFIG_HOME/weft/calibration, ~/.config/weft/calibration)")
+  CLI::App& measure =
+      add_command(app, "calibrate", "measure the constants of the cost model on this machine, in a second or two", "[options]");
+  measure.add_option("-o,--output", options.output,
+                     "file to write (default: WEFT_CALIBRATION, $XDG_CONFIG_HOME/weft/calibration, ~/.config/weft/calibration)")
       ->check(not_empty)
       ->type_name("FILE");
   add_loudness(measure, options, "print nothing, no progress", false);

@@ -10,6 +10,7 @@
 #include "frontend/command_operands.h"
 #include "frontend/json.h"
 #include "frontend/named_einsum.h"
+#include "frontend/quartiles.h"
 #include "frontend/result_report.h"
 #include "frontend/terminal.h"
 #include "runtime/elapsed.h"
@@ -41,22 +42,14 @@ Expected<void> run_once(Contestant& contestant) {
   return {};
 }
 
-struct Quartiles {
-  double least, low, median, high, most;
-};
-
-Quartiles quartiles(std::vector<double> values) {
-  std::ranges::sort(values);
-  const auto at = [&](double share) { return values[static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)))]; };
-  return {at(0), at(0.25), at(0.5), at(0.75), at(1)};
-}
-
 /// A sentence about results that differ by more than rounding; empty if none does.
 std::string disagreement(const Contestant& first, const Contestant& second) {
   for (const auto& [name, tensor] : first.results) {
     const ResultReport one = result_report(tensor), other = result_report(second.results.at(name));
     const auto differ = [](double a, double b) { return std::abs(a - b) > agreement * std::max({1e-300, std::abs(a), std::abs(b)}); };
-    if (differ(one.norm, other.norm)) return fmt::format("{} has norm {} with the first and {} with the second", name, one.norm, other.norm);
+    if (differ(one.norm, other.norm)) {
+      return fmt::format("{} has norm {} with the first and {} with the second", name, one.norm, other.norm);
+    }
   }
   return "";
 }
@@ -125,8 +118,14 @@ Expected<void> compare(const CommandOptions& options) {
   if (!differ.empty()) return internal_error(fmt::format("the schedules compute different results: {}", differ));
   std::vector<double> ratios;
   const auto start = Clock::now();
-  for (std::size_t pair = 0; options.repeat > 0 ? pair < options.repeat : pair < fewest_pairs || milliseconds_since(start) < enough_ms; ++pair) {
-    if (resources->progress) resources->progress("comparing", options.repeat > 0 ? static_cast<double>(pair) / options.repeat : std::min(1.0, milliseconds_since(start) / enough_ms));
+  const auto goes_on = [&](std::size_t pair) {
+    return options.repeat > 0 ? pair < options.repeat : pair < fewest_pairs || milliseconds_since(start) < enough_ms;
+  };
+  const auto share_done = [&](std::size_t pair) {
+    return options.repeat > 0 ? static_cast<double>(pair) / options.repeat : std::min(1.0, milliseconds_since(start) / enough_ms);
+  };
+  for (std::size_t pair = 0; goes_on(pair); ++pair) {
+    if (resources->progress) resources->progress("comparing", share_done(pair));
     for (const std::size_t turn : {pair % 2, 1 - pair % 2}) {
       if (auto ran = run_once(both[turn]); !ran) return ran;
     }
@@ -137,14 +136,18 @@ Expected<void> compare(const CommandOptions& options) {
   const unsigned threads = resources->threads.available();
   return guarded({"writing the comparison"}, [&]() -> Expected<void> {
     if (options.json) {
-      Json json{{"weft", WEFT_VERSION}, {"expression", expression->text}, {"threads", threads}, {"first", json_of(both[0])}, {"second", json_of(both[1])}};
+      Json json{{"weft", WEFT_VERSION}, {"expression", expression->text}, {"threads", threads}};
+      json["first"] = json_of(both[0]);
+      json["second"] = json_of(both[1]);
       json["ratio"] = {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}, {"least", ratio.least}, {"most", ratio.most}};
       return write_text(*options.json, json.dump() + "\n");
     }
     if (options.quiet) return write_text("", fmt::format("{:.4g}\n", ratio.median));
-    return write_text("", fmt::format("{}{}{} takes {:.3f} times as long as {}: middle half of {} pairs {:.3f} to {:.3f}, all {:.3g} to {:.3g}; on {} thread{}\n",
-                                      line_of(both[0]), line_of(both[1]), both[1].file, ratio.median, both[0].file, ratios.size(), ratio.low,
-                                      ratio.high, ratio.least, ratio.most, threads, threads == 1 ? "" : "s"));
+    const std::string took =
+        fmt::format("{} takes {:.3f} times as long as {}: middle half of {} pairs {:.3f} to {:.3f}, all {:.3g} to {:.3g}; on {} thread{}\n",
+                    both[1].file, ratio.median, both[0].file, ratios.size(), ratio.low, ratio.high, ratio.least, ratio.most, threads,
+                    threads == 1 ? "" : "s");
+    return write_text("", line_of(both[0]) + line_of(both[1]) + took);
   });
 }
 

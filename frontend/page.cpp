@@ -228,8 +228,9 @@ std::string reasons(const Report& report) {
   if (explained.runner_up.schedule.empty()) {
     text += "<li>There is no other schedule to compare with.</li>\n";
   } else {
-    text += fmt::format("<li>The runner-up, {}, is predicted to take {} on {:g} threads, for which plans are chosen: {}.</li>\n", code(explained.runner_up.tree),
-                        time_text(explained.runner_up.cost_ns), explained.threads, escaped(explained.runner_up.reason));
+    text += fmt::format("<li>The runner-up, {}, is predicted to take {} on {:g} threads, for which plans are chosen: {}.</li>\n",
+                        code(explained.runner_up.tree), time_text(explained.runner_up.cost_ns),
+                        explained.threads, escaped(explained.runner_up.reason));
   }
   text += "</ul>\n";
   if (!explained.runner_up.schedule.empty()) {
@@ -350,7 +351,8 @@ std::string page(const Report& report, const std::map<std::string, double>& read
   text += header(report, ran);
   text += costs(report);
   text += section("Loop nest", NestTable(explanation_of(report)).write());
-  text += section("Contraction tree", fmt::format("<div class=\"scroll picture\">{}</div>\n<p class=\"soft\">Shares and times are predicted, for one thread.</p>\n",
+  text += section("Contraction tree", fmt::format("<div class=\"scroll picture\">{}</div>\n"
+                                                  "<p class=\"soft\">Shares and times are predicted, for one thread.</p>\n",
                                                   tree_picture(explanation_of(report))));
   text += reasons(report);
   text += layouts(report);

@@ -24,7 +24,8 @@ constexpr std::chrono::milliseconds report_interval{100};
 TextReader::TextReader(ByteSource source, const Resources& resources, std::string_view subject)
     : source_(std::move(source)),
       resources_(resources),
-      subject_(subject.find(path()) != std::string_view::npos ? std::string_view() : subject),  // what is named like its file is named already
+      // An operand that is named like its file is named already.
+      subject_(subject.find(path()) != std::string_view::npos ? std::string_view() : subject),
       last_report_(std::chrono::steady_clock::now()) {}
 
 std::unexpected<Error> TextReader::error_at(std::uint64_t line, std::string_view reason) const {

@@ -135,7 +135,8 @@ bool is_arithmetic(std::string_view text) {
     if (!continues_name(c) && std::string_view("+-*/(). \t]").find(c) == std::string_view::npos) return false;
     if (c == '(' && at > 0 && continues_name(text[at - 1])) return false;  // an access
   }
-  const bool one_number_or_more = text.find_first_of("+-*/") != std::string_view::npos || text.find_first_not_of("0123456789.eE") == std::string_view::npos;
+  const bool one_number_or_more = text.find_first_of("+-*/") != std::string_view::npos ||
+                                  text.find_first_not_of("0123456789.eE") == std::string_view::npos;
   return operates && one_number_or_more;
 }
 

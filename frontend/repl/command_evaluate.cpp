@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "engine/plan/explained.h"
+#include "frontend/quartiles.h"
 #include "frontend/repl/commands.h"
-#include "frontend/terminal.h"
+#include "frontend/summary.h"
 
 namespace weft {
 namespace {
@@ -33,14 +34,6 @@ std::string time_text(double milliseconds) {
   return fmt::format("{:.3g} s", milliseconds * 1e-3);
 }
 
-/// Quartile by linear interpolation, of sorted times.
-double quantile(const std::vector<double>& sorted, double fraction) {
-  const double place = fraction * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 }  // namespace
 
 Expected<void> command_plan(Repl& repl, const std::string& argument) {
@@ -50,12 +43,7 @@ Expected<void> command_plan(Repl& repl, const std::string& argument) {
   options.why = true;
   const auto evaluation = repl.evaluate(argument, options);
   if (!evaluation) return std::unexpected(evaluation.error());
-  const Report& report = evaluation->report;
-  std::string text = report.explanation;
-  if (!text.empty() && text.back() != '\n') text += '\n';
-  text += report.plan.loops;
-  text += fmt::format("peak memory {}{}\n", report.plan.peak_is_estimate ? "about " : "", human_bytes(report.plan.peak_bytes));
-  return repl.print(text);
+  return repl.print(plan_text(evaluation->report));
 }
 
 Expected<void> command_stage(Repl& repl, const std::string& argument, const std::string& stage) {
@@ -74,14 +62,13 @@ Expected<void> command_time(Repl& repl, const std::string& argument) {
   const auto evaluation = repl.evaluate(argument, options);
   if (!evaluation) return std::unexpected(evaluation.error());
   const Report& report = evaluation->report;
-  std::vector<double> sorted = report.run_ms;
-  std::ranges::sort(sorted);
+  const Quartiles ms = quartiles(report.run_ms);
   const double median = report.median_run_ms();
-  return repl.print(fmt::format(
-      "median {} of {} run{}, {} to {}, middle half {} to {}; {:.2f} GFLOP/s on {} thread{}\n", time_text(median),
-      sorted.size(), sorted.size() == 1 ? "" : "s", time_text(sorted.front()), time_text(sorted.back()),
-      time_text(quantile(sorted, 0.25)), time_text(quantile(sorted, 0.75)),
-      median > 0 ? report.plan.flops / median * 1e-6 : 0.0, report.threads, report.threads == 1 ? "" : "s"));
+  const std::size_t runs = report.run_ms.size();
+  return repl.print(fmt::format("median {} of {} run{}, {} to {}, middle half {} to {}; {:.2f} GFLOP/s on {} thread{}\n", time_text(median),
+                                runs, runs == 1 ? "" : "s", time_text(ms.least), time_text(ms.most), time_text(ms.low),
+                                time_text(ms.high), median > 0 ? report.plan.flops / median * 1e-6 : 0.0, report.threads,
+                                report.threads == 1 ? "" : "s"));
 }
 
 Expected<void> command_profile(Repl& repl, const std::string& argument) {

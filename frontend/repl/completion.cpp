@@ -143,7 +143,9 @@ Completion complete_command(std::string_view before, std::size_t colon, const st
     }
     case CommandArgument::page: {
       const std::size_t end = before.find_first_of(" \t", argument);
-      if (end != std::string_view::npos) return complete_statement(before, std::min(before.find_first_not_of(" \t", end), before.size()), tensors);
+      if (end != std::string_view::npos) {
+        return complete_statement(before, std::min(before.find_first_not_of(" \t", end), before.size()), tensors);
+      }
       const std::string start(before.substr(argument));
       return {argument, starting_with(start, paths(start, true))};
     }

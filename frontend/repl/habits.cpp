@@ -8,13 +8,13 @@
 
 #include "engine/network/names.h"
 #include "frontend/words.h"
+#include "runtime/file_name.h"
 
 namespace weft {
 namespace {
 
 constexpr std::string_view functions[] = {"exp", "log", "sqrt", "sin",  "cos", "tan", "tanh", "abs",    "pow", "max",
                                           "min", "sum", "mean", "norm", "dot", "inv", "relu", "maximum", "minimum"};
-constexpr std::string_view extensions[] = {"tns", "mtx", "npy", "npz", "gz", "zst"};
 
 std::string_view leading_name(std::string_view text) {
   std::size_t end = 0;
@@ -102,7 +102,8 @@ class Habits {
     }
     if (!rest.starts_with('.') || rest.size() < 2 || !starts_name(rest[1])) return std::nullopt;
     const std::string_view what = leading_name(rest.substr(1));
-    if (std::ranges::find(extensions, what) != std::end(extensions)) return std::nullopt;
+    const FileName file = parse_file_name(fmt::format("{}.{}", name, what));
+    if (file.kind || file.compression) return std::nullopt;
     if (what == "shape" || what == "size" || what == "ndim" || what == "nnz") {
       return input(fmt::format("{} has the extents {} and stores {} entries; :info {} tells more", name, fmt::join(known->extents, "x"),
                                known->nnz(), name));
@@ -140,8 +141,7 @@ class Habits {
       if (tensor(name) == nullptr || !rest.starts_with('(') || end == std::string_view::npos) continue;
       const std::string_view inside = rest.substr(1, end - 1);
       if (inside.find(':') == std::string_view::npos && inside.find_first_of("0123456789") != 0) continue;
-      std::string slice;
-      for (const char c : inside) slice += c;
+      std::string slice(inside);
       // Letters stand for whole modes in a slice.
       for (std::size_t letter = 0; letter < slice.size(); ++letter) {
         if (starts_name(slice[letter])) slice[letter] = ':';
@@ -185,7 +185,10 @@ class Habits {
     }
     if (matrix) return input("a product says which indices it sums, as in C(i,k) = A(i,j) * B(j,k)");
     if (plus) return unsupported("sums and differences of tensors are not supported yet: weft computes sums of products");
-    if (right_.find('/') != std::string_view::npos) return input(fmt::format("tensors are not divided: multiply by a number, as in {} = {} * 0.5", access(result, order), access(matrices[0], order)));
+    if (right_.find('/') != std::string_view::npos) {
+      return input(fmt::format("tensors are not divided: multiply by a number, as in {} = {} * 0.5", access(result, order),
+                               access(matrices[0], order)));
+    }
     return input(fmt::format("a tensor is written with its indices: {} = {}", access(result, order), product));
   }
 

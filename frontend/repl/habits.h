@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// An error with the sentence that helps, for "A.shape", "print A", "y = A * 2", "A @ B", "A(i,2:4)", "exp(A(i,j))" and the like, of
-/// tensors that are there; nothing for what may mean something. Input errors, or unsupported for what weft does not compute yet.
+/// The error for a line that means nothing here but does elsewhere, such as "y = A * 2" for a matrix A: its message tells what to write,
+/// "y(i,j) = A(i,j) * 2". None for other lines. Input error; unsupported for sums and functions, which weft does not compute.
 std::optional<Error> habit(std::string_view text, const Tensors& tensors);
 
 }  // namespace weft

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/array_text.h"
+#include "frontend/inferred_extents.h"
+#include "frontend/named_einsum.h"
+#include "frontend/nearest.h"
+#include "frontend/number_text.h"
 #include "frontend/operand.h"
 #include "frontend/parse.h"
-#include "frontend/array_text.h"
-#include "frontend/number_text.h"
 #include "frontend/repl/arithmetic.h"
 #include "frontend/repl/commands.h"
 #include "frontend/repl/habits.h"
-#include "frontend/named_einsum.h"
-#include "frontend/inferred_extents.h"
-#include "frontend/nearest.h"
 #include "frontend/stored.h"
 #include "frontend/terminal.h"
 #include "frontend/token.h"
