@@ -18,7 +18,7 @@ Expected<Tensor> dense_result(const Problem& problem, const std::map<std::string
   std::map<std::string, std::uint64_t> extents;
   for (const ParsedAccess& factor : assignment.terms.front().factors)
     for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
-      extents[factor.indices[mode].name] = operands.at(factor.name).extents[mode];
+      extents[factor.indices[mode].name] = operands.at(factor.name).extents()[mode];
   std::vector<std::uint64_t> shape;
   for (const ParsedIndex& index : assignment.result.indices) shape.push_back(extents.at(index.name));
   return dense_zeros(shape, dense_format(shape.size()), resources, "result");
@@ -36,7 +36,7 @@ Expected<BaselineKernel> over_elements(const Expected<BaselineRun>& run, const P
 
 BaselineKernel over_values(BaselineRun run, Tensor result) {
   const auto shared = std::make_shared<Tensor>(std::move(result));
-  return {[run = std::move(run), shared](const Threads& threads) { run(threads, shared->values.as<double>().data()); },
+  return {[run = std::move(run), shared](const Threads& threads) { run(threads, shared->writable_values<double>().data()); },
           [shared]() -> Expected<Tensor> { return *shared; }};
 }
 

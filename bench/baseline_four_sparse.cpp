@@ -26,14 +26,14 @@ Expected<Table> table(const Tensor& tensor, const std::vector<std::uint32_t>& mo
   format.levels[1].kind = LevelKind::dense;
   auto converted = convert(tensor, format, resources, "operand");
   if (!converted) return std::unexpected(converted.error());
-  if (converted->format.levels[2].pos_bits != 32 || converted->format.levels[2].crd_bits != 32)
+  if (converted->format().levels[2].pos_bits != 32 || converted->format().levels[2].crd_bits != 32)
     return input_error("the hand-written kernels have 32-bit indices");
   Table made;
   made.owner = std::move(*converted);
   made.second = made.owner.extent_of_level(1);
-  made.pos = made.owner.levels[2].pos.as<const std::uint32_t>().data();
-  made.crd = made.owner.levels[2].crd.as<const std::uint32_t>().data();
-  made.values = made.owner.values.as<const double>().data();
+  made.pos = made.owner.levels()[2].pos.as<const std::uint32_t>().data();
+  made.crd = made.owner.levels()[2].crd.as<const std::uint32_t>().data();
+  made.values = made.owner.values().as<const double>().data();
   return made;
 }
 
@@ -49,9 +49,9 @@ Expected<BaselineRun> make_four_sparse_baseline(const std::map<std::string, Tens
   if (!c) return std::unexpected(c.error());
   const auto d = table(operands.at("D"), {0, 1, 2}, resources);  // j, k, r
   if (!d) return std::unexpected(d.error());
-  const std::uint64_t extent_i = operands.at("A").extents[0];
-  const std::uint64_t extent_j = operands.at("D").extents[0];
-  const std::uint64_t extent_k = operands.at("D").extents[1];
+  const std::uint64_t extent_i = operands.at("A").extents()[0];
+  const std::uint64_t extent_j = operands.at("D").extents()[0];
+  const std::uint64_t extent_k = operands.at("D").extents()[1];
   return [a = *a, b = *b, c = *c, d = *d, extent_i, extent_j, extent_k](const Threads& threads, double* result) {
     const std::uint64_t plane = extent_j * extent_k;
     clear(result, extent_i * plane, threads);

@@ -30,7 +30,7 @@ inline Row<R> below(const Csf& csf, const Factors& factors, std::uint32_t parent
 template <int R, int Order>
 BaselineRun kernel(Csf csf, const Factors& factors, std::vector<Tensor> owners) {
   return [csf = std::move(csf), factors, owners = std::move(owners)](const Threads& threads, double* result) {
-    clear(result, csf.owner.extents[csf.owner.format.mode_order[0]] * R, threads);
+    clear(result, csf.owner.extents()[csf.owner.format().mode_order[0]] * R, threads);
     threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
       for (std::uint32_t root = csf.chunks[chunk]; root < csf.chunks[chunk + 1]; ++root)
         below<R, 1, Order>(csf, factors, root).store(result + std::size_t{csf.crd[0][root]} * R);
@@ -55,8 +55,8 @@ Expected<BaselineRun> make_mttkrp_baseline(const Problem& problem, const std::ma
   Factors factors{};
   std::vector<Tensor> owners;
   for (std::size_t level = 1; level < csf->order; ++level) {
-    owners.push_back(operands.at("F" + std::to_string(csf->owner.format.mode_order[level])));
-    factors[level] = owners.back().values.as<const double>().data();
+    owners.push_back(operands.at("F" + std::to_string(csf->owner.format().mode_order[level])));
+    factors[level] = owners.back().values().as<const double>().data();
   }
   if (problem.rank == 16) return of_order<16>(std::move(*csf), factors, std::move(owners));
   if (problem.rank == 32) return of_order<32>(std::move(*csf), factors, std::move(owners));

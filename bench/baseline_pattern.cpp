@@ -51,7 +51,7 @@ struct Factors {
     Factors made;
     for (const std::string& name : names) {
       made.owners.push_back(operands.at(name));
-      made.values[made.owners.size() - 1] = made.owners.back().values.as<const double>().data();
+      made.values[made.owners.size() - 1] = made.owners.back().values().as<const double>().data();
     }
     return made;
   }
@@ -60,7 +60,7 @@ struct Factors {
 using Body = std::function<void(std::uint32_t begin, std::uint32_t end, double* result)>;  // over root positions
 
 BaselineKernel by_chunks(const Csf& csf, Tensor result, bool cleared, Body body) {
-  const std::size_t size = result.values.as<double>().size();
+  const std::size_t size = result.values().as<double>().size();
   return over_values(
       [csf, cleared, size, body = std::move(body)](const Threads& threads, double* values) {
         if (cleared) clear(values, size, threads);
@@ -154,12 +154,12 @@ BaselineKernel ttm_chain(const Csf& csf, const Factors& factors, Tensor result) 
 // T's own levels, or its first ones above dense levels of extent R; fresh values.
 Expected<Tensor> result_over(const Csf& csf, std::size_t levels, std::size_t dense, std::uint64_t rank,
                              const Resources& resources) {
-  Tensor made;
+  TensorArrays made;
   made.format = sparse_format(levels + dense);
   std::uint64_t size = csf.owner.positions(levels - 1);
   for (std::size_t level = 0; level < levels + dense; ++level) {
-    made.extents.push_back(level < levels ? csf.owner.extents[level] : rank);
-    made.levels.push_back(level < levels ? csf.owner.levels[level] : LevelArrays());
+    made.extents.push_back(level < levels ? csf.owner.extents()[level] : rank);
+    made.levels.push_back(level < levels ? csf.owner.levels()[level] : LevelArrays());
     if (level < levels) continue;
     made.format.levels[level].kind = LevelKind::dense;
     size *= rank;
@@ -167,7 +167,7 @@ Expected<Tensor> result_over(const Csf& csf, std::size_t levels, std::size_t den
   auto values = Buffer::allocate(size * sizeof(double), resources.memory, "result");
   if (!values) return std::unexpected(values.error());
   made.values = std::move(*values);
-  return made;
+  return Tensor(std::move(made));
 }
 
 template <int R>
@@ -181,7 +181,7 @@ Expected<BaselineKernel> of_rank(const Problem& problem, const Csf& csf, const s
       if (result = result_over(csf, csf.order, 0, R, resources); !result) break;
       return sampled<R>(csf, Factors::of(operands, names), std::move(*result));
     case Baseline::sampled_product:
-      if (result = dense_zeros({csf.owner.extents[0], R}, dense_format(2), resources, "result"); !result) break;
+      if (result = dense_zeros({csf.owner.extents()[0], R}, dense_format(2), resources, "result"); !result) break;
       return sampled_product<R>(csf, Factors::of(operands, {"A", "B", "D"}), std::move(*result));
     case Baseline::ttm:
       if (result = result_over(csf, 2, 1, R, resources); !result) break;

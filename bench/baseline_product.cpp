@@ -95,8 +95,8 @@ inline void add_masked(Workspace& row, const Rows& rows, std::uint32_t number, d
 
 class Product {
  public:
-  Product(Kind kind, Unfolding unfolding, Rows mask, Tensor shape, Format format, const Resources& resources)
-      : kind_(kind), unfolding_(std::move(unfolding)), mask_(std::move(mask)), shape_(std::move(shape)),
+  Product(Kind kind, Unfolding unfolding, Rows mask, std::vector<std::uint64_t> extents, Format format, const Resources& resources)
+      : kind_(kind), unfolding_(std::move(unfolding)), mask_(std::move(mask)), extents_(std::move(extents)),
         format_(std::move(format)), resources_(resources) {
     const Rows& left = unfolding_.factors[0];
     const Rows& right = unfolding_.factors[1];
@@ -133,7 +133,7 @@ class Product {
 
   Expected<Tensor> result() const {
     Coordinates made;
-    made.extents = shape_.extents;
+    made.extents = extents_;
     made.count = pos_.back();
     for (std::size_t mode = 0; mode < made.extents.size(); ++mode) {
       auto crd = Buffer::allocate(made.count * 4, resources_.memory, "coordinates");
@@ -330,7 +330,7 @@ class Product {
   Kind kind_;
   Unfolding unfolding_;
   Rows mask_;
-  Tensor shape_;
+  std::vector<std::uint64_t> extents_;
   Format format_;
   Resources resources_;
   std::vector<std::uint64_t> products_;  // before each row
@@ -358,22 +358,22 @@ Expected<BaselineKernel> make_product_baseline(const Problem& problem, const std
   if (kind == Kind::masked) {
     const auto listed = convert(operands.at(factors.front().name), *parse_format("ds"), resources, "mask");
     if (!listed) return std::unexpected(listed.error());
-    const auto pos = listed->levels[1].pos.as<const std::uint32_t>();
-    const auto crd = listed->levels[1].crd.as<const std::uint32_t>();
-    const auto values = listed->values.as<const double>();
+    const auto pos = listed->levels()[1].pos.as<const std::uint32_t>();
+    const auto crd = listed->levels()[1].crd.as<const std::uint32_t>();
+    const auto values = listed->values().as<const double>();
     mask.pos.assign(pos.begin(), pos.end());
     mask.crd.assign(crd.begin(), crd.end());
     mask.values.assign(values.begin(), values.end());
-    mask.columns = listed->extents[1];
+    mask.columns = listed->extents()[1];
   }
-  Tensor shape;
+  std::vector<std::uint64_t> shape;
   std::map<std::string, std::uint64_t> extents;
   for (const ParsedAccess& factor : factors)
     for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
-      extents[factor.indices[mode].name] = operands.at(factor.name).extents[mode];
-  for (const ParsedIndex& index : assignment.result.indices) shape.extents.push_back(extents.at(index.name));
+      extents[factor.indices[mode].name] = operands.at(factor.name).extents()[mode];
+  for (const ParsedIndex& index : assignment.result.indices) shape.push_back(extents.at(index.name));
   const auto requested = problem.formats.find(assignment.result.name);
-  auto format = requested == problem.formats.end() ? Expected<Format>(sparse_format(shape.extents.size()))
+  auto format = requested == problem.formats.end() ? Expected<Format>(sparse_format(shape.size()))
                                                    : parse_format(requested->second);
   if (!format) return std::unexpected(format.error());
   const auto product = std::make_shared<Product>(kind, std::move(*unfolding), std::move(mask), std::move(shape),

@@ -36,8 +36,8 @@ void rows<1>(const Csf& csf, const double* __restrict factor, double* __restrict
 template <int R>
 BaselineRun kernel(Csf csf, Tensor factor) {
   return [csf = std::move(csf), factor = std::move(factor)](const Threads& threads, double* result) {
-    clear(result, csf.owner.extents[0] * R, threads);
-    const double* values = factor.values.as<const double>().data();
+    clear(result, csf.owner.extents()[0] * R, threads);
+    const double* values = factor.values().as<const double>().data();
     threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
       rows<R>(csf, values, result, csf.chunks[chunk], csf.chunks[chunk + 1]);
     });

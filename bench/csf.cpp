@@ -17,12 +17,12 @@ Expected<Csf> make_csf(const Tensor& tensor, std::uint32_t root, const Resources
   csf.order = csf.owner.order();
   if (csf.order == 0 || csf.order > highest_csf_order) return input_error("the hand-written kernels have 1 to 5 modes");
   for (std::size_t level = 0; level < csf.order; ++level) {
-    if (csf.owner.format.levels[level].pos_bits != 32 || csf.owner.format.levels[level].crd_bits != 32)
+    if (csf.owner.format().levels[level].pos_bits != 32 || csf.owner.format().levels[level].crd_bits != 32)
       return input_error("the hand-written kernels have 32-bit indices");
-    csf.pos[level] = csf.owner.levels[level].pos.as<const std::uint32_t>().data();
-    csf.crd[level] = csf.owner.levels[level].crd.as<const std::uint32_t>().data();
+    csf.pos[level] = csf.owner.levels()[level].pos.as<const std::uint32_t>().data();
+    csf.crd[level] = csf.owner.levels()[level].crd.as<const std::uint32_t>().data();
   }
-  csf.values = csf.owner.values.as<const double>().data();
+  csf.values = csf.owner.values().as<const double>().data();
   csf.roots = csf.pos[0][1];
 
   // Root p holds the leaves from first(p) on.

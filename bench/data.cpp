@@ -90,7 +90,7 @@ Expected<Tensor> random_sparse(const SparseRecipe& recipe, const Resources& reso
 Expected<Tensor> random_dense(const std::vector<std::uint64_t>& extents, std::uint64_t seed, const Resources& resources) {
   auto tensor = dense_zeros(extents, dense_format(extents.size()), resources, "factor");
   if (!tensor) return tensor;
-  const auto values = tensor->values.as<double>();
+  const auto values = tensor->writable_values<double>();
   for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(1 + mix(seed * 0x10000000000 + n) % 4);
   return tensor;
 }
@@ -118,7 +118,7 @@ Expected<Tensor> Data::tensor(const std::string& name, const Resources& resource
   } else if (has(name)) {
     tensor = read_tensor(file_of(directory_, name), {}, resources, name);
     if (tensor) {
-      const auto values = tensor->values.as<double>();
+      const auto values = tensor->writable_values<double>();
       const bool whole = std::ranges::all_of(values, [](double value) { return value == std::floor(value); });
       for (std::size_t n = 0; n < values.size() && (tensor->order() == 2 || !whole); ++n)
         values[n] = static_cast<double>(1 + mix(~n) % 4);

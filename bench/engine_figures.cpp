@@ -54,7 +54,7 @@ Expected<Network> network_of(const std::string& expression, const Operands& oper
   const auto parsed = parse_expression(expression);
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<OperandShape> shapes;
-  for (const auto& [name, tensor] : operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
+  for (const auto& [name, tensor] : operands) shapes.push_back({name, tensor.extents(), tensor.format().scalar});
   return resolve(*parsed, shapes);
 }
 
@@ -214,7 +214,7 @@ Expected<void> many_calls(std::uint64_t calls) {
       threads.emplace_back([&] {
         for (std::uint64_t n = 0; n < calls / 8; ++n) {
           const auto evaluation = session->evaluate(fmt::format("y(i) = {} * M(i,j) * x(j)", 1 + n % expressions));
-          if (!evaluation || evaluation->at("y").values.size_bytes() != 20 * sizeof(double)) ++failed;
+          if (!evaluation || evaluation->at("y").values().size_bytes() != 20 * sizeof(double)) ++failed;
           if (++done == calls / 10) early = resident_mb();
         }
       });

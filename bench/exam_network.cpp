@@ -205,7 +205,7 @@ Expected<std::map<std::string, Tensor>> exam_operands(const ExamNetwork& network
     const auto known = named.find(factor.name);
     if (known == named.end()) continue;
     for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
-      extents[factor.indices[mode].name] = known->second.extents[mode];
+      extents[factor.indices[mode].name] = known->second.extents()[mode];
   }
   for (const ParsedAccess& factor : factors) {
     if (named.contains(factor.name)) continue;

@@ -13,7 +13,7 @@ Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, T
   const auto parsed = parse_expression(problem.expression);
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<OperandShape> shapes;
-  for (const auto& [name, tensor] : operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
+  for (const auto& [name, tensor] : operands) shapes.push_back({name, tensor.extents(), tensor.format().scalar});
   const auto network = resolve(*parsed, shapes);
   if (!network) return std::unexpected(network.error());
   EngineOptions engine_options;

@@ -147,7 +147,7 @@ Expected<std::map<std::string, Tensor>> operands(const Problem& problem, Data& d
     }
     if (!tensor) return std::unexpected(tensor.error());
     for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
-      extents[factor.indices[mode].name] = tensor->extents[mode];
+      extents[factor.indices[mode].name] = tensor->extents()[mode];
     named[factor.name] = std::move(*tensor);
     return {};
   };

@@ -30,7 +30,7 @@ class Definition {
   Definition(const ParsedAssignment& assignment, const std::map<std::string, Tensor>& operands) {
     for (const ParsedAccess& factor : assignment.terms.front().factors)
       for (std::size_t mode = 0; mode < factor.indices.size(); ++mode)
-        index(factor.indices[mode].name, operands.at(factor.name).extents[mode]);
+        index(factor.indices[mode].name, operands.at(factor.name).extents()[mode]);
     for (const ParsedIndex& result : assignment.result.indices) target_.push_back(index(result.name, 0));
     first_ = target_.empty() ? extents_.size() : target_[0];
     step_ = target_.empty() ? 1 : extents_[first_] / 16 + 1;
@@ -45,7 +45,7 @@ class Definition {
     std::vector<bool> bound(extents_.size(), false);
     while (!left.empty()) {
       const auto rank = [&](const ParsedAccess& factor) {
-        const bool dense = operands.at(factor.name).format.all_dense();
+        const bool dense = operands.at(factor.name).format().all_dense();
         const bool shares = std::ranges::any_of(factor.indices, [&](const ParsedIndex& own) {
           const std::size_t number = index(own.name, 0);
           return accesses_.empty() ? number == first_ : bound[number];
@@ -79,10 +79,10 @@ class Definition {
       made.indices.push_back(index(own.name, 0));
       made.known.push_back(bound[made.indices.back()]);
     }
-    if (tensor.format.all_dense()) {
+    if (tensor.format().all_dense()) {
       made.strides.assign(parsed.indices.size(), 1);
-      for (std::size_t mode = parsed.indices.size(); mode-- > 1;) made.strides[mode - 1] = made.strides[mode] * tensor.extents[mode];
-      made.values = tensor.values.as<const double>().data();
+      for (std::size_t mode = parsed.indices.size(); mode-- > 1;) made.strides[mode - 1] = made.strides[mode] * tensor.extents()[mode];
+      made.values = tensor.values().as<const double>().data();
     } else {
       auto listed = entries(tensor, false, resources);
       if (!listed) return std::unexpected(listed.error());
@@ -160,7 +160,7 @@ class Definition {
 };
 
 bool last_level_dense(const Tensor& tensor) {
-  return tensor.format.levels.empty() || tensor.format.levels.back().kind == LevelKind::dense;
+  return tensor.format().levels.empty() || tensor.format().levels.back().kind == LevelKind::dense;
 }
 
 }  // namespace
@@ -206,10 +206,10 @@ Expected<void> check_slices(const Slices& slices, const Tensor& result, const Re
 }
 
 Expected<void> check_equal(const Tensor& result, const Tensor& expected, const std::string& what, const Resources& resources) {
-  if (result.format.levels.size() != expected.format.levels.size())
+  if (result.format().levels.size() != expected.format().levels.size())
     return internal_error(fmt::format("the result has another order than {}", what));
-  if (result.format.mode_order != expected.format.mode_order) {
-    const auto turned = convert(result, expected.format, resources, "result");
+  if (result.format().mode_order != expected.format().mode_order) {
+    const auto turned = convert(result, expected.format(), resources, "result");
     if (!turned) return std::unexpected(turned.error());
     return check_equal(*turned, expected, what, resources);
   }

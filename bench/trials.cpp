@@ -67,13 +67,13 @@ namespace {
 Expected<Tensor> nonzeros(const Tensor& tensor, const Resources& resources) {
   auto found = entries(tensor, true, resources);
   if (!found) return std::unexpected(found.error());
-  return build(std::move(*found), sparse_format(tensor.format.order()), resources, "result");
+  return build(std::move(*found), sparse_format(tensor.format().order()), resources, "result");
 }
 
 bool same_positions(const Tensor& left, const Tensor& right) {
-  for (std::size_t level = 0; level < left.levels.size(); ++level) {
-    if (!std::ranges::equal(left.levels[level].pos.as<const std::byte>(), right.levels[level].pos.as<const std::byte>()) ||
-        !std::ranges::equal(left.levels[level].crd.as<const std::byte>(), right.levels[level].crd.as<const std::byte>())) {
+  for (std::size_t level = 0; level < left.levels().size(); ++level) {
+    if (!std::ranges::equal(left.levels()[level].pos.as<const std::byte>(), right.levels()[level].pos.as<const std::byte>()) ||
+        !std::ranges::equal(left.levels()[level].crd.as<const std::byte>(), right.levels()[level].crd.as<const std::byte>())) {
       return false;
     }
   }
@@ -86,26 +86,27 @@ Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
   const Resources& resources = pipeline_.options().resources;
   // Dense results are compared as they are, sparse ones by their entries: schedules differ in the format that they deliver.
   Expected<Tensor> entries = result;
-  if (!result.format.all_dense()) entries = nonzeros(result, resources);
+  if (!result.format().all_dense()) entries = nonzeros(result, resources);
   if (!entries) return std::unexpected(entries.error());
   if (!expected_) {
-    auto kept = Buffer::allocate(entries->values.size_bytes(), resources.memory, "expected result");
+    auto kept = Buffer::allocate(entries->values().size_bytes(), resources.memory, "expected result");
     if (!kept) return std::unexpected(kept.error());
-    std::ranges::copy(entries->values.as<const double>(), kept->as<double>().begin());
-    expected_ = std::move(*entries);
-    expected_->values = std::move(*kept);
+    std::ranges::copy(entries->values().as<const double>(), kept->as<double>().begin());
+    TensorArrays apart = entries->arrays();
+    apart.values = std::move(*kept);
+    expected_ = Tensor(std::move(apart));
     return {};
   }
-  if (!(expected_->format == entries->format)) {
+  if (!(expected_->format() == entries->format())) {
     for (Tensor* one : {&*expected_, &*entries}) {
-      if (!one->format.all_dense()) continue;
+      if (!one->format().all_dense()) continue;
       auto made = nonzeros(*one, resources);
       if (!made) return std::unexpected(made.error());
       *one = std::move(*made);
     }
   }
-  const auto expected = expected_->values.as<const double>();
-  const auto found = entries->values.as<const double>();
+  const auto expected = expected_->values().as<const double>();
+  const auto found = entries->values().as<const double>();
   if (found.size() != expected.size() || !same_positions(*expected_, *entries)) {
     return internal_error("the result has " + std::to_string(found.size()) + " entries, others than the " +
                           std::to_string(expected.size()) + " expected, with\n" + print(schedule, network_));
@@ -174,7 +175,7 @@ Expected<Trials> exam_trials(const ExamNetwork& exam, const std::string& directo
   const auto parsed = parse_expression(exam.expression);
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<OperandShape> shapes;
-  for (const auto& [name, tensor] : *operands) shapes.push_back({name, tensor.extents, tensor.format.scalar});
+  for (const auto& [name, tensor] : *operands) shapes.push_back({name, tensor.extents(), tensor.format().scalar});
   auto network = resolve(*parsed, shapes);
   if (!network) return std::unexpected(network.error());
   return Trials::create(std::move(*network), std::move(*operands), std::move(options), resources);

@@ -35,7 +35,7 @@ Expected<std::vector<std::uint64_t>> linear(const Coordinates& entries, const Pa
 Numbering numbering(const Tensor& tensor, const ParsedAccess& access, const Names& indices,
                     const std::vector<std::uint64_t>& tuples) {
   Numbering made;
-  for (const std::string& index : indices) made.extents.push_back(tensor.extents[mode_of(access, index)]);
+  for (const std::string& index : indices) made.extents.push_back(tensor.extents()[mode_of(access, index)]);
   if (indices.size() == 1) return made;
   made.tuples = tuples;
   std::ranges::sort(made.tuples);

@@ -69,7 +69,7 @@ std::optional<std::string> other_widths(const LoweredNest& nest, const Schedule&
     const bool appended = role == loop::Role::output && !schedule.tensors[number].like;  // which is not there yet
     if (appended || (operands_only && !operand)) continue;
     const std::vector<Level>& read = nest.program.storages[storage].levels;
-    const std::vector<Level>& stored = tensors[number].format.levels;
+    const std::vector<Level>& stored = tensors[number].format().levels;
     for (std::size_t level = 0; level < stored.size(); ++level) {
       const LevelKind kind = stored[level].kind;
       const bool pos = has_pos(kind) && stored[level].pos_bits != read[level].pos_bits;
@@ -88,12 +88,12 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
   for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
     const TensorDeclaration& declared = network.tensors[tensor];
     const auto given = operands.find(declared.name);
-    if (declared.is_result || given == operands.end() || given->second.extents == declared.extents) continue;
+    if (declared.is_result || given == operands.end() || given->second.extents() == declared.extents) continue;
     const auto why = fmt::format("operand {} has extents {}, the kernel was made for {}", declared.name,
-                                 fmt::join(given->second.extents, "x"), fmt::join(declared.extents, "x"));
+                                 fmt::join(given->second.extents(), "x"), fmt::join(declared.extents, "x"));
     if (given->second.order() != declared.extents.size()) return input_error(why);
     if (other.why.empty()) other.why = why;
-    other.extents[tensor] = given->second.extents;
+    other.extents[tensor] = given->second.extents();
   }
   return other;
 }

@@ -12,6 +12,7 @@
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
 #include "runtime/succession.h"
+#include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 
 namespace weft {
@@ -38,8 +39,7 @@ Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& 
 /// The positions of `pattern`, with values of its own; its modes may stand in another order.
 Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
                       const Resources& resources) {
-  Tensor tensor = pattern;
-  tensor.known_statistics = nullptr;
+  TensorArrays tensor = pattern.arrays();
   tensor.format.scalar = scheduled.format.scalar;
   tensor.format.mode_order = scheduled.format.mode_order;
   tensor.extents = std::move(extents);
@@ -48,16 +48,16 @@ Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, s
   auto values = Buffer::allocate(positions * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
   if (!values) return std::unexpected(values.error());
   tensor.values = std::move(*values);
-  return tensor;
+  return made(std::move(tensor));
 }
 
 Expected<void> check_output(const std::string& name, const Tensor& memory, const Schedule& schedule, const Network& network) {
   for (const ScheduledTensor& scheduled : schedule.tensors) {
     if (scheduled.role != TensorRole::result || scheduled.name != name) continue;
     const std::vector<std::uint64_t> extents = extents_of(scheduled, network);
-    if (!memory.format.all_dense()) return input_error(fmt::format("the memory for {} has to be dense", name));
-    if (memory.extents == extents) return {};
-    return input_error(fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents, "x"),
+    if (!memory.format().all_dense()) return input_error(fmt::format("the memory for {} has to be dense", name));
+    if (memory.extents() == extents) return {};
+    return input_error(fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"),
                                    fmt::join(extents, "x")));
   }
   return input_error(fmt::format("memory is given for {}, which is no result of the kernel", name));
@@ -65,15 +65,15 @@ Expected<void> check_output(const std::string& name, const Tensor& memory, const
 
 /// A result computed where the host wants it.
 Tensor in_place(const Tensor& memory, const Format& format) {
-  Tensor result;
+  TensorArrays result;
   result.format = format;
-  result.extents = memory.extents;
+  result.extents = memory.extents();
   result.levels.resize(memory.order());
   std::uint64_t bytes = scalar_bytes(format.scalar);
-  const std::uint64_t first = memory.offset * bytes;
-  for (const std::uint64_t extent : memory.extents) bytes = saturating_product(bytes, extent);
-  result.values = Buffer::borrow(memory.values.as<const std::byte>().data() + first, bytes);
-  return result;
+  const std::uint64_t first = memory.offset() * bytes;
+  for (const std::uint64_t extent : memory.extents()) bytes = saturating_product(bytes, extent);
+  result.values = Buffer::borrow(memory.values().as<const std::byte>().data() + first, bytes);
+  return made(std::move(result));
 }
 
 /// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
@@ -86,11 +86,11 @@ Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network,
   }
   if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
   if (scheduled.format.all_dense()) return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.format = scheduled.format;
   tensor.levels.resize(extents.size());
   tensor.extents = std::move(extents);
-  return tensor;
+  return made(std::move(tensor));
 }
 
 bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor) {
@@ -112,7 +112,7 @@ const Tensor* root_tensor(const LoweredNest& nest, const loop::For& root, const 
     const loop::StorageId storage = nest.program.accesses[step.access].storage;
     if (nest.program.storages[storage].role != loop::Role::input) continue;
     const Tensor& tensor = tensors[nest.tensors[storage]];
-    if (tensor.order() == 0 || tensor.format.all_dense()) continue;
+    if (tensor.order() == 0 || tensor.format().all_dense()) continue;
     if (largest == nullptr || tensor.nnz() > largest->nnz()) largest = &tensor;
   }
   return largest;
@@ -129,7 +129,7 @@ Expected<std::size_t> allocate_copies(BoundNest& bound, const CompiledNest& nest
   for (const loop::ParallelTarget& target : root.marks.parallel) {
     if (target.reduction != loop::Reduction::private_copies) continue;
     PrivateCopies copies{nest.nest.tensors[target.storage], {}};
-    const Buffer& shared = tensors[copies.tensor].values;
+    const Buffer& shared = tensors[copies.tensor].values();
     while (copies.buffers.size() + 1 < slots) {
       auto buffer = Buffer::allocate(shared.size_bytes(), resources.memory,
                                      fmt::format("private copy of {}", schedule.tensors[copies.tensor].name));
@@ -243,7 +243,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   std::uint64_t cleared_bytes = 0;
   std::uint64_t cleared_by_all = 0;
   for (const std::uint32_t target : bound.targets) {
-    const std::uint64_t bytes = tensors[target].values.size_bytes();
+    const std::uint64_t bytes = tensors[target].values().size_bytes();
     cleared_bytes += bytes;
     if (bytes > cleared_alone_bytes) cleared_by_all += bytes;
   }
@@ -259,7 +259,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     for (const loop::ParallelTarget& target : root->marks.parallel) {
       if (target.reduction != loop::Reduction::private_copies) continue;
       copied = true;
-      copy_bytes += tensors[nest.nest.tensors[target.storage]].values.size_bytes();
+      copy_bytes += tensors[nest.nest.tensors[target.storage]].values().size_bytes();
     }
     std::size_t count = 1;
     // Copies are cleared and added up in any case.
@@ -300,11 +300,11 @@ Expected<std::optional<std::string>> BoundNetwork::State::refresh() {
   bool moved = false;
   for (const ChangingOperand& operand : changing) {
     const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[operand.tensor];
-    Tensor given = operand.given;
-    given.known_statistics = nullptr;
+    const Tensor& given = operand.given;
+    given.values_changed();
     auto converted = convert(given, scheduled.format, resources, scheduled.name);
     if (!converted) return std::unexpected(converted.error());
-    moved = moved || given.format != scheduled.format;
+    moved = moved || given.format() != scheduled.format;
     tensors[operand.tensor] = std::move(*converted);
   }
   if (auto broken = broken_assumption(kernel->nests, kernel->network, kernel->plan.schedule, kernel->finite, tensors, resources.threads, true)) return broken;

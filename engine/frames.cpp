@@ -24,16 +24,16 @@ std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Netwo
   const Tensor& tensor = tensors[number];
   switch (word.kind) {
     case Word::Kind::pos:
-      return address(tensor.levels[word.level].pos.data());
+      return address(tensor.levels()[word.level].pos.data());
     case Word::Kind::crd:
-      return address(tensor.levels[word.level].crd.data());
+      return address(tensor.levels()[word.level].crd.data());
     case Word::Kind::stride:
-      return tensor.levels[word.level].stride;
+      return tensor.levels()[word.level].stride;
     default: {
       const auto copy = replaced.find(number);
       if (copy != replaced.end()) return address(copy->second);
-      const auto* values = static_cast<const std::byte*>(tensor.values.data());
-      return address(values + tensor.offset * scalar_bytes(tensor.format.scalar));
+      const auto* values = static_cast<const std::byte*>(tensor.values().data());
+      return address(values + tensor.offset() * scalar_bytes(tensor.format().scalar));
     }
   }
 }

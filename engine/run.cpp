@@ -10,6 +10,7 @@
 #include "runtime/elapsed.h"
 #include "runtime/hashed_memory.h"
 #include "runtime/succession.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
@@ -151,15 +152,15 @@ Expected<void> judged(const Ended& ended, const CompiledNest& nest, const std::v
 }  // namespace
 
 void BoundNetwork::State::release(std::uint32_t tensor) {
-  tensors[tensor].levels.assign(tensors[tensor].order(), {});
-  tensors[tensor].values = {};
+  TensorArrays empty{tensors[tensor].format(), tensors[tensor].extents(), std::vector<LevelArrays>(tensors[tensor].order()), {}, 0};
+  tensors[tensor] = made(std::move(empty));
 }
 
 std::optional<Tensor> BoundNetwork::State::taken(const AppendedTarget& target, const std::vector<Chunk>& chunks) {
   Tensor left = tensors[target.tensor];
   release(target.tensor);
   // Without arrays there is no place; with other chunks the places are others.
-  const bool any = left.values.size_bytes() > 0 && !chunks.empty() && target.chunks == chunks;
+  const bool any = left.values().size_bytes() > 0 && !chunks.empty() && target.chunks == chunks;
   return any ? std::optional(std::move(left)) : std::nullopt;
 }
 
@@ -168,7 +169,7 @@ void BoundNetwork::State::clean_scratch() {
 }
 
 void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
-  for (const std::uint32_t target : nest.targets) zero(resources.threads, threaded, tensors[target].values.as<std::byte>());
+  for (const std::uint32_t target : nest.targets) zero(resources.threads, threaded, TensorParts::bytes_of_values(tensors[target]));
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, threaded, copy.as<std::byte>());
   }
@@ -292,11 +293,11 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
   for (const Worker& worker : workers) present |= worker.present;
   note_absent(compiled, present);
   for (const PrivateCopies& copies : nest.copies) {
-    Tensor& sum = tensors[copies.tensor];
-    if (sum.format.scalar == Scalar::f64) {
-      add_in_order(resources.threads, sum.values.as<double>(), copies.buffers);
+    Buffer sum = tensors[copies.tensor].values();
+    if (tensors[copies.tensor].format().scalar == Scalar::f64) {
+      add_in_order(resources.threads, sum.as<double>(), copies.buffers);
     } else {
-      add_in_order(resources.threads, sum.values.as<float>(), copies.buffers);
+      add_in_order(resources.threads, sum.as<float>(), copies.buffers);
     }
   }
   for (std::size_t output = 0; output < appended.size(); ++output) {
@@ -324,7 +325,7 @@ BoundNetwork::~BoundNetwork() = default;
 Expected<void> BoundNetwork::rebind(const std::string& why) {
   std::map<std::string, Tensor> operands = state_->operands;
   for (auto& [name, tensor] : operands) {
-    if (state_->host.changing.contains(name)) tensor.known_statistics = nullptr;
+    if (state_->host.changing.contains(name)) tensor.values_changed();
   }
   const auto general = state_->kernel->generalise(state_->kernel->given, operands, why);
   if (!general) return std::unexpected(general.error());
@@ -374,7 +375,7 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     if (scheduled.role != TensorRole::result) continue;
     const Tensor& computed = state_->tensors[number];
     for (std::size_t level = 0; level < computed.order(); ++level) {
-      if (computed.format.levels[level].kind == LevelKind::compressed && computed.levels[level].pos.size_bytes() == 0)
+      if (computed.format().levels[level].kind == LevelKind::compressed && computed.levels()[level].pos.size_bytes() == 0)
         return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
     }
     if (scheduled.delivered && !state_->delivered.contains(number)) {

@@ -48,7 +48,7 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
 std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads) {
   std::vector<LoweringFacts::Fiber> fibers(tensor.order());
   for (std::uint32_t level = 1; level < tensor.order(); ++level) {
-    if (tensor.format.levels[level].kind != LevelKind::compressed) continue;
+    if (tensor.format().levels[level].kind != LevelKind::compressed) continue;
     const FiberLengths lengths = statistics(tensor, threads).fibers(level);
     if (lengths.maximum == 0 || lengths.maximum > loop::short_fiber_entries) continue;
     const bool exact = tensor.positions(level) == lengths.maximum * tensor.positions(level - 1);
@@ -63,7 +63,7 @@ bool may_be_baked(const Tensor& tensor) {
   bool sparse = false;
   std::uint64_t dense = 1;
   for (std::size_t level = 0; level < tensor.order(); ++level) {
-    const Level& kind = tensor.format.levels[level];
+    const Level& kind = tensor.format().levels[level];
     if (kind.strided || kind.joined) return false;
     if (kind.kind == LevelKind::compressed) {
       sparse = true;
@@ -81,10 +81,10 @@ bool may_be_baked(const Tensor& tensor) {
 Pattern pattern_of(const Tensor& tensor) {
   Pattern pattern;
   for (std::size_t level = 0; level < tensor.order(); ++level) {
-    const Level& kind = tensor.format.levels[level];
+    const Level& kind = tensor.format().levels[level];
     const bool sparse = kind.kind == LevelKind::compressed;
-    pattern.pos.push_back(sparse ? numbers(tensor.levels[level].pos, kind.pos_bits) : std::vector<std::uint64_t>());
-    pattern.crd.push_back(sparse ? numbers(tensor.levels[level].crd, kind.crd_bits) : std::vector<std::uint64_t>());
+    pattern.pos.push_back(sparse ? numbers(tensor.levels()[level].pos, kind.pos_bits) : std::vector<std::uint64_t>());
+    pattern.crd.push_back(sparse ? numbers(tensor.levels()[level].crd, kind.crd_bits) : std::vector<std::uint64_t>());
   }
   return pattern;
 }
@@ -93,10 +93,10 @@ std::uint64_t pattern_digest(const Tensor& tensor) {
   const auto digest = [](const std::vector<std::uint64_t>& words, std::uint64_t seed) {
     return XXH3_64bits_withSeed(words.data(), words.size() * sizeof(std::uint64_t), seed);
   };
-  std::uint64_t all = digest(tensor.extents, tensor.order());
+  std::uint64_t all = digest(tensor.extents(), tensor.order());
   const Pattern pattern = pattern_of(tensor);
   for (std::size_t level = 0; level < tensor.order(); ++level) {
-    all = digest({static_cast<std::uint64_t>(tensor.format.levels[level].kind), tensor.format.mode_order[level]}, all);
+    all = digest({static_cast<std::uint64_t>(tensor.format().levels[level].kind), tensor.format().mode_order[level]}, all);
     all = digest(pattern.pos[level], all);
     all = digest(pattern.crd[level], all);
   }
@@ -122,7 +122,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
       made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
     }
     const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
-    if (tensor != tensors.end() && tensor->second.format.text() == scheduled.format.text())
+    if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text())
       made.facts.fibers[number] = short_fibers(tensor->second, resources.threads);
     if (grade != Specialization::baked || tensor == tensors.end() || tensor->second.nnz() > most_baked_entries) continue;
     const auto stored = convert(tensor->second, scheduled.format, resources, scheduled.name);

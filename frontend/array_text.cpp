@@ -140,29 +140,29 @@ std::string array_text(const DenseView& view) {
 
 std::string entries_text(const Tensor& tensor) {
   const std::uint64_t stored = tensor.nnz();
-  const bool positions_are_entries = !has_gaps(tensor.format);
+  const bool positions_are_entries = !has_gaps(tensor.format());
   const std::uint64_t first = stored <= 2 * edge_entries ? stored : edge_entries;
   std::string text;
   std::uint64_t shown = 0;
   const auto visit = [&](std::span<const std::uint64_t> coordinates, double value) {
     if (shown == first) return false;
-    text += entry_text(coordinates, value, tensor.format.scalar);
+    text += entry_text(coordinates, value, tensor.format().scalar);
     return ++shown < first;
   };
   // Nobody can cancel what ends after a few entries.
-  if (stored > 0) (void)visit_entries(tensor, select_all(tensor.extents), Cancellation(), visit);
+  if (stored > 0) (void)visit_entries(tensor, select_all(tensor.extents()), Cancellation(), visit);
   if (first == stored) return text;
   const std::uint64_t last = positions_are_entries ? edge_entries : 0;
   text += fmt::format("  ... {} more\n", stored - first - last);
   for (std::uint64_t position = stored - last; position < stored; ++position) {
     const StoredEntry entry = entry_at(tensor, position);
-    text += entry_text(entry.coordinates, entry.value, tensor.format.scalar);
+    text += entry_text(entry.coordinates, entry.value, tensor.format().scalar);
   }
   return text;
 }
 
 std::string tensor_text(const Tensor& tensor, const std::string& name) {
-  if (tensor.format.all_dense()) return array_text(dense_view(tensor, select_all(tensor.extents))) + '\n';
+  if (tensor.format().all_dense()) return array_text(dense_view(tensor, select_all(tensor.extents()))) + '\n';
   return fmt::format("{}: {}\n{}", name, tensor.summary(), entries_text(tensor));
 }
 

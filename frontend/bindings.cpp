@@ -20,7 +20,7 @@ bool overlap(const Buffer& a, const Buffer& b) {
 }
 
 bool overlap(const Tensor& tensor, const Buffer& memory) {
-  return overlap(tensor.values, memory) || std::ranges::any_of(tensor.levels, [&](const LevelArrays& level) {
+  return overlap(tensor.values(), memory) || std::ranges::any_of(tensor.levels(), [&](const LevelArrays& level) {
            return overlap(level.pos, memory) || overlap(level.crd, memory);
          });
 }
@@ -77,11 +77,11 @@ Expected<void> Bindings::State::verify(const Resources& resources) {
   for (const auto& [name, memory] : outputs) {
     if (auto right = weft::verify(memory, resources, name); !right) return right;
     for (const auto& [operand, stored] : operands) {
-      if (overlap(stored.tensor, memory.values))
+      if (overlap(stored.tensor, memory.values()))
         return input_error(fmt::format("the memory for {} overlaps the operand {}", name, operand));
     }
     for (const auto& [other, second] : outputs) {
-      if (other != name && overlap(second.values, memory.values))
+      if (other != name && overlap(second.values(), memory.values()))
         return input_error(fmt::format("the memory for {} overlaps that for {}", name, other));
     }
   }

@@ -62,12 +62,12 @@ void scatter(std::span<const Element> entries, const std::vector<std::uint64_t>&
 
 uint32_t weft_tensor_order(const weft_tensor* tensor) { return tensor ? static_cast<std::uint32_t>(tensor->tensor.order()) : 0; }
 uint64_t weft_tensor_extent(const weft_tensor* tensor, uint32_t mode) {
-  return tensor && mode < tensor->tensor.order() ? tensor->tensor.extents[mode] : 0;
+  return tensor && mode < tensor->tensor.order() ? tensor->tensor.extents()[mode] : 0;
 }
 uint64_t weft_tensor_nnz(const weft_tensor* tensor) { return tensor ? tensor->tensor.nnz() : 0; }
 uint64_t weft_tensor_bytes(const weft_tensor* tensor) { return tensor ? tensor->tensor.bytes() : 0; }
 int32_t weft_tensor_scalar(const weft_tensor* tensor) {
-  return tensor && tensor->tensor.format.scalar == Scalar::f32 ? WEFT_F32 : WEFT_F64;
+  return tensor && tensor->tensor.format().scalar == Scalar::f32 ? WEFT_F32 : WEFT_F64;
 }
 const char* weft_tensor_format(const weft_tensor* tensor) { return tensor ? tensor->format.c_str() : ""; }
 const char* weft_tensor_summary(const weft_tensor* tensor) { return tensor ? tensor->summary.c_str() : ""; }
@@ -81,8 +81,8 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
     if (level >= stored.order()) {
       return input_error(fmt::format("level {} of a tensor with {}: they begin at 0", level, stored.order()));
     }
-    const Level& described = stored.format.levels[level];
-    const LevelArrays& arrays = stored.levels[level];
+    const Level& described = stored.format().levels[level];
+    const LevelArrays& arrays = stored.levels()[level];
     const auto tell = [](const Buffer& buffer, unsigned bits, const void** data, std::uint64_t* count, std::uint32_t* width) {
       const bool there = buffer.size_bytes() > 0;
       if (data) *data = there ? buffer.data() : nullptr;
@@ -90,7 +90,7 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
       if (width) *width = there ? bits : 0;
     };
     if (kind) *kind = letter(described.kind);
-    if (mode) *mode = stored.format.mode_order[level];
+    if (mode) *mode = stored.format().mode_order[level];
     tell(arrays.pos, described.pos_bits, pos, pos_count, pos_bits);
     tell(arrays.crd, described.kind == LevelKind::bitmap ? 64 : described.crd_bits, crd, crd_count, crd_bits);
     if (stride) *stride = described.strided ? static_cast<std::int64_t>(arrays.stride) : 0;
@@ -102,8 +102,8 @@ int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint6
   return guarded(error, [&]() -> Expected<void> {
     if (auto there = all(given(tensor, "tensor"), given(values, "values")); !there) return there;
     const Tensor& stored = tensor->tensor;
-    *values = static_cast<const char*>(stored.values.data()) + stored.offset * scalar_bytes(stored.format.scalar);
-    if (count) *count = stored.values.size_bytes() / scalar_bytes(stored.format.scalar) - stored.offset;
+    *values = static_cast<const char*>(stored.values().data()) + stored.offset() * scalar_bytes(stored.format().scalar);
+    if (count) *count = stored.values().size_bytes() / scalar_bytes(stored.format().scalar) - stored.offset();
     return {};
   });
 }
@@ -113,25 +113,25 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
   return guarded(error, [&]() -> Expected<void> {
     if (auto there = all(given(engine, "engine"), given(tensor, "tensor")); !there) return there;
     const Tensor& stored = tensor->tensor;
-    const auto memory = reach(stored.extents, strides);
+    const auto memory = reach(stored.extents(), strides);
     if (!memory) return std::unexpected(memory.error());
     if (memory->elements == 0) return {};
     if (auto there = given(values, "values"); !there) return there;
     if (memory->before > 0) return input_error("a stride is negative");
     if (strides ? count < memory->elements : count != memory->elements) {
       return input_error(
-          fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents, "x"), memory->elements));
+          fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"), memory->elements));
     }
-    const auto dense = convert(stored, dense_format(stored.order(), stored.format.scalar), engine->resources(), "the tensor");
+    const auto dense = convert(stored, dense_format(stored.order(), stored.format().scalar), engine->resources(), "the tensor");
     if (!dense) return std::unexpected(dense.error());
     std::vector<std::int64_t> packed(stored.order());
     std::int64_t next = 1;
-    for (std::size_t mode = stored.order(); mode-- > 0; next *= static_cast<std::int64_t>(stored.extents[mode])) packed[mode] = next;
+    for (std::size_t mode = stored.order(); mode-- > 0; next *= static_cast<std::int64_t>(stored.extents()[mode])) packed[mode] = next;
     const std::int64_t* by_mode = strides ? strides : packed.data();
-    if (stored.format.scalar == Scalar::f64) {
-      scatter(dense->values.as<const double>(), stored.extents, by_mode, static_cast<double*>(values));
+    if (stored.format().scalar == Scalar::f64) {
+      scatter(dense->values().as<const double>(), stored.extents(), by_mode, static_cast<double*>(values));
     } else {
-      scatter(dense->values.as<const float>(), stored.extents, by_mode, static_cast<float*>(values));
+      scatter(dense->values().as<const float>(), stored.extents(), by_mode, static_cast<float*>(values));
     }
     return {};
   });

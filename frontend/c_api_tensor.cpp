@@ -12,7 +12,7 @@
 namespace weft::c_api {
 
 weft_tensor* tensor_handle(Tensor tensor) {
-  std::string format = tensor.format.text();
+  std::string format = tensor.format().text();
   std::string summary = tensor.summary();
   return new weft_tensor{std::move(tensor), std::move(format), std::move(summary)};
 }
@@ -72,17 +72,17 @@ Expected<void> copy(Buffer& buffer, const Resources& resources) {
 /// What the flags ask for, of a tensor over the host's arrays.
 Expected<weft_tensor*> taken(Expected<Tensor> tensor, std::uint32_t flags, const Resources& resources) {
   if (!tensor) return std::unexpected(std::move(tensor.error()));
+  TensorArrays arrays = tensor->arrays();
   if ((flags & WEFT_BORROW) == 0) {
-    for (LevelArrays& level : tensor->levels) {
+    for (LevelArrays& level : arrays.levels) {
       if (auto done = all(copy(level.pos, resources), copy(level.crd, resources)); !done) return std::unexpected(done.error());
     }
-    if (auto done = copy(tensor->values, resources); !done) return std::unexpected(done.error());
+    if (auto done = copy(arrays.values, resources); !done) return std::unexpected(done.error());
   }
   if ((flags & WEFT_TRUSTED) == 0) {
     if (auto valid = verify(*tensor, resources, tensor_name); !valid) return std::unexpected(std::move(valid.error()));
   }
-  tensor->validity = Validity::trusted();
-  return tensor_handle(std::move(*tensor));
+  return tensor_handle(Tensor(std::move(arrays), Validity::known));
 }
 
 enum class Compressed { rows, columns };
@@ -164,10 +164,10 @@ int32_t weft_tensor_dense(const weft_engine* engine, int32_t scalar, uint32_t or
     auto sound = all(given(engine, "engine"), known_flags(flags), given_unless_empty(extents, order, "extents"));
     if (!sound) return std::unexpected(sound.error());
     auto tensor = borrowed_dense(scalar, {extents, extents + order}, strides, values);
-    if (!tensor || (flags & WEFT_BORROW) != 0 || order == 0 || !tensor->format.levels.front().strided) {
+    if (!tensor || (flags & WEFT_BORROW) != 0 || order == 0 || !tensor->format().levels.front().strided) {
       return taken(std::move(tensor), flags, engine->resources());
     }
-    auto packed = convert(*tensor, dense_format(order, tensor->format.scalar), engine->resources(), tensor_name);
+    auto packed = convert(*tensor, dense_format(order, tensor->format().scalar), engine->resources(), tensor_name);
     if (!packed) return std::unexpected(std::move(packed.error()));
     return tensor_handle(std::move(*packed));
   });

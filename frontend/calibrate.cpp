@@ -68,7 +68,7 @@ Expected<Ready> ready(const Probe& probe, const Pipeline& pipeline, const Resour
   for (const OperandText& operand : probe.operands) {
     auto tensor = load_operand(operand.spec, std::nullopt, resources, operand.name);
     if (!tensor) return std::unexpected(tensor.error());
-    shapes.push_back({operand.name, tensor->extents, tensor->format.scalar});
+    shapes.push_back({operand.name, tensor->extents(), tensor->format().scalar});
     tensors[operand.name] = std::move(*tensor);
   }
   const auto parsed = parse_expression(probe.expression);

@@ -35,7 +35,7 @@ Expected<void> info(const CommandOptions& options) {
                          facts.symmetry, tensor->nnz());
   if (facts.extents_inferred)
     *text += fmt::format("  the shape is that of the largest coordinates; {}:{} gives one\n", spec,
-                         fmt::join(tensor->extents, "x"));
+                         fmt::join(tensor->extents(), "x"));
   return write_text("", *text);
 }
 

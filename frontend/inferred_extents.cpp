@@ -101,7 +101,7 @@ Expected<std::vector<std::string>> grow_inferred_extents(Tensors& tensors, const
   for (const std::string& name : operands) {
     const auto found = tensors.find(name);
     if (found == tensors.end()) return std::vector<std::string>();  // evaluating says so
-    shapes.push_back({name, found->second.extents, inferred.contains(name)});
+    shapes.push_back({name, found->second.extents(), inferred.contains(name)});
   }
   std::vector<std::string> lines;
   std::map<std::string, std::vector<std::uint64_t>> wanted;

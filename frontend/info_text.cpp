@@ -32,9 +32,9 @@ struct SliceCount {
 /// Calls visit(coordinate, entries) for every position of a level without gaps.
 template <class Visit>
 void visit_positions(const Tensor& tensor, const Leaves& leaves, std::size_t level, Visit&& visit) {
-  const bool dense = tensor.format.levels[level].kind == LevelKind::dense;
+  const bool dense = tensor.format().levels[level].kind == LevelKind::dense;
   const std::uint64_t extent = tensor.extent_of_level(level);
-  const Indices crd(tensor.levels[level].crd, tensor.format.levels[level].crd_bits);
+  const Indices crd(tensor.levels()[level].crd, tensor.format().levels[level].crd_bits);
   std::uint64_t begin = 0;
   for (std::uint64_t position = 0; position != tensor.positions(level); ++position) {
     const std::uint64_t end = leaves.begin(level, position + 1);
@@ -113,24 +113,24 @@ std::string range_text(std::span<const T> values, Scalar scalar) {
 
 Expected<std::string> described(const Tensor& given, const std::string& name, const Resources& resources) {
   Tensor tensor = given;
-  if (has_gaps(given.format)) {
-    auto plain = convert(given, without_gaps(given.format), resources, name);
+  if (has_gaps(given.format())) {
+    auto plain = convert(given, without_gaps(given.format()), resources, name);
     if (!plain) return std::unexpected(plain.error());
     tensor = std::move(*plain);
   }
   std::string text = fmt::format("{}\n  {}\n", name, given.summary());
   const std::uint64_t stored = tensor.nnz();
-  if (tensor.format.all_dense()) {
+  if (tensor.format().all_dense()) {
     if (tensor.order() > 0) text += "  dense: every entry is stored\n";
   } else {
     text += fmt::format("  density {:.3g}\n", density(tensor));
     const Leaves leaves(tensor);
     std::vector<std::string> lines(tensor.order());
     for (std::size_t level = 0; level != tensor.order(); ++level) {
-      const std::uint32_t mode = tensor.format.mode_order[level];
+      const std::uint32_t mode = tensor.format().mode_order[level];
       const auto use = use_of_level(tensor, leaves, level, resources.memory);
       if (!use) return std::unexpected(use.error());
-      const std::uint64_t extent = tensor.extents[mode];
+      const std::uint64_t extent = tensor.extents()[mode];
       lines[mode] =
           fmt::format("  {}: {} used", mode_label(tensor.order(), mode),
                       use->used == extent ? fmt::format("all {}", extent) : fmt::format("{} of {}", use->used, extent));
@@ -143,11 +143,11 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
     }
     for (const std::string& line : lines) text += line;
   }
-  const bool strided = std::ranges::any_of(tensor.format.levels, &Level::strided);  // beside elements of others
+  const bool strided = std::ranges::any_of(tensor.format().levels, &Level::strided);  // beside elements of others
   if (strided) return text;
-  const Buffer& values = std::as_const(tensor.values);
+  const Buffer& values = std::as_const(tensor.values());
   return text + "  " +
-         (tensor.format.scalar == Scalar::f64 ? range_text(values.as<double>().first(stored), Scalar::f64)
+         (tensor.format().scalar == Scalar::f64 ? range_text(values.as<double>().first(stored), Scalar::f64)
                                               : range_text(values.as<float>().first(stored), Scalar::f32)) +
          "\n";
 }

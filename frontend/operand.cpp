@@ -39,9 +39,9 @@ Expected<Tensor> scalar_tensor(double value, Scalar scalar, const Resources& res
   auto tensor = dense_zeros({}, dense_format(0, scalar), resources, name);
   if (!tensor) return tensor;
   if (scalar == Scalar::f64) {
-    tensor->values.as<double>()[0] = value;
+    tensor->writable_values<double>()[0] = value;
   } else {
-    tensor->values.as<float>()[0] = static_cast<float>(value);
+    tensor->writable_values<float>()[0] = static_cast<float>(value);
   }
   return tensor;
 }

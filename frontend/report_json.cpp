@@ -158,7 +158,7 @@ std::string error_json(const Error& error) {
 
 double density(const Tensor& tensor) {
   double density = static_cast<double>(tensor.nnz());
-  for (const std::uint64_t extent : tensor.extents) {
+  for (const std::uint64_t extent : tensor.extents()) {
     if (extent == 0) return 0;
     density /= static_cast<double>(extent);
   }
@@ -170,19 +170,19 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
   Json json;
   json["weft"] = WEFT_VERSION;
   json["file"] = file;
-  json["extents"] = tensor.extents;
+  json["extents"] = tensor.extents();
   json["nnz"] = tensor.nnz();
   json["density"] = density(tensor);
-  json["format"] = tensor.format.text();
-  json["scalar"] = name(tensor.format.scalar);
+  json["format"] = tensor.format().text();
+  json["scalar"] = name(tensor.format().scalar);
   json["bytes"] = tensor.bytes();
   json["finite"] = known.finite();
   json["levels"] = Json::array();
   for (std::size_t level = 0; level < tensor.order(); ++level) {
     const FiberLengths fibers = known.fibers(level);
-    const std::uint32_t mode = tensor.format.mode_order[level];
+    const std::uint32_t mode = tensor.format().mode_order[level];
     json["levels"].push_back({{"mode", mode},
-                              {"kind", std::string(1, letter(tensor.format.levels[level].kind))},
+                              {"kind", std::string(1, letter(tensor.format().levels[level].kind))},
                               {"distinct", known.distinct(ModeSet{1} << mode)},
                               {"fiber_mean", fibers.mean},
                               {"fiber_maximum", fibers.maximum},

@@ -51,10 +51,10 @@ std::string result_format(const Format& format) {
 }
 
 ResultReport result_report(const Tensor& tensor) {
-  ResultReport report = tensor.format.scalar == Scalar::f64 ? summed(tensor.values.as<const double>())
-                                                            : summed(tensor.values.as<const float>());
-  report.extents = tensor.extents;
-  report.format = result_format(tensor.format);
+  ResultReport report = tensor.format().scalar == Scalar::f64 ? summed(tensor.values().as<const double>())
+                                                            : summed(tensor.values().as<const float>());
+  report.extents = tensor.extents();
+  report.format = result_format(tensor.format());
   report.nnz = tensor.nnz();
   report.bytes = tensor.bytes();
   return report;

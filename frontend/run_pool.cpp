@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/tensor_facts.h"
+
 namespace weft {
 
 /// Keeps what the tensors of a result point into, and gives it back with the last of them.
@@ -76,11 +78,7 @@ Expected<Tensors> RunPool::run(const Cancellation* cancellation) {
   }
   const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(*bound));
   for (auto& [name, tensor] : *results) {
-    for (LevelArrays& level : tensor.levels) {
-      if (level.pos.size_bytes() > 0) level.pos = level.pos.owned_by(lease);
-      if (level.crd.size_bytes() > 0) level.crd = level.crd.owned_by(lease);
-    }
-    tensor.values = tensor.values.owned_by(lease);
+    tensor = TensorParts::owned_by(tensor, lease);
   }
   return results;
 }

@@ -13,8 +13,8 @@ std::uint64_t element(const Buffer& buffer, unsigned bits, std::uint64_t place) 
 }
 
 double value_at(const Tensor& tensor, std::uint64_t position) {
-  return tensor.format.scalar == Scalar::f64 ? tensor.values.as<const double>()[position]
-                                             : static_cast<double>(tensor.values.as<const float>()[position]);
+  return tensor.format().scalar == Scalar::f64 ? tensor.values().as<const double>()[position]
+                                             : static_cast<double>(tensor.values().as<const float>()[position]);
 }
 
 /// First place in [begin, end) whose element is not below `wanted`.
@@ -39,10 +39,10 @@ class Walk {
   /// False: the visitor has enough, or it was cancelled.
   bool descend(std::size_t level, std::uint64_t parent) {
     if (level == tensor_.order()) return visit_(coordinates_, value_at(tensor_, parent));
-    const Selected& selected = selected_[tensor_.format.mode_order[level]];
+    const Selected& selected = selected_[tensor_.format().mode_order[level]];
     if (selected.count == 0) return true;
-    const Level& kind = tensor_.format.levels[level];
-    const LevelArrays& arrays = tensor_.levels[level];
+    const Level& kind = tensor_.format().levels[level];
+    const LevelArrays& arrays = tensor_.levels()[level];
     const auto crd = [&](std::uint64_t position) { return element(arrays.crd, kind.crd_bits, position); };
     const std::uint64_t extent = tensor_.extent_of_level(level);
     switch (kind.kind) {
@@ -91,7 +91,7 @@ class Walk {
       cancelled_ = true;
       return false;
     }
-    const std::uint32_t mode = tensor_.format.mode_order[level];
+    const std::uint32_t mode = tensor_.format().mode_order[level];
     if (!selected_[mode].place(coordinate)) return true;
     coordinates_[mode] = coordinate;
     return descend(level + 1, position);
@@ -119,19 +119,19 @@ Expected<void> visit_entries(const Tensor& tensor, const std::vector<Selected>& 
 StoredEntry entry_at(const Tensor& tensor, std::uint64_t position) {
   StoredEntry entry{std::vector<std::uint64_t>(tensor.order()), value_at(tensor, position)};
   for (std::size_t level = tensor.order(); level-- > 0;) {
-    const Level& kind = tensor.format.levels[level];
-    std::uint64_t& coordinate = entry.coordinates[tensor.format.mode_order[level]];
+    const Level& kind = tensor.format().levels[level];
+    std::uint64_t& coordinate = entry.coordinates[tensor.format().mode_order[level]];
     if (kind.kind == LevelKind::dense) {
       coordinate = position % tensor.extent_of_level(level);
       position /= tensor.extent_of_level(level);
       continue;
     }
-    coordinate = element(tensor.levels[level].crd, kind.crd_bits, position);
+    coordinate = element(tensor.levels()[level].crd, kind.crd_bits, position);
     if (kind.kind == LevelKind::singleton) continue;
     // The parent is the last whose children begin at or before the position: those before it are empty or end sooner.
-    const std::uint64_t parents = tensor.levels[level].pos.size_bytes() / (kind.pos_bits / 8);
+    const std::uint64_t parents = tensor.levels()[level].pos.size_bytes() / (kind.pos_bits / 8);
     position = lower_bound(0, parents, position + 1, [&](std::uint64_t parent) {
-      return element(tensor.levels[level].pos, kind.pos_bits, parent);
+      return element(tensor.levels()[level].pos, kind.pos_bits, parent);
     }) - 1;
   }
   return entry;
@@ -140,7 +140,7 @@ StoredEntry entry_at(const Tensor& tensor, std::uint64_t position) {
 Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selected, const Resources& resources,
                         std::string_view name) {
   Coordinates coordinates;
-  coordinates.scalar = tensor.format.scalar;
+  coordinates.scalar = tensor.format().scalar;
   std::vector<std::size_t> modes;
   for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
     if (selected[mode].dropped) continue;

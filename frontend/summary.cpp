@@ -20,7 +20,7 @@ constexpr double told_ms = 0.1;  // less is binding, where nothing is converted
 std::string in_ms(double milliseconds) { return time_text(milliseconds * 1e6); }
 
 double value_of(const Tensor& scalar) {
-  return scalar.format.scalar == Scalar::f64 ? scalar.values.as<const double>()[0] : scalar.values.as<const float>()[0];
+  return scalar.format().scalar == Scalar::f64 ? scalar.values().as<const double>()[0] : scalar.values().as<const float>()[0];
 }
 
 std::string planning(const Report& report) {
@@ -69,8 +69,8 @@ std::string results_text(const Evaluation& evaluation) {
   std::string text;
   for (const auto& [name, tensor] : evaluation.results) {
     if (tensor.order() == 0) {
-      text += fmt::format("{} = {}\n", name, number_text(value_of(tensor), tensor.format.scalar));
-    } else if (tensor.format.all_dense()) {
+      text += fmt::format("{} = {}\n", name, number_text(value_of(tensor), tensor.format().scalar));
+    } else if (tensor.format().all_dense()) {
       text += fmt::format("{}: {}\n{}", name, tensor.summary(), tensor_text(tensor, name));
     } else {
       text += tensor_text(tensor, name);
@@ -82,7 +82,7 @@ std::string results_text(const Evaluation& evaluation) {
 std::string scalars_text(const Evaluation& evaluation) {
   std::string text;
   for (const auto& [name, tensor] : evaluation.results) {
-    if (tensor.order() == 0) text += number_text(value_of(tensor), tensor.format.scalar) + '\n';
+    if (tensor.order() == 0) text += number_text(value_of(tensor), tensor.format().scalar) + '\n';
   }
   return text;
 }

@@ -21,10 +21,10 @@ DenseView dense_view(const Tensor& tensor, const std::vector<Selected>& selected
   std::vector<std::uint64_t> strides(tensor.order());
   std::uint64_t stride = 1;
   for (std::size_t level = tensor.order(); level-- > 0;) {
-    strides[tensor.format.mode_order[level]] = tensor.format.levels[level].strided ? tensor.levels[level].stride : stride;
+    strides[tensor.format().mode_order[level]] = tensor.format().levels[level].strided ? tensor.levels()[level].stride : stride;
     stride *= tensor.extent_of_level(level);
   }
-  DenseView view{tensor.format.scalar, tensor.values, {}, {}, tensor.offset};
+  DenseView view{tensor.format().scalar, tensor.values(), {}, {}, tensor.offset()};
   for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
     view.offset += selected[mode].start * strides[mode];
     if (selected[mode].dropped) continue;
@@ -37,6 +37,7 @@ DenseView dense_view(const Tensor& tensor, const std::vector<Selected>& selected
 Expected<Tensor> materialised(const DenseView& view, const Resources& resources, std::string_view name) {
   auto tensor = dense_zeros(view.extents, dense_format(view.extents.size(), view.scalar), resources, name);
   if (!tensor || view.empty()) return tensor;
+  Buffer stored = tensor->values();
   const std::size_t order = view.extents.size();
   const std::uint64_t row = order == 0 ? 1 : view.extents.back();
   std::vector<std::uint64_t> coordinates(order, 0);
@@ -46,9 +47,9 @@ Expected<Tensor> materialised(const DenseView& view, const Resources& resources,
       if (order > 0) coordinates.back() = place;
       const double value = view.at(coordinates);
       if (view.scalar == Scalar::f64) {
-        tensor->values.as<double>()[n + place] = value;
+        stored.as<double>()[n + place] = value;
       } else {
-        tensor->values.as<float>()[n + place] = static_cast<float>(value);
+        stored.as<float>()[n + place] = static_cast<float>(value);
       }
     }
     for (std::size_t mode = order < 2 ? 0 : order - 1; mode-- > 0;) {

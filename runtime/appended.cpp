@@ -70,15 +70,15 @@ void AppendedChunk::close() {
   }
 }
 
-void AppendedChunk::place_in(Tensor& tensor, const std::vector<std::uint64_t>& before,
+void AppendedChunk::place_in(const Tensor& tensor, const std::vector<std::uint64_t>& before,
                              const std::vector<std::uint64_t>& count) {
   placed_ = count;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     if (shape_->format.levels[level].kind == LevelKind::dense) continue;
     const std::uint64_t crd_bytes = shape_->format.levels[level].crd_bits / 8;
-    arrays_[level].place = {tensor.levels[level].crd.as<std::byte>().data() + before[level] * crd_bytes, count[level]};
+    arrays_[level].place = {Buffer(tensor.levels()[level].crd).as<std::byte>().data() + before[level] * crd_bytes, count[level]};
     if (level == shape_->last_compressed())
-      values_place_ = {tensor.values.as<std::byte>().data() + before[level] * shape_->block_bytes(), count[level]};
+      values_place_ = {tensor.writable_values<std::byte>().data() + before[level] * shape_->block_bytes(), count[level]};
   }
 }
 

@@ -33,7 +33,7 @@ class AppendedChunk {
 
   /// Before open(): entries [before[l], before[l] + count[l]) of every compressed level l, and their values, are written
   /// straight into the arrays of `tensor`, which has room for them; a chunk that has more leaves that place.
-  void place_in(Tensor& tensor, const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& count);
+  void place_in(const Tensor& tensor, const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& count);
   /// An empty output with room to begin with. Resource error naming the output.
   Expected<AppendedOutput> open();
   /// The kernel is done: gives back the room that it did not need.

@@ -11,6 +11,7 @@
 #include "runtime/build.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
@@ -76,7 +77,7 @@ class Assembly {
       if (!done) return std::unexpected(done.error());
     }
     if (auto done = add_values(above); !done) return std::unexpected(done.error());
-    return std::move(tensor_);
+    return made(std::move(tensor_));
   }
 
  private:
@@ -302,7 +303,7 @@ class Assembly {
   Buffer diff_buffer_;
   std::span<const std::uint8_t> diff_;
   std::vector<std::vector<std::uint64_t>> counts_;  ///< [block][level]: entries before the block with diff <= level
-  Tensor tensor_;
+  TensorArrays tensor_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "runtime/appended.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
@@ -22,7 +23,7 @@ class AppendedTensor {
 
   Expected<Tensor> run() {
     in_place_ = placed_ && fits();
-    if (in_place_) tensor_.format = placed_->format;  // widths that its arrays have
+    if (in_place_) tensor_.format = placed_->format();  // widths that its arrays have
     alone_ = chunks_.size() == 1 && !placed_;
     for (AppendedChunk& chunk : chunks_) {
       for (AppendedChunk::Arrays& arrays : chunk.arrays_) {
@@ -47,7 +48,7 @@ class AppendedTensor {
     });
     if (resources_.cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
     chunks_.clear();
-    return std::move(tensor_);
+    return made(std::move(tensor_));
   }
 
  private:
@@ -103,7 +104,7 @@ class AppendedTensor {
     const std::uint64_t crd_bytes = stored.crd_bits / 8;
     LevelArrays& arrays = tensor_.levels[level];
     if (in_place_) {
-      arrays = placed_->levels[level];
+      arrays = placed_->levels()[level];
     } else {
       auto pos = allocate(parents == saturated ? saturated : saturating_product(parents + 1, stored.pos_bits / 8));
       if (!pos) return std::unexpected(pos.error());
@@ -148,7 +149,7 @@ class AppendedTensor {
       return {};
     }
     if (in_place_) {
-      tensor_.values = placed_->values;
+      tensor_.values = placed_->values();
     } else {
       auto values = allocate(bytes);
       if (!values) return std::unexpected(values.error());
@@ -199,7 +200,7 @@ class AppendedTensor {
   bool alone_ = false;     ///< one chunk, whose arrays become the tensor's
   Charge charge_;  ///< of the chunks' arrays: the tensor's arrays take theirs from it
   std::vector<Piece> pieces_;
-  Tensor tensor_;
+  TensorArrays tensor_;
 };
 
 Expected<Tensor> concatenated(const AppendedShape& shape, std::vector<AppendedChunk>& chunks, const Resources& resources,

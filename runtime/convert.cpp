@@ -10,6 +10,7 @@
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/open_levels.h"
+#include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 
 namespace weft {
@@ -54,26 +55,25 @@ Format with_needed_widths(const Tensor& tensor, Format format) {
 
 Expected<Tensor> with_other_widths(const Tensor& tensor, const Format& requested, const Resources& resources,
                                    std::string_view name) {
-  Tensor result = tensor;
+  TensorArrays result = tensor.arrays();
   result.format = with_needed_widths(tensor, requested);
   for (std::size_t l = 0; l < tensor.order(); ++l) {
-    const Level& from = tensor.format.levels[l];
+    const Level& from = tensor.format().levels[l];
     const Level& to = result.format.levels[l];
-    auto pos = converted_indices(tensor.levels[l].pos, from.pos_bits, to.pos_bits, resources, name);
+    auto pos = converted_indices(tensor.levels()[l].pos, from.pos_bits, to.pos_bits, resources, name);
     if (!pos) return std::unexpected(pos.error());
-    auto crd = converted_indices(tensor.levels[l].crd, from.crd_bits, to.crd_bits, resources, name);
+    auto crd = converted_indices(tensor.levels()[l].crd, from.crd_bits, to.crd_bits, resources, name);
     if (!crd) return std::unexpected(crd.error());
     result.levels[l].pos = std::move(*pos);
     result.levels[l].crd = std::move(*crd);
   }
-  if (tensor.format.scalar != requested.scalar) {
-    auto values = requested.scalar == Scalar::f32 ? converted_elements<double, float>(tensor.values, resources, name)
-                                                  : converted_elements<float, double>(tensor.values, resources, name);
+  if (tensor.format().scalar != requested.scalar) {
+    auto values = requested.scalar == Scalar::f32 ? converted_elements<double, float>(tensor.values(), resources, name)
+                                                  : converted_elements<float, double>(tensor.values(), resources, name);
     if (!values) return std::unexpected(values.error());
     result.values = std::move(*values);
   }
-  result.known_statistics = nullptr;
-  return result;
+  return made(std::move(result));
 }
 
 /// The modes of the dense levels below the last other one, of which every entry above has a whole block.
@@ -95,7 +95,7 @@ bool opens_blocks(const Format& from, const Format& to) {
 Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                      std::string_view name) {
   Expected<Tensor> listed = tensor;
-  if (has_gaps(tensor.format)) listed = relaid(tensor, without_gaps(tensor.format), resources, name);
+  if (has_gaps(tensor.format())) listed = relaid(tensor, without_gaps(tensor.format()), resources, name);
   if (listed) listed = convert(*listed, without_gaps(format), resources, name);
   return listed && has_gaps(format) ? relaid(*listed, format, resources, name) : listed;
 }
@@ -104,21 +104,21 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 
 static Expected<Tensor> converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                   std::string_view name) {
-  if (tensor.format == format) return tensor;
+  if (tensor.format() == format) return tensor;
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (auto checked = check_buildable(format, tensor.order(), name); !checked)
     return std::unexpected(checked.error());
-  if (has_gaps(tensor.format) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
-  if (same_layout(tensor.format, format)) return with_other_widths(tensor, format, resources, name);
-  if (tensor.format.all_dense() && format.all_dense()) return permuted_dense(tensor, format, resources, name);
-  if (opens_levels(tensor.format, format)) {
+  if (has_gaps(tensor.format()) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
+  if (same_layout(tensor.format(), format)) return with_other_widths(tensor, format, resources, name);
+  if (tensor.format().all_dense() && format.all_dense()) return permuted_dense(tensor, format, resources, name);
+  if (opens_levels(tensor.format(), format)) {
     auto opened = with_open_levels(tensor, format, resources, name);
-    if (!opened || opened->format == format) return opened;
+    if (!opened || opened->format() == format) return opened;
     return with_other_widths(*opened, format, resources, name);
   }
-  auto listed = entries(tensor, opens_blocks(tensor.format, format), resources);
+  auto listed = entries(tensor, opens_blocks(tensor.format(), format), resources);
   if (!listed) return std::unexpected(listed.error());
-  return build_from(std::move(*listed), format, tensor.format.mode_order, resources, name);
+  return build_from(std::move(*listed), format, tensor.format().mode_order, resources, name);
 }
 
 namespace {
@@ -126,13 +126,13 @@ namespace {
 /// Whether every stored coordinate of a level stays below the extent; the first that does not.
 Expected<void> check_fits(const Tensor& tensor, std::size_t l, std::uint64_t extent, const Resources& resources,
                           std::string_view name) {
-  const std::uint32_t mode = tensor.format.mode_order[l];
-  const unsigned bits = tensor.format.levels[l].crd_bits;
-  const std::uint64_t count = tensor.levels[l].crd.size_bytes() / (bits / 8);
+  const std::uint32_t mode = tensor.format().mode_order[l];
+  const unsigned bits = tensor.format().levels[l].crd_bits;
+  const std::uint64_t count = tensor.levels()[l].crd.size_bytes() / (bits / 8);
   const Blocks blocks(count, resources.threads);
   std::vector<std::uint64_t> largest(blocks.number, 0);
   with_width(bits, [&]<class T>(T) {
-    auto crd = tensor.levels[l].crd.as<T>();
+    auto crd = tensor.levels()[l].crd.as<T>();
     for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
       T found = 0;
       for (std::uint64_t n = begin; n < end; ++n) found = std::max(found, crd[n]);
@@ -164,57 +164,56 @@ Expected<Buffer> extended_pos(const Buffer& array, unsigned bits, std::uint64_t 
 
 static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
                                  std::string_view name) {
-  if (extents == tensor.extents) return tensor;
+  if (extents == tensor.extents()) return tensor;
   if (extents.size() != tensor.order())
     return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
-  if (has_gaps(tensor.format)) {
-    auto listed = relaid(tensor, without_gaps(tensor.format), resources, name);
+  if (has_gaps(tensor.format())) {
+    auto listed = relaid(tensor, without_gaps(tensor.format()), resources, name);
     if (listed) listed = with_extents(*listed, std::move(extents), resources, name);
-    return listed ? relaid(*listed, tensor.format, resources, name) : listed;
+    return listed ? relaid(*listed, tensor.format(), resources, name) : listed;
   }
   bool dense_changes = false;  // a dense level other than a root above a compressed one
   bool root_grows = false;
   for (std::size_t l = 0; l < tensor.order(); ++l) {
     const std::uint64_t from = tensor.extent_of_level(l);
-    const std::uint64_t to = extents[tensor.format.mode_order[l]];
-    if (tensor.format.levels[l].kind == LevelKind::dense) {
+    const std::uint64_t to = extents[tensor.format().mode_order[l]];
+    if (tensor.format().levels[l].kind == LevelKind::dense) {
       if (from == to) continue;
       const bool over_pos = l == 0 && tensor.order() > 1 &&
-                            (tensor.format.levels[1].kind == LevelKind::compressed ||
-                             tensor.format.levels[1].kind == LevelKind::compressed_nonunique);
+                            (tensor.format().levels[1].kind == LevelKind::compressed ||
+                             tensor.format().levels[1].kind == LevelKind::compressed_nonunique);
       (over_pos && to > from ? root_grows : dense_changes) = true;
     } else if (to < from) {
       if (auto fits = check_fits(tensor, l, to, resources, name); !fits) return std::unexpected(fits.error());
     }
   }
   if (dense_changes) {
-    auto listed = entries(tensor, !block_modes(tensor.format).empty(), resources);
+    auto listed = entries(tensor, !block_modes(tensor.format()).empty(), resources);
     if (!listed) return std::unexpected(listed.error());
     for (std::size_t m = 0; m < extents.size(); ++m) {
       // Coordinates are as wide as their extent asks, and that may have changed; range is checked by the build.
-      const unsigned from_bits = coordinate_bits(tensor.extents[m]);
+      const unsigned from_bits = coordinate_bits(tensor.extents()[m]);
       const unsigned to_bits = coordinate_bits(extents[m]);
       if (from_bits > to_bits) {
         for (std::size_t l = 0; l < tensor.order(); ++l)
-          if (tensor.format.mode_order[l] == m && tensor.format.levels[l].kind == LevelKind::dense)
-            return input_error(fmt::format("mode {} of {} shrinks from {} to {}", m, name, tensor.extents[m], extents[m]));
+          if (tensor.format().mode_order[l] == m && tensor.format().levels[l].kind == LevelKind::dense)
+            return input_error(fmt::format("mode {} of {} shrinks from {} to {}", m, name, tensor.extents()[m], extents[m]));
       }
       auto crd = converted_indices(listed->crd[m], from_bits, to_bits, resources, name);
       if (!crd) return std::unexpected(crd.error());
       listed->crd[m] = std::move(*crd);
     }
     listed->extents = std::move(extents);
-    Format format = tensor.format;
+    Format format = tensor.format();
     for (Level& level : format.levels) level.strided = false;
-    return build_from(std::move(*listed), std::move(format), tensor.format.mode_order, resources, name);
+    return build_from(std::move(*listed), std::move(format), tensor.format().mode_order, resources, name);
   }
 
-  Tensor result = tensor;
-  result.known_statistics = nullptr;
+  TensorArrays result = tensor.arrays();
   result.extents = std::move(extents);
   if (root_grows) {
-    auto pos = extended_pos(tensor.levels[1].pos, tensor.format.levels[1].pos_bits, result.extent_of_level(0) + 1,
+    auto pos = extended_pos(tensor.levels()[1].pos, tensor.format().levels[1].pos_bits, result.extent_of_level(0) + 1,
                             resources, name);
     if (!pos) return std::unexpected(pos.error());
     result.levels[1].pos = std::move(*pos);
@@ -228,7 +227,7 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
     result.levels[l].crd = std::move(*crd);
     level.crd_bits = 64;
   }
-  return result;
+  return made(std::move(result));
 }
 
 Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,

@@ -11,6 +11,7 @@
 #include "runtime/extents.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
@@ -29,12 +30,12 @@ static Expected<Tensor> zeros(std::vector<std::uint64_t> extents, Format format,
                                       name, fmt::join(extents, "x")));
   auto values = Buffer::allocate(bytes, resources.memory, name);
   if (!values) return std::unexpected(values.error());
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.levels.resize(extents.size());
   tensor.format = std::move(format);
   tensor.extents = std::move(extents);
   tensor.values = std::move(*values);
-  return tensor;
+  return made(std::move(tensor));
 }
 
 namespace {
@@ -44,7 +45,7 @@ std::vector<std::uint64_t> strides_by_mode(const Tensor& tensor) {
   std::vector<std::uint64_t> strides(tensor.order());
   std::uint64_t stride = 1;
   for (std::size_t l = tensor.order(); l-- > 0;) {
-    strides[tensor.format.mode_order[l]] = tensor.format.levels[l].strided ? tensor.levels[l].stride : stride;
+    strides[tensor.format().mode_order[l]] = tensor.format().levels[l].strided ? tensor.levels()[l].stride : stride;
     stride *= tensor.extent_of_level(l);
   }
   return strides;
@@ -52,23 +53,23 @@ std::vector<std::uint64_t> strides_by_mode(const Tensor& tensor) {
 
 // The elements in the order of the levels of `result`, so that what is written is written in order.
 template <class From, class To>
-void copy_elements(const Tensor& tensor, Tensor& result, const Resources& resources) {
-  auto given = tensor.values.as<From>();
-  auto stored = result.values.as<To>();
+void copy_elements(const Tensor& tensor, const Tensor& result, const Resources& resources) {
+  auto given = tensor.values().as<From>();
+  auto stored = result.writable_values<To>();
   const std::size_t order = tensor.order();
   const std::vector<std::uint64_t> from_by_mode = strides_by_mode(tensor), to_by_mode = strides_by_mode(result);
   std::vector<std::uint64_t> from_strides(order), to_strides(order);
   std::uint64_t elements = 1;
   for (std::size_t l = 0; l < order; ++l) {
-    from_strides[l] = from_by_mode[result.format.mode_order[l]];
-    to_strides[l] = to_by_mode[result.format.mode_order[l]];
+    from_strides[l] = from_by_mode[result.format().mode_order[l]];
+    to_strides[l] = to_by_mode[result.format().mode_order[l]];
     elements *= result.extent_of_level(l);
   }
   for_blocks(resources.threads, Blocks(elements, resources.threads),
              [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
                std::vector<std::uint64_t> at(order);
-               std::uint64_t from = tensor.offset;
-               std::uint64_t to = result.offset;
+               std::uint64_t from = tensor.offset();
+               std::uint64_t to = result.offset();
                std::uint64_t rest = begin;
                for (std::size_t l = order; l-- > 0;) {
                  at[l] = rest % result.extent_of_level(l);
@@ -90,9 +91,9 @@ void copy_elements(const Tensor& tensor, Tensor& result, const Resources& resour
              });
 }
 
-void copy_dense(const Tensor& tensor, Tensor& result, const Resources& resources) {
-  const bool from_double = tensor.format.scalar == Scalar::f64;
-  const bool to_double = result.format.scalar == Scalar::f64;
+void copy_dense(const Tensor& tensor, const Tensor& result, const Resources& resources) {
+  const bool from_double = tensor.format().scalar == Scalar::f64;
+  const bool to_double = result.format().scalar == Scalar::f64;
   if (from_double && to_double) copy_elements<double, double>(tensor, result, resources);
   if (from_double && !to_double) copy_elements<double, float>(tensor, result, resources);
   if (!from_double && to_double) copy_elements<float, double>(tensor, result, resources);
@@ -103,7 +104,7 @@ void copy_dense(const Tensor& tensor, Tensor& result, const Resources& resources
 
 Expected<Tensor> permuted_dense(const Tensor& tensor, const Format& format, const Resources& resources,
                                 std::string_view name) {
-  auto result = dense_zeros(tensor.extents, format, resources, name);
+  auto result = dense_zeros(tensor.extents(), format, resources, name);
   if (!result) return result;
   copy_dense(tensor, *result, resources);
   return result;
@@ -111,20 +112,20 @@ Expected<Tensor> permuted_dense(const Tensor& tensor, const Format& format, cons
 
 Expected<void> write_dense(const Tensor& tensor, Tensor memory, const Resources& resources, std::string_view name) {
   Expected<Tensor> dense = tensor;
-  if (!tensor.format.all_dense()) dense = convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
+  if (!tensor.format().all_dense()) dense = convert(tensor, dense_format(tensor.order(), tensor.format().scalar), resources, name);
   if (!dense) return std::unexpected(dense.error());
   copy_dense(*dense, memory, resources);
   return {};
 }
 
 bool is_packed(const Tensor& tensor, const Format& format) {
-  if (!tensor.format.all_dense() || !format.all_dense() || tensor.format.scalar != format.scalar) return false;
+  if (!tensor.format().all_dense() || !format.all_dense() || tensor.format().scalar != format.scalar) return false;
   const std::vector<std::uint64_t> strides = strides_by_mode(tensor);
   std::uint64_t packed = 1;
   for (std::size_t l = format.order(); l-- > 0;) {
     const std::uint32_t mode = format.mode_order[l];
-    if (tensor.extents[mode] != 1 && strides[mode] != packed) return false;
-    packed *= tensor.extents[mode];
+    if (tensor.extents()[mode] != 1 && strides[mode] != packed) return false;
+    packed *= tensor.extents()[mode];
   }
   return true;
 }

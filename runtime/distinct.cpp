@@ -15,6 +15,7 @@
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/sketch.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
@@ -22,23 +23,22 @@ namespace {
 
 /// The levels 0 … last as a tensor without values; its leaves are the positions of `last`.
 Tensor cut_below(const Tensor& tensor, std::size_t last) {
-  Tensor cut = tensor;
+  TensorArrays cut = tensor.arrays();
   cut.values = {};
   cut.format.levels.resize(last + 1);
   cut.format.mode_order.resize(last + 1);
   cut.levels.resize(last + 1);
-  cut.known_statistics = nullptr;
-  return cut;
+  return made(std::move(cut));
 }
 
 /// Walks the positions of the last level of a cut tensor and knows the coordinates above.
 class Walk {
  public:
-  explicit Walk(const Tensor& cut) : leaves_(cut), last_(cut.format.order() - 1) {
+  explicit Walk(const Tensor& cut) : leaves_(cut), last_(cut.format().order() - 1) {
     for (std::size_t l = 0; l <= last_; ++l) {
-      const Level& level = cut.format.levels[l];
+      const Level& level = cut.format().levels[l];
       levels_.push_back({level.kind == LevelKind::dense, cut.extent_of_level(l),
-                         Indices(cut.levels[l].crd, level.crd_bits), cut.positions(l), 0, 0});
+                         Indices(cut.levels()[l].crd, level.crd_bits), cut.positions(l), 0, 0});
     }
   }
   /// Moves to a position and reports whether an ancestor changed. Positions must not fall between calls.
@@ -100,7 +100,7 @@ std::uint64_t sum(const std::vector<std::uint64_t>& parts) {
 }  // namespace
 
 std::uint64_t distinct_prefix(const Tensor& tensor, std::size_t level, const Threads& threads) {
-  const Format& format = tensor.format;
+  const Format& format = tensor.format();
   const std::uint64_t positions = tensor.positions(level);
   const Blocks blocks(positions, threads);
   std::vector<std::uint64_t> counts(blocks.number, 0);
@@ -245,7 +245,7 @@ std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std
   for (ModeSet levels : level_sets) {
     // Positions of a dense level may be empty; those of the next sparse level below are not.
     auto last = static_cast<std::size_t>(std::bit_width(levels)) - 1;
-    while (tensor.format.levels[last].kind == LevelKind::dense) ++last;
+    while (tensor.format().levels[last].kind == LevelKind::dense) ++last;
     std::uint64_t product = 1;
     for (std::size_t l = 0; l <= last; ++l)
       if (levels >> l & 1) product = saturating_product(product, tensor.extent_of_level(l));

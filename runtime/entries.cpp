@@ -11,10 +11,10 @@
 
 namespace weft {
 
-Leaves::Leaves(const Tensor& tensor) : steps_(tensor.format.order()) {
+Leaves::Leaves(const Tensor& tensor) : steps_(tensor.format().order()) {
   for (std::size_t l = 0; l < steps_.size(); ++l) {
-    const Level& level = tensor.format.levels[l];
-    steps_[l] = {level.kind, tensor.extent_of_level(l), Indices(tensor.levels[l].pos, level.pos_bits)};
+    const Level& level = tensor.format().levels[l];
+    steps_[l] = {level.kind, tensor.extent_of_level(l), Indices(tensor.levels()[l].pos, level.pos_bits)};
   }
 }
 
@@ -49,15 +49,15 @@ void expand(const Leaves& leaves, std::size_t level, std::uint64_t positions, st
 
 Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, std::size_t l, std::uint64_t count,
                                    const Resources& resources) {
-  const Level& level = tensor.format.levels[l];
+  const Level& level = tensor.format().levels[l];
   const std::uint64_t extent = tensor.extent_of_level(l);
   const unsigned bits = coordinate_bits(extent);
   const bool stored = level.kind != LevelKind::dense;
   // Nothing but singletons below means one leaf per position.
   bool one_leaf_each = stored;
   for (std::size_t below = l + 1; below < tensor.order(); ++below)
-    one_leaf_each = one_leaf_each && tensor.format.levels[below].kind == LevelKind::singleton;
-  if (one_leaf_each && bits == level.crd_bits) return tensor.levels[l].crd;
+    one_leaf_each = one_leaf_each && tensor.format().levels[below].kind == LevelKind::singleton;
+  if (one_leaf_each && bits == level.crd_bits) return tensor.levels()[l].crd;
 
   auto buffer = Buffer::allocate(saturating_product(count, bits / 8), resources.memory, "the coordinates of entries");
   if (!buffer) return buffer;
@@ -66,7 +66,7 @@ Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, s
     auto out = buffer->as<T>();
     if (stored)
       with_width(level.crd_bits, [&]<class S>(S) {
-        auto crd = tensor.levels[l].crd.as<S>();
+        auto crd = tensor.levels()[l].crd.as<S>();
         expand(leaves, l, positions, out, resources, [&](std::uint64_t position) { return crd[position]; });
       });
     else
@@ -77,20 +77,20 @@ Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, s
 
 /// Values of a strided tensor in the order of its levels.
 Expected<Buffer> gathered_values(const Tensor& tensor, std::uint64_t count, const Resources& resources) {
-  const unsigned bytes = scalar_bytes(tensor.format.scalar);
+  const unsigned bytes = scalar_bytes(tensor.format().scalar);
   auto buffer = Buffer::allocate(saturating_product(count, bytes), resources.memory, "the values of entries");
   if (!buffer) return buffer;
   with_width(bytes * 8, [&]<class T>(T) {  // moved as bits, whatever the scalar is
-    auto given = tensor.values.as<T>();
+    auto given = tensor.values().as<T>();
     auto out = buffer->as<T>();
     for_blocks(resources.threads, Blocks(count, resources.threads),
                [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
                  for (std::uint64_t n = begin; n < end; ++n) {
-                   std::uint64_t element = tensor.offset;
+                   std::uint64_t element = tensor.offset();
                    std::uint64_t rest = n;
                    for (std::size_t l = tensor.order(); l-- > 0;) {
                      std::uint64_t extent = tensor.extent_of_level(l);
-                     element += rest % extent * tensor.levels[l].stride;  // wraps for negative strides, as it must
+                     element += rest % extent * tensor.levels()[l].stride;  // wraps for negative strides, as it must
                      rest /= extent;
                    }
                    out[n] = given[element];
@@ -147,14 +147,14 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
 
 static Expected<Coordinates> listed_entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
   if (auto valid = verify_once(tensor, resources, "the tensor"); !valid) return std::unexpected(valid.error());
-  if (has_gaps(tensor.format)) {
-    auto listed = relaid(tensor, without_gaps(tensor.format), resources, "entries");
+  if (has_gaps(tensor.format())) {
+    auto listed = relaid(tensor, without_gaps(tensor.format()), resources, "entries");
     if (!listed) return std::unexpected(listed.error());
     return entries(*listed, drop_zeros, resources);
   }
   Coordinates result;
-  result.extents = tensor.extents;
-  result.scalar = tensor.format.scalar;
+  result.extents = tensor.extents();
+  result.scalar = tensor.format().scalar;
   result.count = tensor.nnz();
   result.crd.resize(tensor.order());
   const Leaves leaves(tensor);
@@ -162,16 +162,16 @@ static Expected<Coordinates> listed_entries(const Tensor& tensor, bool drop_zero
     if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while listing entries");
     auto crd = level_coordinates(tensor, leaves, l, result.count, resources);
     if (!crd) return std::unexpected(crd.error());
-    result.crd[tensor.format.mode_order[l]] = std::move(*crd);
+    result.crd[tensor.format().mode_order[l]] = std::move(*crd);
   }
-  const bool strided = std::any_of(tensor.format.levels.begin(), tensor.format.levels.end(),
+  const bool strided = std::any_of(tensor.format().levels.begin(), tensor.format().levels.end(),
                                    [](const Level& level) { return level.strided; });
   if (strided) {
     auto values = gathered_values(tensor, result.count, resources);
     if (!values) return std::unexpected(values.error());
     result.values = std::move(*values);
   } else {
-    result.values = tensor.values;
+    result.values = tensor.values();
   }
   return drop_zeros ? nonzeros(std::move(result), resources) : std::move(result);
 }

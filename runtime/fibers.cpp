@@ -48,8 +48,8 @@ Sums total(const std::vector<Sums>& parts) {
 Sums of_pos(const Tensor& tensor, std::size_t level, const Threads& threads) {
   const Blocks blocks(level == 0 ? 1 : tensor.positions(level - 1), threads);
   std::vector<Sums> parts(blocks.number);
-  with_width(tensor.format.levels[level].pos_bits, [&]<class T>(T) {
-    auto pos = tensor.levels[level].pos.as<T>();
+  with_width(tensor.format().levels[level].pos_bits, [&]<class T>(T) {
+    auto pos = tensor.levels()[level].pos.as<T>();
     for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
       for (std::uint64_t p = begin; p < end; ++p) parts[block].add(pos[p + 1] - pos[p]);
     });
@@ -61,13 +61,13 @@ Sums of_pos(const Tensor& tensor, std::size_t level, const Threads& threads) {
 /// of equal coordinates of the chain's levels above.
 Sums of_chain(const Tensor& tensor, std::size_t first, std::size_t level, const Threads& threads) {
   std::vector<Indices> crd;
-  for (std::size_t l = first; l <= level; ++l) crd.emplace_back(tensor.levels[l].crd, tensor.format.levels[l].crd_bits);
+  for (std::size_t l = first; l <= level; ++l) crd.emplace_back(tensor.levels()[l].crd, tensor.format().levels[l].crd_bits);
   auto same = [&](std::uint64_t p, std::size_t levels) {  // whether p continues the run of p - 1
     for (std::size_t l = 0; l < levels; ++l)
       if (crd[l][p] != crd[l][p - 1]) return false;
     return true;
   };
-  const Indices pos(tensor.levels[first].pos, tensor.format.levels[first].pos_bits);
+  const Indices pos(tensor.levels()[first].pos, tensor.format().levels[first].pos_bits);
   const Blocks blocks(pos.size() - 1, threads);
   std::vector<Sums> parts(blocks.number);
   for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
@@ -89,15 +89,15 @@ Sums of_chain(const Tensor& tensor, std::size_t first, std::size_t level, const 
 FiberLengths fiber_lengths(const Tensor& tensor, std::size_t level, const Threads& threads) {
   const std::uint64_t parents = level == 0 ? 1 : tensor.positions(level - 1);
   if (parents == 0) return {};
-  switch (tensor.format.levels[level].kind) {
+  switch (tensor.format().levels[level].kind) {
     case LevelKind::dense: {
       const std::uint64_t extent = tensor.extent_of_level(level);
       return {.mean = static_cast<double>(extent), .maximum = extent, .spread = 0};
     }
     case LevelKind::singleton: {
       std::size_t first = level;
-      while (tensor.format.levels[first].kind == LevelKind::singleton) --first;
-      if (tensor.format.levels[first].kind != LevelKind::compressed_nonunique)
+      while (tensor.format().levels[first].kind == LevelKind::singleton) --first;
+      if (tensor.format().levels[first].kind != LevelKind::compressed_nonunique)
         return {.mean = 1, .maximum = 1, .spread = 0};
       return of_chain(tensor, first, level, threads).lengths();
     }

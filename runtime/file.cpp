@@ -147,7 +147,7 @@ Expected<Tensor> read_named(const std::string& text, const ReadOptions& options,
                             : *kind == FileKind::npy ? read_npy(std::move(*source), request)
                                                      : read_npz(std::move(*source), request);
   if (!tensor) return std::unexpected(of_operand(tensor.error(), request.path, name));
-  if (!options.format || same_layout(tensor->format, *options.format)) return tensor;
+  if (!options.format || same_layout(tensor->format(), *options.format)) return tensor;
   return convert(*tensor, *options.format, resources, name);
 }
 

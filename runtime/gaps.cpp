@@ -8,6 +8,7 @@
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 
 namespace weft {
@@ -24,11 +25,11 @@ struct Child {
 class Fibers {
  public:
   Fibers(const Tensor& tensor, std::size_t level)
-      : kind_(tensor.format.levels[level].kind),
+      : kind_(tensor.format().levels[level].kind),
         extent_(tensor.extent_of_level(level)),
-        pos_(tensor.levels[level].pos, tensor.format.levels[level].pos_bits),
-        crd_(tensor.levels[level].crd, kind_ == LevelKind::bitmap ? 64 : tensor.format.levels[level].crd_bits),
-        empty_(empty_slot(tensor.format.levels[level].crd_bits)) {}
+        pos_(tensor.levels()[level].pos, tensor.format().levels[level].pos_bits),
+        crd_(tensor.levels()[level].crd, kind_ == LevelKind::bitmap ? 64 : tensor.format().levels[level].crd_bits),
+        empty_(empty_slot(tensor.format().levels[level].crd_bits)) {}
 
   std::uint64_t length(std::uint64_t parent) const {
     if (parent == gap) return 0;
@@ -77,7 +78,7 @@ class Relaying {
   Relaying(const Tensor& tensor, const Format& format, const Resources& resources, std::string_view name)
       : from_(tensor), resources_(resources), name_(name) {
     to_.format = format;
-    to_.extents = tensor.extents;
+    to_.extents = tensor.extents();
     to_.levels.resize(format.order());
   }
 
@@ -88,7 +89,7 @@ class Relaying {
       if (auto added = add(level); !added) return std::unexpected(added.error());
     }
     if (auto added = add_values(); !added) return std::unexpected(added.error());
-    return std::move(to_);
+    return made(std::move(to_));
   }
 
  private:
@@ -145,17 +146,17 @@ class Relaying {
   }
 
   Expected<void> add_singleton(std::size_t level) {
-    const Level& from = from_.format.levels[level];
+    const Level& from = from_.format().levels[level];
     Level& stored = to_.format.levels[level];
     stored.crd_bits = from.crd_bits;
     if (!moved_) {
-      to_.levels[level].crd = from_.levels[level].crd;
+      to_.levels[level].crd = from_.levels()[level].crd;
       return {};
     }
     auto crd = allocate(positions_, stored.crd_bits / 8);
     if (!crd) return std::unexpected(crd.error());
     with_width(stored.crd_bits, [&]<class T>(T) {
-      auto given = from_.levels[level].crd.as<T>();
+      auto given = from_.levels()[level].crd.as<T>();
       auto made = crd->as<T>();
       for_parents([&](std::uint64_t parent, std::vector<Child>&) { made[parent] = given[origin(parent)]; });
     });
@@ -190,9 +191,9 @@ class Relaying {
     const Fibers fibers(from_, level);
     Level& stored = to_.format.levels[level];
     const bool hashed = stored.kind == LevelKind::hashed;
-    if (!moved_ && stored.kind == from_.format.levels[level].kind && !hashed) {
-      stored = from_.format.levels[level];
-      to_.levels[level] = from_.levels[level];
+    if (!moved_ && stored.kind == from_.format().levels[level].kind && !hashed) {
+      stored = from_.format().levels[level];
+      to_.levels[level] = from_.levels()[level];
       positions_ = from_.positions(level);
       return {};
     }
@@ -251,14 +252,14 @@ class Relaying {
 
   Expected<void> add_values() {
     if (!moved_) {
-      to_.values = from_.values;
+      to_.values = from_.values();
       return {};
     }
     const unsigned bytes = scalar_bytes(to_.format.scalar);
     auto values = allocate(positions_, bytes);
     if (!values) return std::unexpected(values.error());
     with_width(bytes * 8, [&]<class T>(T) {  // moved as bits; those of 0 are 0
-      auto given = from_.values.as<T>();
+      auto given = from_.values().as<T>();
       auto made = values->as<T>();
       for_parents([&](std::uint64_t position, std::vector<Child>&) {
         if (origin(position) != gap) made[position] = given[origin(position)];
@@ -271,7 +272,7 @@ class Relaying {
   const Tensor& from_;
   const Resources& resources_;
   std::string_view name_;
-  Tensor to_;
+  TensorArrays to_;
   std::uint64_t positions_ = 1;  ///< of the level before, in the new tensor
   bool moved_ = false;           ///< positions differ from the given tensor's
   Buffer origin_;                ///< if so: by position, that of the given tensor, or `gap`
@@ -295,17 +296,17 @@ Format without_gaps(Format format) {
 }
 
 std::uint64_t entries_of_level(const Tensor& tensor, std::size_t level) {
-  const LevelKind kind = tensor.format.levels[level].kind;
+  const LevelKind kind = tensor.format().levels[level].kind;
   if (!has_gaps(kind)) return tensor.positions(level);
   std::uint64_t count = 0;
   if (kind == LevelKind::bitmap) {
-    for (const std::uint64_t word : tensor.levels[level].crd.as<std::uint64_t>())
+    for (const std::uint64_t word : tensor.levels()[level].crd.as<std::uint64_t>())
       count += static_cast<std::uint64_t>(std::popcount(word));
     return count;
   }
-  const unsigned bits = tensor.format.levels[level].crd_bits;
+  const unsigned bits = tensor.format().levels[level].crd_bits;
   with_width(bits, [&]<class T>(T) {
-    for (const T coordinate : tensor.levels[level].crd.as<T>()) count += coordinate != empty_slot(bits);
+    for (const T coordinate : tensor.levels()[level].crd.as<T>()) count += coordinate != empty_slot(bits);
   });
   return count;
 }

@@ -149,12 +149,13 @@ Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resou
   auto tensor = dense_zeros(recipe.extents, dense_format(recipe.extents.size(), scalar), resources, name);
   if (!tensor) return tensor;
   Expected<void> filled;
+  Buffer values = tensor->values();
   if (recipe.kind == Recipe::Kind::uniform)
-    filled = fill_uniform(tensor->values, scalar, recipe.seed, resources, name);
+    filled = fill_uniform(values, scalar, recipe.seed, resources, name);
   else if (scalar == Scalar::f64)
-    filled = fill(tensor->values.as<double>(), resources, name, [](std::uint64_t) { return 1.0; });
+    filled = fill(tensor->writable_values<double>(), resources, name, [](std::uint64_t) { return 1.0; });
   else
-    filled = fill(tensor->values.as<float>(), resources, name, [](std::uint64_t) { return 1.0f; });
+    filled = fill(tensor->writable_values<float>(), resources, name, [](std::uint64_t) { return 1.0f; });
   if (!filled) return std::unexpected(filled.error());
   return tensor;
 }

@@ -45,7 +45,7 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
     return input_error(fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(),
                                    format.order()));
   }
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.levels.resize(levels.size());
   for (std::size_t l = 0; l < levels.size(); ++l) {
     Level& level = format.levels[l];
@@ -75,9 +75,8 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
   if (!wrong.empty()) return input_error(fmt::format("a borrowed tensor: the array of values {}", wrong));
   tensor.format = std::move(format);
   tensor.extents = std::move(extents);
-  tensor.validity = Validity::unknown();
   tensor.values = Buffer::borrow(values.data, values.bytes);
-  return tensor;
+  return Tensor(std::move(tensor));
 }
 
 static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides,
@@ -91,18 +90,19 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
   bool strided = offset != 0;
   std::uint64_t packed = 1;
   for (std::size_t mode = order; mode-- > 0 && !strides.empty();) {
-    strided = strided || (tensor->extents[mode] > 1 && static_cast<std::uint64_t>(strides[mode]) != packed);
-    packed *= tensor->extents[mode];
+    strided = strided || (tensor->extents()[mode] > 1 && static_cast<std::uint64_t>(strides[mode]) != packed);
+    packed *= tensor->extents()[mode];
   }
   if (!strided) return tensor;
+  TensorArrays arrays = tensor->arrays();
   packed = 1;
   for (std::size_t mode = order; mode-- > 0;) {
-    tensor->format.levels[mode].strided = true;
-    tensor->levels[mode].stride = strides.empty() ? packed : static_cast<std::uint64_t>(strides[mode]);
-    packed *= tensor->extents[mode];
+    arrays.format.levels[mode].strided = true;
+    arrays.levels[mode].stride = strides.empty() ? packed : static_cast<std::uint64_t>(strides[mode]);
+    packed *= tensor->extents()[mode];
   }
-  tensor->offset = offset;
-  return tensor;
+  arrays.offset = offset;
+  return Tensor(std::move(arrays));
 }
 
 Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values) {
@@ -145,9 +145,16 @@ Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues val
   return guarded({"borrowing a tensor"}, [&] { return borrowed_strided(std::move(extents), values, strides, offset); });
 }
 
+Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values) {
+  return guarded({"giving a pattern other values"}, [&]() -> Expected<Tensor> {
+    const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
+    if (!wrong.empty()) return input_error(fmt::format("other values of a pattern: the array {}", wrong));
+    return same_pattern(tensor, Buffer::borrow(values.data, values.bytes), values.scalar);
+  });
+}
+
 Tensor trusted(Tensor tensor) {
-  tensor.validity = Validity::trusted();
-  return tensor;
+  return Tensor(tensor.arrays(), Validity::known);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "runtime/dense_levels.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
@@ -19,7 +20,7 @@ bool has_ends(LevelKind kind) { return kind == LevelKind::compressed || kind == 
 std::vector<std::uint64_t> dense_positions(const Tensor& tensor, std::size_t count) {
   std::vector<std::uint64_t> positions{0};
   for (std::size_t level = 0; level < count; ++level) {
-    const Level& kind = tensor.format.levels[level];
+    const Level& kind = tensor.format().levels[level];
     const std::uint64_t extent = tensor.extent_of_level(level);
     std::vector<std::uint64_t> below;
     below.reserve(tensor.positions(level));
@@ -28,8 +29,8 @@ std::vector<std::uint64_t> dense_positions(const Tensor& tensor, std::size_t cou
         for (std::uint64_t coordinate = 0; coordinate < extent; ++coordinate) below.push_back(position * extent + coordinate);
       }
     } else {
-      const Indices pos(tensor.levels[level].pos, kind.pos_bits);
-      const Indices crd(tensor.levels[level].crd, kind.crd_bits);
+      const Indices pos(tensor.levels()[level].pos, kind.pos_bits);
+      const Indices crd(tensor.levels()[level].crd, kind.crd_bits);
       for (std::uint64_t parent = 0; parent < positions.size(); ++parent) {
         for (std::uint64_t entry = pos[parent]; entry < pos[parent + 1]; ++entry) {
           below.push_back(positions[parent] * extent + crd[entry]);
@@ -66,12 +67,12 @@ Expected<Tensor> with_open_levels(const Tensor& tensor, const Format& format, co
       return resource_error(fmt::format("{}: its dense levels have more than 2^64 positions; keep them compressed", name));
     }
   }
-  const Level& kept = tensor.format.levels[dense];
+  const Level& kept = tensor.format().levels[dense];
   auto ends = Buffer::allocate(saturating_product(saturating_sum(parents, 1), kept.pos_bits / 8), resources.memory, name);
   if (!ends) return std::unexpected(ends.error());
   const std::vector<std::uint64_t> stored = dense_positions(tensor, dense);
   with_width(kept.pos_bits, [&]<class T>(T) {
-    const auto from = tensor.levels[dense].pos.as<T>();
+    const auto from = tensor.levels()[dense].pos.as<T>();
     const auto to = ends->as<T>();
     const Blocks blocks(parents + 1, resources.threads);
     for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
@@ -83,14 +84,13 @@ Expected<Tensor> with_open_levels(const Tensor& tensor, const Format& format, co
       }
     });
   });
-  Tensor result = tensor;
+  TensorArrays result = tensor.arrays();
   for (std::size_t level = 0; level < dense; ++level) {
     result.format.levels[level] = Level{};
     result.levels[level] = LevelArrays{};
   }
   result.levels[dense].pos = std::move(*ends);
-  result.known_statistics = nullptr;
-  return result;
+  return made(std::move(result));
 }
 
 }  // namespace weft

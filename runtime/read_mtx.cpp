@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/file_formats.h"
+#include "runtime/tensor_facts.h"
 #include "runtime/text_entries.h"
 #include "runtime/text_number.h"
 
@@ -211,14 +212,14 @@ void unpack_triangle(std::span<const T> packed, std::span<T> full, std::uint64_t
 }
 
 Expected<Tensor> make_array(const MtxHeader& header, Coordinates packed, const FileRequest& request) {
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.format = dense_format(2, packed.scalar);
   tensor.format.mode_order = {1, 0};
   tensor.extents = {header.rows, header.columns};
   tensor.levels.resize(2);
   if (header.symmetry == EntryRules::Symmetry::general) {
     tensor.values = std::move(packed.values);
-    return tensor;
+    return made(std::move(tensor));
   }
   const std::uint64_t n = header.rows;
   // The packed half was read, so that the whole is far from 2^64 bytes.
@@ -233,7 +234,7 @@ Expected<Tensor> make_array(const MtxHeader& header, Coordinates packed, const F
     unpack_triangle(values.as<float>(), full->as<float>(), n, skew, request.resources.threads);
   }
   tensor.values = std::move(*full);
-  return tensor;
+  return made(std::move(tensor));
 }
 
 }  // namespace

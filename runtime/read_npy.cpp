@@ -14,6 +14,7 @@
 #include "runtime/charge.h"
 #include "runtime/file_formats.h"
 #include "runtime/npy_array.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
@@ -352,7 +353,7 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
                                            present < expected ? "truncated" : "too long", present,
                                            fmt::join(header.shape, "x"), expected));
   }
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.format = dense_format(header.shape.size(), request.scalar());
   if (header.fortran_order) std::reverse(tensor.format.mode_order.begin(), tensor.format.mode_order.end());
   tensor.extents = header.shape;
@@ -365,7 +366,7 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
                                   : ElementReader<float>(array, next, plain, values->as<float>(), request).run();
   if (!done) return std::unexpected(done.error());
   tensor.values = std::move(*values);
-  if (plain != nullptr) return tensor;
+  if (plain != nullptr) return made(std::move(tensor));
   char more = 0;
   const Expected<std::size_t> got = next(&more, 1);
   if (!got) return std::unexpected(got.error());
@@ -375,7 +376,7 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
                                   "needs",
                                   expected, fmt::join(header.shape, "x")));
   }
-  return tensor;
+  return made(std::move(tensor));
 }
 
 Expected<Tensor> read_npy(ByteSource source, const FileRequest& request) {

@@ -4,12 +4,13 @@
 #include "runtime/appended.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
 Expected<Tensor> sized(const AppendedShape& shape, const std::vector<std::vector<std::uint64_t>>& entries,
                        const Memory& memory) {
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.format = shape.format;
   tensor.extents = shape.extents;
   tensor.levels.resize(shape.format.order());
@@ -37,7 +38,7 @@ Expected<Tensor> sized(const AppendedShape& shape, const std::vector<std::vector
     }
     parents = total;
   }
-  return tensor;
+  return made(std::move(tensor));
 }
 
 }  // namespace weft

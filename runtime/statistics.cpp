@@ -15,40 +15,9 @@
 #include "runtime/distinct.h"
 #include "runtime/fibers.h"
 #include "runtime/gaps.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
-
-KnownStatistics::KnownStatistics(const KnownStatistics& other) : pointer_(other.get()) {}
-KnownStatistics& KnownStatistics::operator=(const KnownStatistics& other) {
-  std::atomic_store(&pointer_, other.get());
-  return *this;
-}
-KnownStatistics& KnownStatistics::operator=(std::nullptr_t) {
-  std::atomic_store(&pointer_, std::shared_ptr<const Statistics>());
-  return *this;
-}
-KnownStatistics::~KnownStatistics() = default;
-
-std::shared_ptr<const Statistics> KnownStatistics::get() const { return std::atomic_load(&pointer_); }
-
-const Statistics& KnownStatistics::keep(std::shared_ptr<const Statistics> statistics) const {
-  std::shared_ptr<const Statistics> known;
-  return std::atomic_compare_exchange_strong(&pointer_, &known, statistics) ? *statistics : *known;
-}
-
-const Statistics& statistics(const Tensor& tensor, const Resources& resources) {
-  if (auto known = tensor.known_statistics.get()) return *known;  // the tensor keeps it alive
-  const auto made = guarded_value([&] { return std::make_shared<const Statistics>(tensor, resources); },
-                                  [] { return std::shared_ptr<const Statistics>(); });
-  static const Statistics unknown;
-  return made ? tensor.known_statistics.keep(made) : unknown;
-}
-
-const Statistics& statistics(const Tensor& tensor, const Threads& threads) {
-  if (auto known = tensor.known_statistics.get()) return *known;
-  static const Statistics unknown;
-  return *guarded_value([&] { return &statistics(tensor, Resources{Memory{}, threads, {}, {}}); }, [] { return &unknown; });
-}
 
 namespace {
 
@@ -111,12 +80,13 @@ struct Statistics::State {
   std::mutex mutex;
   std::map<ModeSet, double> known;  ///< by set of levels above the trailing dense ones
   std::vector<std::optional<FiberLengths>> fibers;
-  std::optional<bool> finite;
   std::atomic<bool> failed{false};  ///< something was asked that memory did not suffice for
 
   std::size_t core() const { return appended_levels(format.levels); }
   ModeSet all_modes() const { return static_cast<ModeSet>((std::uint64_t{1} << extents.size()) - 1); }
 
+  /// What is counted so far, of a tensor with values of another type.
+  std::shared_ptr<State> of_scalar(Scalar scalar);
   void complete_given();
   double counted_distinct(ModeSet modes);
   double core_distinct(ModeSet levels);
@@ -124,6 +94,21 @@ struct Statistics::State {
   void count_all();
   double count_one(ModeSet levels) const;
 };
+
+std::shared_ptr<Statistics::State> Statistics::State::of_scalar(Scalar scalar) {
+  const std::lock_guard lock(mutex);
+  auto other = std::make_shared<State>();
+  other->extents = extents;
+  other->format = format;
+  other->format.scalar = scalar;
+  other->nnz = nnz;
+  other->tensor = tensor;
+  other->uncopied = uncopied;
+  other->threads = threads;
+  other->known = known;
+  other->fibers = fibers;
+  return other;
+}
 
 void Statistics::State::complete_given() {
   const ModeSet sets = all_modes() + 1;
@@ -214,8 +199,8 @@ double Statistics::State::counted_distinct(ModeSet modes) {
 
 std::shared_ptr<Statistics::State> Statistics::counting(const Tensor& tensor, const Resources& resources) {
   auto state = std::make_shared<State>();
-  state->extents = tensor.extents;
-  state->format = tensor.format;
+  state->extents = tensor.extents();
+  state->format = tensor.format();
   state->threads = resources.threads;
   state->fibers.resize(tensor.order());
   if (auto valid = verify_once(tensor, Resources{Memory{}, resources.threads, {}, {}}, "the tensor"); !valid) {
@@ -223,16 +208,15 @@ std::shared_ptr<Statistics::State> Statistics::counting(const Tensor& tensor, co
     return state;
   }
   state->nnz = static_cast<double>(tensor.nnz());
-  if (has_gaps(tensor.format)) {
+  if (has_gaps(tensor.format())) {
     // A cancelled call must not leave figures behind that are worse than those of others.
     const Resources whole{resources.memory, resources.threads, {}, {}};
-    auto listed = relaid(tensor, without_gaps(tensor.format), whole, "statistics");
-    (listed ? state->tensor : state->uncopied) = listed ? std::move(*listed) : tensor;
+    auto listed = relaid(tensor, without_gaps(tensor.format()), whole, "statistics");
+    // With facts of their own: those of the tensor will hold these statistics, and the two would keep each other alive.
+    (listed ? state->tensor : state->uncopied) = TensorParts::pattern_alone(listed ? *listed : tensor);
   } else {
-    state->tensor = tensor;
+    state->tensor = TensorParts::pattern_alone(tensor);
   }
-  // Or the two would keep each other alive.
-  (state->tensor ? state->tensor : state->uncopied)->known_statistics = nullptr;
   return state;
 }
 
@@ -251,16 +235,48 @@ std::shared_ptr<Statistics::State> Statistics::figures(std::vector<std::uint64_t
 }
 
 Statistics::Statistics(const Tensor& tensor, const Resources& resources)
-    : state_(guarded_value([&] { return counting(tensor, resources); }, [] { return std::shared_ptr<State>(); })) {}
+    : state_(guarded_value([&] { return counting(tensor, resources); }, [] { return std::shared_ptr<State>(); })),
+      values_(TensorParts::values(tensor)) {}
 
 Statistics::Statistics(const Tensor& tensor, const Threads& threads)
     : state_(guarded_value([&] { return counting(tensor, Resources{Memory{}, threads, {}, {}}); },
-                           [] { return std::shared_ptr<State>(); })) {}
+                           [] { return std::shared_ptr<State>(); })),
+      values_(TensorParts::values(tensor)) {}
 
 Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,
                        bool finite)
     : state_(guarded_value([&] { return figures(std::move(extents), std::move(format), nnz, std::move(distinct), finite); },
                            [] { return std::shared_ptr<State>(); })) {}
+
+Statistics statistics(const Tensor& tensor, const Resources& resources) {
+  PatternFacts* const facts = TensorParts::pattern_facts(tensor);
+  const Scalar scalar = tensor.format().scalar;
+  Statistics told;
+  if (auto known = facts ? facts->counted(scalar) : nullptr) {
+    told.state_ = known->state_;
+    told.values_ = TensorParts::values(tensor);
+    return told;
+  }
+  const auto other = facts ? facts->counted(scalar == Scalar::f64 ? Scalar::f32 : Scalar::f64) : nullptr;
+  if (other) {
+    told.state_ = guarded_value([&] { return other->state_->of_scalar(scalar); }, [] { return std::shared_ptr<Statistics::State>(); });
+    told.values_ = TensorParts::values(tensor);
+  } else {
+    told = Statistics(tensor, resources);
+  }
+  if (facts == nullptr || !told.state_) return told;
+  // Kept without the values, of which other tensors over the pattern have others.
+  const bool kept = had_memory_for([&] {
+    auto pattern = std::make_shared<Statistics>(told);
+    pattern->values_ = nullptr;
+    told.state_ = facts->keep(scalar, std::move(pattern))->state_;
+  });
+  return kept ? told : Statistics();
+}
+
+Statistics statistics(const Tensor& tensor, const Threads& threads) {
+  return guarded_value([&] { return statistics(tensor, Resources{Memory{}, threads, {}, {}}); }, [] { return Statistics(); });
+}
 
 const std::vector<std::uint64_t>& Statistics::extents() const {
   static const std::vector<std::uint64_t> none;
@@ -337,11 +353,8 @@ FiberLengths Statistics::counted_fibers(std::size_t level) const {
 
 bool Statistics::finite() const {
   return counted(false, [&] {
-    if (!state_->tensor && !state_->uncopied) return state_->given_finite;
-    const Tensor& stored = state_->tensor ? *state_->tensor : *state_->uncopied;
-    std::lock_guard lock(state_->mutex);
-    if (!state_->finite) state_->finite = all_finite(stored.values, state_->format.scalar, state_->threads);
-    return *state_->finite;
+    if (!values_) return state_->given_finite;
+    return values_->facts->finite([&] { return all_finite(values_->buffer, values_->scalar, state_->threads); });
   });
 }
 

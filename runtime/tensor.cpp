@@ -8,20 +8,116 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
+namespace {
+
+struct PatternWithFacts : StoredPattern {
+  PatternWithFacts(StoredPattern parts, bool valid) : StoredPattern(std::move(parts)), known(valid) { facts = &known; }
+  PatternFacts known;
+};
+struct ValuesWithFacts : StoredValues {
+  ValuesWithFacts(Buffer values, std::uint64_t first, Scalar type) : StoredValues{std::move(values), first, type, nullptr} {
+    facts = &known;
+  }
+  ValueFacts known;
+};
+
+}  // namespace
+
+std::uint64_t PatternFacts::next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::shared_ptr<const Statistics> PatternFacts::keep(Scalar scalar, std::shared_ptr<const Statistics> counted) {
+  std::shared_ptr<const Statistics> known;
+  return std::atomic_compare_exchange_strong(&counted_[place(scalar)], &known, counted) ? counted : known;
+}
+
+void ValueFacts::forget() {
+  const std::lock_guard lock(mutex_);
+  finite_.reset();
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+Tensor::Tensor(TensorArrays arrays, Validity validity)
+    : values_(std::make_shared<ValuesWithFacts>(std::move(arrays.values), arrays.offset, arrays.format.scalar)) {
+  pattern_ = std::make_shared<PatternWithFacts>(
+      StoredPattern{std::move(arrays.format), std::move(arrays.extents), std::move(arrays.levels), nullptr, {}},
+      validity == Validity::known);
+}
+
+const TensorArrays& Tensor::none() {
+  static const TensorArrays arrays;
+  return arrays;
+}
+
+TensorArrays Tensor::arrays() const { return {format(), extents(), levels(), values(), offset()}; }
+
+void Tensor::values_changed() const {
+  if (values_) values_->facts->forget();
+}
+
+Tensor TensorParts::pattern_alone(const Tensor& tensor) {
+  Tensor alone;
+  if (!tensor.pattern_) return alone;
+  alone.pattern_ = std::make_shared<PatternWithFacts>(StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}},
+                                                      tensor.pattern_->facts->valid.load());
+  return alone;
+}
+
+Tensor TensorParts::with_values(const Tensor& tensor, Buffer values, std::uint64_t offset, Scalar scalar) {
+  Tensor other;
+  other.pattern_ = tensor.pattern_;
+  if (scalar != tensor.format().scalar) {
+    auto pattern = std::make_shared<StoredPattern>(*tensor.pattern_);
+    pattern->format.scalar = scalar;
+    if (!pattern->facts_owner) pattern->facts_owner = tensor.pattern_;
+    other.pattern_ = std::move(pattern);
+  }
+  other.values_ = std::make_shared<ValuesWithFacts>(std::move(values), offset, scalar);
+  return other;
+}
+
+Tensor TensorParts::owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner) {
+  Tensor owned;
+  owned.pattern_ = tensor.pattern_;
+  if (!tensor.format().all_dense()) {
+    StoredPattern pattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}};
+    for (LevelArrays& level : pattern.levels) {
+      if (level.pos.size_bytes() > 0) level.pos = level.pos.owned_by(owner);
+      if (level.crd.size_bytes() > 0) level.crd = level.crd.owned_by(owner);
+    }
+    owned.pattern_ = std::make_shared<PatternWithFacts>(std::move(pattern), true);
+  }
+  owned.values_ = std::make_shared<ValuesWithFacts>(tensor.values().owned_by(owner), tensor.offset(), tensor.format().scalar);
+  return owned;
+}
+
+Expected<Tensor> same_pattern(const Tensor& tensor, Buffer values, Scalar scalar) {
+  return guarded({"giving a pattern other values"}, [&]() -> Expected<Tensor> {
+    const std::uint64_t stored = tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar);
+    const std::uint64_t given = values.size_bytes() / scalar_bytes(scalar);
+    if (given != stored || values.size_bytes() % scalar_bytes(scalar) != 0)
+      return input_error(fmt::format("{} values for a pattern that stores {}", given, stored));
+    return TensorParts::with_values(tensor, std::move(values), tensor.offset(), scalar);
+  });
+}
+
 std::uint64_t Tensor::positions(std::size_t level) const {
-  if (level >= format.levels.size()) return 1;
+  if (level >= format().levels.size()) return 1;
   std::uint64_t count = 1;
   for (std::size_t l = 0; l <= level; ++l) {
-    const Level& kind = format.levels[l];
+    const Level& kind = format().levels[l];
     switch (kind.kind) {
       case LevelKind::bitmap:
       case LevelKind::dense: count = saturating_product(count, extent_of_level(l)); break;
       case LevelKind::singleton: break;
       default: {
-        Indices pos(levels[l].pos, kind.pos_bits);
+        Indices pos(levels()[l].pos, kind.pos_bits);
         count = count < pos.size() ? pos[count] : 0;
       }
     }
@@ -32,26 +128,26 @@ std::uint64_t Tensor::positions(std::size_t level) const {
 std::uint64_t Tensor::nnz() const {
   std::uint64_t dense = 1;
   for (std::size_t l = order(); l-- > 0;) {
-    if (format.levels[l].kind != LevelKind::dense) return saturating_product(entries_of_level(*this, l), dense);
+    if (format().levels[l].kind != LevelKind::dense) return saturating_product(entries_of_level(*this, l), dense);
     dense = saturating_product(dense, extent_of_level(l));
   }
   return dense;
 }
 
 std::uint64_t Tensor::bytes() const {
-  std::uint64_t total = values.size_bytes();
-  for (const LevelArrays& level : levels) total += level.pos.size_bytes() + level.crd.size_bytes();
+  std::uint64_t total = values().size_bytes();
+  for (const LevelArrays& level : levels()) total += level.pos.size_bytes() + level.crd.size_bytes();
   return total;
 }
 
 bool Tensor::borrowed() const {
-  return values.borrowed() ||
-         std::ranges::any_of(levels, [](const LevelArrays& level) { return level.pos.borrowed() || level.crd.borrowed(); });
+  return values().borrowed() ||
+         std::ranges::any_of(levels(), [](const LevelArrays& level) { return level.pos.borrowed() || level.crd.borrowed(); });
 }
 
 static std::string summary_of(const Tensor& tensor) {
-  std::string shape = tensor.order() == 0 ? "scalar" : fmt::format("{}", fmt::join(tensor.extents, "x"));
-  std::string layout = tensor.order() == 0 ? "" : tensor.format.text() + " ";
+  std::string shape = tensor.order() == 0 ? "scalar" : fmt::format("{}", fmt::join(tensor.extents(), "x"));
+  std::string layout = tensor.order() == 0 ? "" : tensor.format().text() + " ";
   double size = static_cast<double>(tensor.bytes());
   const char* unit = "B";
   for (const char* larger : {"kB", "MB", "GB", "TB"}) {
@@ -59,7 +155,7 @@ static std::string summary_of(const Tensor& tensor) {
     size /= 1000;
     unit = larger;
   }
-  return fmt::format("{} {}{}, {} stored, {:.{}f} {}", shape, layout, name(tensor.format.scalar), tensor.nnz(), size,
+  return fmt::format("{} {}{}, {} stored, {:.{}f} {}", shape, layout, name(tensor.format().scalar), tensor.nnz(), size,
                      unit[0] == 'B' ? 0 : 1, unit);
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
@@ -43,7 +44,7 @@ class Verification {
       if (resources_.cancellation.cancelled())
         return fail(ErrorKind::cancelled, fmt::format("cancelled while verifying {}", name_));
       Expected<void> done;
-      switch (tensor_.format.levels[l].kind) {
+      switch (tensor_.format().levels[l].kind) {
         case LevelKind::dense: done = dense(l); break;
         case LevelKind::singleton: done = singleton(l); break;
         case LevelKind::bitmap: done = bitmap(l); break;
@@ -53,7 +54,7 @@ class Verification {
       if (!done) return done;
     }
     if (auto done = values(); !done) return done;
-    return has_gaps(tensor_.format) ? listed() : leaves();
+    return has_gaps(tensor_.format()) ? listed() : leaves();
   }
 
  private:
@@ -63,12 +64,12 @@ class Verification {
   }
 
   bool strided() const {
-    return std::any_of(tensor_.format.levels.begin(), tensor_.format.levels.end(),
+    return std::any_of(tensor_.format().levels.begin(), tensor_.format().levels.end(),
                        [](const Level& level) { return level.strided; });
   }
 
   Expected<void> shape() const {
-    Format format = tensor_.format;
+    Format format = tensor_.format();
     if (strided()) {
       if (!format.all_dense()) return refuse("strided levels beside sparse ones");
       for (Level& level : format.levels) {
@@ -77,8 +78,8 @@ class Verification {
       }
     }
     if (auto checked = check_buildable(format, tensor_.order(), name_); !checked) return checked;
-    if (tensor_.levels.size() != tensor_.order())
-      return refuse("{} level arrays for order {}", tensor_.levels.size(), tensor_.order());
+    if (tensor_.levels().size() != tensor_.order())
+      return refuse("{} level arrays for order {}", tensor_.levels().size(), tensor_.order());
     for (std::size_t l = 0; l < tensor_.order(); ++l) {
       const auto known = [](unsigned bits) { return bits == 32 || bits == 64; };
       const Level& level = format.levels[l];
@@ -89,7 +90,7 @@ class Verification {
   }
 
   Expected<void> dense(std::size_t l) {
-    const LevelArrays& arrays = tensor_.levels[l];
+    const LevelArrays& arrays = tensor_.levels()[l];
     if (arrays.pos.size_bytes() || arrays.crd.size_bytes()) return refuse("level {} is dense but has index arrays", l);
     positions_ = saturating_product(positions_, tensor_.extent_of_level(l));
     block_ = saturating_product(block_, tensor_.extent_of_level(l));
@@ -97,7 +98,7 @@ class Verification {
   }
 
   Expected<void> width(std::size_t l) const {
-    if (coordinate_bits(tensor_.extent_of_level(l)) > tensor_.format.levels[l].crd_bits)
+    if (coordinate_bits(tensor_.extent_of_level(l)) > tensor_.format().levels[l].crd_bits)
       return refuse("level {} has 32-bit coordinates, but its extent is {}", l, tensor_.extent_of_level(l));
     return {};
   }
@@ -111,48 +112,48 @@ class Verification {
   }
 
   Expected<void> range(std::size_t l) const {
-    const Indices crd(tensor_.levels[l].crd, tensor_.format.levels[l].crd_bits);
+    const Indices crd(tensor_.levels()[l].crd, tensor_.format().levels[l].crd_bits);
     const std::uint64_t extent = tensor_.extent_of_level(l);
     std::uint64_t wrong = first_wrong(crd.size(), resources_, [&](std::uint64_t p) { return crd[p] >= extent; });
     if (wrong != saturated)
       return refuse("level {}: coordinate {} at position {} is not below the extent {} of mode {}", l, crd[wrong],
-                    wrong, extent, tensor_.format.mode_order[l]);
+                    wrong, extent, tensor_.format().mode_order[l]);
     return {};
   }
 
   Expected<void> singleton(std::size_t l) {
-    if (tensor_.levels[l].pos.size_bytes()) return refuse("level {} is a singleton but has a pos array", l);
+    if (tensor_.levels()[l].pos.size_bytes()) return refuse("level {} is a singleton but has a pos array", l);
     if (auto done = width(l); !done) return done;
-    if (auto done = exact_size(l, "crd", tensor_.levels[l].crd, positions_, tensor_.format.levels[l].crd_bits); !done)
+    if (auto done = exact_size(l, "crd", tensor_.levels()[l].crd, positions_, tensor_.format().levels[l].crd_bits); !done)
       return done;
     return range(l);
   }
 
   /// pos begins with 0, never falls, and ends where crd does.
   Expected<void> ends(std::size_t l) {
-    const Level& level = tensor_.format.levels[l];
+    const Level& level = tensor_.format().levels[l];
     if (positions_ == saturated) return refuse("level {}: the dense levels above have more than 2^64 positions", l);
-    if (auto done = exact_size(l, "pos", tensor_.levels[l].pos, positions_ + 1, level.pos_bits); !done) return done;
-    const Indices pos(tensor_.levels[l].pos, level.pos_bits);
+    if (auto done = exact_size(l, "pos", tensor_.levels()[l].pos, positions_ + 1, level.pos_bits); !done) return done;
+    const Indices pos(tensor_.levels()[l].pos, level.pos_bits);
     if (pos[0] != 0) return refuse("level {}: pos begins with {} instead of 0", l, pos[0]);
     const std::uint64_t wrong =
         first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
     if (wrong != saturated)
       return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
-    const std::uint64_t stored = tensor_.levels[l].crd.size_bytes() / (level.crd_bits / 8);
+    const std::uint64_t stored = tensor_.levels()[l].crd.size_bytes() / (level.crd_bits / 8);
     if (pos[positions_] > stored)
       return refuse("level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
     if (position_bits(pos[positions_]) > level.pos_bits)
       return refuse("level {} has {}-bit positions, but {} coordinates", l, level.pos_bits, pos[positions_]);
-    return exact_size(l, "crd", tensor_.levels[l].crd, pos[positions_], level.crd_bits);
+    return exact_size(l, "crd", tensor_.levels()[l].crd, pos[positions_], level.crd_bits);
   }
 
   Expected<void> compressed(std::size_t l) {
-    const Level& level = tensor_.format.levels[l];
+    const Level& level = tensor_.format().levels[l];
     if (auto done = width(l); !done) return done;
     if (auto done = ends(l); !done) return done;
     if (auto done = range(l); !done) return done;
-    const Indices pos(tensor_.levels[l].pos, level.pos_bits);
+    const Indices pos(tensor_.levels()[l].pos, level.pos_bits);
     const std::uint64_t total = pos[positions_];
     std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return !present(p) && pos[p] != pos[p + 1]; });
     if (wrong != saturated) return refuse("level {}: fiber {} has entries, but no entry above", l, wrong);
@@ -162,12 +163,12 @@ class Verification {
     // Order is that of the whole chain of a nonunique level, whose singletons have the same positions.
     std::size_t last = l;
     if (level.kind == LevelKind::compressed_nonunique)
-      while (last + 1 < tensor_.order() && tensor_.format.levels[last + 1].kind == LevelKind::singleton) ++last;
+      while (last + 1 < tensor_.order() && tensor_.format().levels[last + 1].kind == LevelKind::singleton) ++last;
     std::vector<Indices> crd;
     for (std::size_t c = l; c <= last; ++c) {
-      const Level& chained = tensor_.format.levels[c];
-      if (auto done = exact_size(c, "crd", tensor_.levels[c].crd, total, chained.crd_bits); !done) return done;
-      crd.emplace_back(tensor_.levels[c].crd, chained.crd_bits);
+      const Level& chained = tensor_.format().levels[c];
+      if (auto done = exact_size(c, "crd", tensor_.levels()[c].crd, total, chained.crd_bits); !done) return done;
+      crd.emplace_back(tensor_.levels()[c].crd, chained.crd_bits);
     }
     auto not_above = [&](std::uint64_t p) {  // whether position p + 1 is not lexicographically above position p
       for (const Indices& coordinates : crd)
@@ -216,8 +217,8 @@ class Verification {
   Expected<void> bitmap(std::size_t l) {
     const std::uint64_t extent = tensor_.extent_of_level(l);
     const std::uint64_t words = bitmap_words(extent);
-    const Buffer& bits = tensor_.levels[l].crd;
-    if (tensor_.levels[l].pos.size_bytes()) return refuse("level {} is a bitmap but has a pos array", l);
+    const Buffer& bits = tensor_.levels()[l].crd;
+    if (tensor_.levels()[l].pos.size_bytes()) return refuse("level {} is a bitmap but has a pos array", l);
     if (auto done = exact_size(l, "bitmap", bits, saturating_product(positions_, words), 64); !done) return done;
     const std::uint64_t positions = saturating_product(positions_, extent);
     std::vector<bool> below(positions);
@@ -234,13 +235,13 @@ class Verification {
   }
 
   Expected<void> hashed(std::size_t l) {
-    const Level& level = tensor_.format.levels[l];
+    const Level& level = tensor_.format().levels[l];
     const std::uint64_t extent = tensor_.extent_of_level(l);
     if (extent > empty_slot(level.crd_bits)) return refuse("level {} has coordinates as wide as its empty slots", l);
     if (auto done = ends(l); !done) return done;
-    const Indices pos(tensor_.levels[l].pos, level.pos_bits);
+    const Indices pos(tensor_.levels()[l].pos, level.pos_bits);
     const std::uint64_t total = pos[positions_];
-    const Indices crd(tensor_.levels[l].crd, level.crd_bits);
+    const Indices crd(tensor_.levels()[l].crd, level.crd_bits);
     const std::uint64_t empty = empty_slot(level.crd_bits);
     std::vector<bool> below(total);
     for (std::uint64_t parent = 0; parent < positions_; ++parent) {
@@ -270,18 +271,18 @@ class Verification {
 
   /// What is stored must be a tensor with compressed levels in their place.
   Expected<void> listed() const {
-    const auto tensor = relaid(tensor_, without_gaps(tensor_.format), resources_, name_);
+    const auto tensor = relaid(tensor_, without_gaps(tensor_.format()), resources_, name_);
     if (!tensor) return std::unexpected(tensor.error());
     return verify(*tensor, resources_, name_);
   }
 
   Expected<void> values() const {
-    const std::uint64_t bytes = scalar_bytes(tensor_.format.scalar);
+    const std::uint64_t bytes = scalar_bytes(tensor_.format().scalar);
     if (!strided()) {
-      if (tensor_.values.size_bytes() != saturating_product(positions_, bytes))
-        return refuse("{} bytes of values, but {} stored entries of {} bytes", tensor_.values.size_bytes(), positions_,
+      if (tensor_.values().size_bytes() != saturating_product(positions_, bytes))
+        return refuse("{} bytes of values, but {} stored entries of {} bytes", tensor_.values().size_bytes(), positions_,
                       bytes);
-      const std::byte* stored = tensor_.values.as<std::byte>().data();
+      const std::byte* stored = tensor_.values().as<std::byte>().data();
       for (std::uint64_t p = 0; p < positions_ && !present_.empty(); ++p) {
         const std::byte* value = stored + p * bytes;
         if (!present(p) && std::any_of(value, value + bytes, [](std::byte b) { return b != std::byte{0}; }))
@@ -291,16 +292,16 @@ class Verification {
     }
     if (positions_ == 0) return {};
     // Strides may be negative, as wrapped unsigned numbers: the reach in both directions must stay inside.
-    Wide lowest = tensor_.offset;
-    Wide highest = tensor_.offset;
+    Wide lowest = tensor_.offset();
+    Wide highest = tensor_.offset();
     for (std::size_t l = 0; l < tensor_.order(); ++l) {
-      Wide reach = static_cast<Wide>(static_cast<std::int64_t>(tensor_.levels[l].stride)) *
+      Wide reach = static_cast<Wide>(static_cast<std::int64_t>(tensor_.levels()[l].stride)) *
                        static_cast<Wide>(tensor_.extent_of_level(l) - 1);
       (reach < 0 ? lowest : highest) += reach;
       if (lowest < 0 || highest > static_cast<Wide>(saturated)) break;  // before 128 bits are too few
     }
-    if (lowest < 0 || highest >= static_cast<Wide>(tensor_.values.size_bytes() / bytes))
-      return refuse("its strides reach outside of the {} bytes of values", tensor_.values.size_bytes());
+    if (lowest < 0 || highest >= static_cast<Wide>(tensor_.values().size_bytes() / bytes))
+      return refuse("its strides reach outside of the {} bytes of values", tensor_.values().size_bytes());
     return {};
   }
 
@@ -309,7 +310,7 @@ class Verification {
   Expected<void> leaves() const {
     const Leaves below(tensor_);
     for (std::size_t l = 0; l + 1 < tensor_.order(); ++l) {
-      if (tensor_.format.levels[l].kind == LevelKind::dense) continue;
+      if (tensor_.format().levels[l].kind == LevelKind::dense) continue;
       std::uint64_t wrong = first_wrong(tensor_.positions(l), resources_, [&](std::uint64_t p) {
         return below.begin(l, p) == below.begin(l, p + 1);
       });
@@ -334,31 +335,14 @@ Expected<void> verify(const Tensor& tensor, const Resources& resources, std::str
   });
 }
 
-struct Validity::State {
-  std::atomic<bool> known = false;
-  std::mutex verifying;  // a second caller waits for the first verification and takes its answer
-};
-
-Validity Validity::unknown() {
-  Validity validity;
-  validity.state_ = std::make_shared<State>();
-  return validity;
-}
-
-Validity Validity::trusted() {
-  Validity validity = unknown();
-  validity.state_->known = true;
-  return validity;
-}
-
 Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name) {
-  Validity::State* const state = tensor.validity.state_.get();
-  if (state == nullptr) return tensor.borrowed() ? verify(tensor, resources, name) : Expected<void>{};
-  if (state->known.load(std::memory_order_acquire)) return {};
-  const std::lock_guard lock(state->verifying);
-  if (state->known.load(std::memory_order_relaxed)) return {};
+  PatternFacts* const facts = TensorParts::pattern_facts(tensor);
+  if (facts == nullptr) return verify(tensor, resources, name);
+  if (facts->valid.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(facts->verifying);
+  if (facts->valid.load(std::memory_order_relaxed)) return {};
   if (auto valid = verify(tensor, resources, name); !valid) return valid;
-  state->known.store(true, std::memory_order_release);
+  facts->valid.store(true, std::memory_order_release);
   return {};
 }
 

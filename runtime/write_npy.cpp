@@ -11,9 +11,9 @@ namespace weft {
 namespace {
 
 bool stored_in_c_order(const Tensor& tensor) {
-  bool plain = tensor.format.all_dense() && tensor.offset == 0 &&
-               std::is_sorted(tensor.format.mode_order.begin(), tensor.format.mode_order.end());
-  for (const Level& level : tensor.format.levels) plain = plain && !level.strided;
+  bool plain = tensor.format().all_dense() && tensor.offset() == 0 &&
+               std::is_sorted(tensor.format().mode_order.begin(), tensor.format().mode_order.end());
+  for (const Level& level : tensor.format().levels) plain = plain && !level.strided;
   return plain;
 }
 
@@ -21,15 +21,15 @@ bool stored_in_c_order(const Tensor& tensor) {
 
 Expected<Tensor> in_c_order(const Tensor& tensor, const Resources& resources, std::string_view name) {
   if (stored_in_c_order(tensor)) return tensor;
-  return convert(tensor, dense_format(tensor.order(), tensor.format.scalar), resources, name);
+  return convert(tensor, dense_format(tensor.order(), tensor.format().scalar), resources, name);
 }
 
 NpyHeader header_of(const Tensor& tensor) {
   return {.kind = 'f',
-          .bytes = scalar_bytes(tensor.format.scalar),
+          .bytes = scalar_bytes(tensor.format().scalar),
           .big_endian = false,
           .fortran_order = false,
-          .shape = tensor.extents};
+          .shape = tensor.extents()};
 }
 
 Expected<void> write_npy(const Tensor& tensor, const std::string& path, Compression compression,
@@ -40,7 +40,7 @@ Expected<void> write_npy(const Tensor& tensor, const std::string& path, Compress
   const Expected<Tensor> dense = in_c_order(tensor, resources, name);
   if (!dense) return std::unexpected(dense.error());
   const NpyHeader header = header_of(*dense);
-  const std::string_view elements(static_cast<const char*>(dense->values.data()), dense->nnz() * header.bytes);
+  const std::string_view elements(static_cast<const char*>(dense->values().data()), dense->nnz() * header.bytes);
   file->expect(elements.size());
   if (Expected<void> written = file->write(npy_preamble(header)); !written) return written;
   if (Expected<void> written = file->write(elements); !written) return written;

@@ -156,7 +156,7 @@ NpyHeader integers(unsigned bytes, std::vector<std::uint64_t> shape) {
 
 NpyHeader reals(const Tensor& tensor, std::uint64_t count) {
   return {.kind = 'f',
-          .bytes = scalar_bytes(tensor.format.scalar),
+          .bytes = scalar_bytes(tensor.format().scalar),
           .big_endian = false,
           .fortran_order = false,
           .shape = {count}};
@@ -185,17 +185,17 @@ struct SparseHead {
 /// The compressed level of a matrix by rows, or by columns, is what scipy calls indptr and indices.
 Expected<void> write_compressed(const Tensor& tensor, SparseHead head, ArrayOutput& file, const Resources& resources,
                                 std::string_view name) {
-  const bool by_columns = tensor.format.mode_order[0] == 1;
-  Format format = sparse_format(2, tensor.format.scalar);
+  const bool by_columns = tensor.format().mode_order[0] == 1;
+  Format format = sparse_format(2, tensor.format().scalar);
   format.mode_order = {by_columns ? 1U : 0U, by_columns ? 0U : 1U};
   format.levels[0].kind = LevelKind::dense;
   Expected<Tensor> made = convert(tensor, format, resources, name);
   if (!made) return std::unexpected(made.error());
   // scipy has one signed type for both arrays.
   const auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
-  const bool wide = std::max({made->nnz(), tensor.extents[0], tensor.extents[1]}) > most ||
-                    made->format.levels[1].pos_bits == 64 || made->format.levels[1].crd_bits == 64;
-  if (wide && (made->format.levels[1].pos_bits != 64 || made->format.levels[1].crd_bits != 64)) {
+  const bool wide = std::max({made->nnz(), tensor.extents()[0], tensor.extents()[1]}) > most ||
+                    made->format().levels[1].pos_bits == 64 || made->format().levels[1].crd_bits == 64;
+  if (wide && (made->format().levels[1].pos_bits != 64 || made->format().levels[1].crd_bits != 64)) {
     format.levels[1].pos_bits = format.levels[1].crd_bits = 64;
     made = convert(tensor, format, resources, name);
     if (!made) return std::unexpected(made.error());
@@ -205,13 +205,13 @@ Expected<void> write_compressed(const Tensor& tensor, SparseHead head, ArrayOutp
   const unsigned width = wide ? 8 : 4;
   std::vector<ArchiveMember> members;
   members.push_back(
-      array_member("indices", integers(width, {stored}), bytes_of(made->levels[1].crd).substr(0, stored * width)));
+      array_member("indices", integers(width, {stored}), bytes_of(made->levels()[1].crd).substr(0, stored * width)));
   const std::uint64_t ends = made->extent_of_level(0) + 1;
   members.push_back(
-      array_member("indptr", integers(width, {ends}), bytes_of(made->levels[1].pos).substr(0, ends * width)));
+      array_member("indptr", integers(width, {ends}), bytes_of(made->levels()[1].pos).substr(0, ends * width)));
   head.add_to(members);
   members.push_back(array_member("data", reals(tensor, stored),
-                                 bytes_of(made->values).substr(0, stored * scalar_bytes(tensor.format.scalar))));
+                                 bytes_of(made->values()).substr(0, stored * scalar_bytes(tensor.format().scalar))));
   return write_archive(members, file);
 }
 
@@ -254,15 +254,15 @@ std::string member_name(std::string_view name) {
 Expected<void> write_npz(const Tensor& tensor, const std::string& path, Compression compression,
                          const Resources& resources, std::string_view name) {
   for (std::size_t mode = 0; mode != tensor.order(); ++mode) {
-    if (tensor.extents[mode] <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) continue;
+    if (tensor.extents()[mode] <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) continue;
     return input_error(
         fmt::format("{}: the extent of mode {} of {} exceeds the integers of NumPy; write .tns", path, mode, name));
   }
   // The file is opened first: a wrong path is told before a large tensor is converted.
   Expected<ArrayOutput> file = ArrayOutput::create(path, compression, resources);
   if (!file) return std::unexpected(file.error());
-  if (!tensor.format.all_dense()) {
-    const SparseHead head{.shape = {tensor.extents.begin(), tensor.extents.end()}, .format = {}};
+  if (!tensor.format().all_dense()) {
+    const SparseHead head{.shape = {tensor.extents().begin(), tensor.extents().end()}, .format = {}};
     if (tensor.order() == 2) return write_compressed(tensor, head, *file, resources, name);
     return write_coordinates(tensor, head, *file, resources, name);
   }
@@ -271,7 +271,7 @@ Expected<void> write_npz(const Tensor& tensor, const std::string& path, Compress
   const NpyHeader header = header_of(*dense);
   std::vector<ArchiveMember> members;
   members.push_back(
-      array_member(member_name(name), header, bytes_of(dense->values).substr(0, dense->nnz() * header.bytes)));
+      array_member(member_name(name), header, bytes_of(dense->values()).substr(0, dense->nnz() * header.bytes)));
   return write_archive(members, *file);
 }
 

@@ -190,12 +190,12 @@ Expected<void> write_lines(const Lines& lines, const std::string& header, const 
 std::string scalar_line(const Tensor& tensor) {
   char text[longest_value];
   char* end = text;
-  if (tensor.values.size_bytes() == 0) return "0\n";  // nothing stored
-  const std::size_t at = tensor.offset;
-  if (tensor.format.scalar == Scalar::f64) {
-    end = print_value(text, text + sizeof text, tensor.values.as<double>()[at]);
+  if (tensor.values().size_bytes() == 0) return "0\n";  // nothing stored
+  const std::size_t at = tensor.offset();
+  if (tensor.format().scalar == Scalar::f64) {
+    end = print_value(text, text + sizeof text, tensor.values().as<double>()[at]);
   } else {
-    end = print_value(text, text + sizeof text, tensor.values.as<float>()[at]);
+    end = print_value(text, text + sizeof text, tensor.values().as<float>()[at]);
   }
   return std::string(text, end) + '\n';
 }
@@ -203,16 +203,16 @@ std::string scalar_line(const Tensor& tensor) {
 }  // namespace
 
 Expected<Coordinates> sorted_entries(const Tensor& tensor, const Resources& resources, std::string_view name) {
-  const bool drop_zeros = tensor.order() > 0 && tensor.format.levels.back().kind == LevelKind::dense;
+  const bool drop_zeros = tensor.order() > 0 && tensor.format().levels.back().kind == LevelKind::dense;
   Expected<Coordinates> stored = entries(tensor, drop_zeros, resources);
   if (!stored) return stored;
-  bool sorted = std::is_sorted(tensor.format.mode_order.begin(), tensor.format.mode_order.end());
-  for (const Level& level : tensor.format.levels) {
+  bool sorted = std::is_sorted(tensor.format().mode_order.begin(), tensor.format().mode_order.end());
+  for (const Level& level : tensor.format().levels) {
     sorted = sorted && level.kind != LevelKind::hashed && level.kind != LevelKind::accumulator;
   }
   if (sorted) return stored;
   Expected<Tensor> in_order =
-      build(std::move(*stored), sparse_format(tensor.order(), tensor.format.scalar), resources, name);
+      build(std::move(*stored), sparse_format(tensor.order(), tensor.format().scalar), resources, name);
   if (!in_order) return std::unexpected(in_order.error());
   return entries(*in_order, false, resources);
 }

@@ -102,12 +102,12 @@ int main(int arguments, char** argument) {
   const weft::Tensor tensor = value_or_exit(weft::read_tensor(file, {}, engine.options().resources, "T"));
   const std::size_t order = tensor.order();
   double squares = 0;  // of the tensor's entries
-  for (const double value : tensor.values.as<const double>()) squares += value * value;
+  for (const double value : tensor.values().as<const double>()) squares += value * value;
 
   // 2. Factors are ordinary memory of this program, with columns of length 1, the same in every run.
   std::vector<Matrix> factors, grams;
   std::uint64_t state = 1;
-  for (const std::uint64_t extent : tensor.extents) {
+  for (const std::uint64_t extent : tensor.extents()) {
     Matrix& factor = factors.emplace_back(extent * rank);
     for (double& entry : factor) {
       state = state * 6364136223846793005u + 1442695040888963407u;
@@ -123,7 +123,7 @@ int main(int arguments, char** argument) {
   for (std::size_t mode = 0; mode < order; ++mode) products.emplace_back(factors[mode].size());
   weft::Tensors operands = {{"T", tensor}};
   for (std::size_t mode = 0; mode < order; ++mode)
-    operands["A" + std::to_string(mode)] = value_or_exit(weft::borrow_dense({tensor.extents[mode], rank}, factors[mode]));
+    operands["A" + std::to_string(mode)] = value_or_exit(weft::borrow_dense({tensor.extents()[mode], rank}, factors[mode]));
 
   // 4. One kernel per mode. To be told how often it will run lets the planner lay the tensor out anew where that pays.
   std::vector<weft::Kernel> kernels;
@@ -134,7 +134,7 @@ int main(int arguments, char** argument) {
     used.erase("A" + std::to_string(mode));
     kernels.push_back(value_or_exit(engine.compile(product_for(mode, order), used, options)));
     for (const auto& [name, operand] : used) bindings[mode].set(name, operand, {.changes = name != "T"});
-    bindings[mode].output("M", value_or_exit(weft::borrow_dense({tensor.extents[mode], rank}, products[mode])));
+    bindings[mode].output("M", value_or_exit(weft::borrow_dense({tensor.extents()[mode], rank}, products[mode])));
   }
 
   // 5. Sweeps: each factor in turn becomes the best one for the others.
@@ -161,7 +161,7 @@ int main(int arguments, char** argument) {
   // 7. The weights go into the last factor; any tensor can be written to a file.
   for (std::size_t entry = 0; entry < factors.back().size() && sweeps > 0; ++entry) factors.back()[entry] *= weights[entry % rank];
   for (std::size_t mode = 0; mode < order && arguments > 4; ++mode) {
-    const auto factor = weft::borrow_dense({tensor.extents[mode], rank}, factors[mode]);
+    const auto factor = weft::borrow_dense({tensor.extents()[mode], rank}, factors[mode]);
     const auto written = weft::write_tensor(*factor, argument[4] + std::to_string(mode) + ".npy", engine.options().resources, "A");
     if (!written) return std::fprintf(stderr, "cp_als: %s\n", written.error().message.c_str()), 1;
   }

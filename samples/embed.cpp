@@ -69,7 +69,7 @@ int main() {
     threads.emplace_back([&] {
       for (int run = 0; run < 100; ++run) {
         const auto results = kernel->run(shared);
-        mine += results && results->at("A").values.as<const double>()[5] == product[5];
+        mine += results && results->at("A").values().as<const double>()[5] == product[5];
       }
     });
   }

@@ -33,6 +33,6 @@ int main() {
   if (!results) return std::fprintf(stderr, "%s\n", results.error().message.c_str()), 1;
 
   // 5. Results are tensors by name.
-  for (const double y : results->at("y").values.as<const double>()) std::printf("%g\n", y);
+  for (const double y : results->at("y").values().as<const double>()) std::printf("%g\n", y);
   return 0;
 }

@@ -63,7 +63,7 @@ int main() {
   if (!session) return failed(session.error());
   auto vector = weft::dense_zeros({size}, weft::dense_format(1), options.resources, "x");
   if (!vector) return failed(vector.error());
-  for (std::uint32_t i = 0; i < size; ++i) vector->values.as<double>()[i] = 1 + i % 3;
+  for (std::uint32_t i = 0; i < size; ++i) vector->writable_values<double>()[i] = 1 + i % 3;
   session->set("x", *vector);
 
   std::printf("%-12s %10s %10s %10s   %s\n", "y = M x", "generic", "profiled", "baked", "speed-up of baked over generic");
@@ -84,7 +84,7 @@ int main() {
       if (!evaluation) return failed(evaluation.error());
       microseconds.push_back(evaluation->report.median_run_ms() * 1000);
       // 5. All grades give the same result: facts shape code, never meaning.
-      const auto values = evaluation->results.at("y").values.as<const double>();
+      const auto values = evaluation->results.at("y").values().as<const double>();
       const std::vector<double> result(values.begin(), values.end());
       if (first.empty()) first = result;
       if (result != first) {

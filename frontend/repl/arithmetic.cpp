@@ -102,7 +102,7 @@ class Arithmetic {
       slice = std::move(*parsed);
       at_ = close + 1;
     }
-    const auto selected = select(slice, tensor->extents, name);
+    const auto selected = select(slice, tensor->extents(), name);
     if (!selected) return std::unexpected(selected.error());
     if (!std::ranges::all_of(*selected, &Selected::dropped)) {
       return fails(fmt::format("{} is no number: name a result and the indices, as in y(i) = v(i) * 2", name));

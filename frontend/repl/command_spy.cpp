@@ -81,8 +81,8 @@ Expected<void> command_spy(Repl& repl, const std::string& argument) {
   if (!tensor) return std::unexpected(tensor.error());
   const auto modes = modes_of(*request, *tensor);
   if (!modes) return std::unexpected(modes.error());
-  const std::uint64_t height = tensor->order() == 1 ? 1 : tensor->extents[(*modes)[0]];
-  const std::uint64_t width = tensor->extents[(*modes)[1]];
+  const std::uint64_t height = tensor->order() == 1 ? 1 : tensor->extents()[(*modes)[0]];
+  const std::uint64_t width = tensor->extents()[(*modes)[1]];
   const Cancellation& cancellation = repl.resources().cancellation;
   if (!request->path.empty()) {
     if (auto place = writable_place(request->path); !place) return place;

@@ -28,7 +28,7 @@ std::string format_line(Repl& repl, const std::string& name) {
   } else if (const auto format = asked.formats.find(name); format != asked.formats.end()) {
     text += fmt::format("{} {}", format->second.text(), weft::name(format->second.scalar));
   } else {
-    const Format& stored = repl.tensors().at(name).format;
+    const Format& stored = repl.tensors().at(name).format();
     text += fmt::format("{} {}, chosen", stored.order() == 0 ? "scalar" : stored.text(), weft::name(stored.scalar));
   }
   return text + '\n';

@@ -85,7 +85,7 @@ class Habits {
     const std::string_view of = trimmed(rest.substr(1, rest.size() - 2));
     const Tensor* const known = tensor(of);
     if (known == nullptr) return std::nullopt;
-    return input(fmt::format("{} has the extents {}; :info {} tells more", of, fmt::join(known->extents, "x"), of));
+    return input(fmt::format("{} has the extents {}; :info {} tells more", of, fmt::join(known->extents(), "x"), of));
   }
 
   /// "A.shape", "A.T", "A.sum()", "A[0][1]".
@@ -105,7 +105,7 @@ class Habits {
     const FileName file = parse_file_name(fmt::format("{}.{}", name, what));
     if (file.kind || file.compression) return std::nullopt;
     if (what == "shape" || what == "size" || what == "ndim" || what == "nnz") {
-      return input(fmt::format("{} has the extents {} and stores {} entries; :info {} tells more", name, fmt::join(known->extents, "x"),
+      return input(fmt::format("{} has the extents {} and stores {} entries; :info {} tells more", name, fmt::join(known->extents(), "x"),
                                known->nnz(), name));
     }
     const std::string written = access(name, known->order());

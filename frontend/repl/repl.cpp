@@ -196,7 +196,7 @@ Expected<void> Repl::grow(const ParsedExpression& expression, const std::vector<
   const auto notes = grow_inferred_extents(known, expression, operands, inferred_, resources_);
   if (!notes) return std::unexpected(notes.error());
   for (const auto& [name, grown] : known) {
-    if (grown.extents != tensors().at(name).extents) session_.set(name, grown);
+    if (grown.extents() != tensors().at(name).extents()) session_.set(name, grown);
   }
   for (const std::string& note : *notes) {
     if (!options_.quiet) write_note(fmt::format("note: {}\n", note));
@@ -248,10 +248,10 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
     if (silent) return {};
     return print(fmt::format("{}: {}\n", statement.target, tensors().at(statement.target).summary()));
   }
-  const auto selected = select(statement.slice, found->extents, statement.name);
+  const auto selected = select(statement.slice, found->extents(), statement.name);
   if (!selected) return std::unexpected(selected.error());
   const bool is_element = std::ranges::all_of(*selected, &Selected::dropped);
-  if (found->format.all_dense()) {
+  if (found->format().all_dense()) {
     const DenseView view = dense_view(*found, *selected);
     if (statement.target.empty()) return print(array_text(view) + '\n');
     auto copied = materialised(view, resources_, statement.target);
@@ -264,12 +264,12 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
       return false;
     };
     if (auto visited = visit_entries(*found, *selected, resources_.cancellation, visit); !visited) return visited;
-    auto scalar = dense_zeros({}, dense_format(0, found->format.scalar), resources_, statement.name);
+    auto scalar = dense_zeros({}, dense_format(0, found->format().scalar), resources_, statement.name);
     if (!scalar) return std::unexpected(scalar.error());
-    if (found->format.scalar == Scalar::f64) {
-      scalar->values.as<double>()[0] = value;
+    if (found->format().scalar == Scalar::f64) {
+      scalar->writable_values<double>()[0] = value;
     } else {
-      scalar->values.as<float>()[0] = static_cast<float>(value);
+      scalar->writable_values<float>()[0] = static_cast<float>(value);
     }
     if (statement.target.empty()) return print(tensor_text(*scalar, statement.name));
     keep(statement.target, std::move(*scalar));
@@ -373,7 +373,7 @@ Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, boo
     keep(name, std::move(tensor));
     if (silent) continue;
     const Tensor& kept = tensors().at(name);
-    const bool labelled = evaluation->results.size() > 1 && kept.format.all_dense();
+    const bool labelled = evaluation->results.size() > 1 && kept.format().all_dense();
     const std::string label = labelled ? name + (kept.order() == 0 ? " = " : " =\n") : "";
     if (auto printed = print(label + tensor_text(kept, name)); !printed) return printed;
   }

@@ -18,14 +18,14 @@ std::size_t cell_of(std::uint64_t coordinate, std::uint64_t extent, std::size_t 
 
 /// Every element of a dense tensor that is not zero.
 Expected<void> visit_nonzeros(const Tensor& tensor, const Cancellation& cancellation, const VisitEntry& visit) {
-  const DenseView view = dense_view(tensor, select_all(tensor.extents));
+  const DenseView view = dense_view(tensor, select_all(tensor.extents()));
   if (view.empty()) return {};
   std::vector<std::uint64_t> at(tensor.order(), 0);
   for (std::uint64_t seen = 1;; ++seen) {
     if (seen % 65536 == 0 && cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
     if (const double value = view.at(at); value != 0) visit(at, value);
     std::size_t mode = tensor.order();
-    while (mode > 0 && ++at[mode - 1] == tensor.extents[mode - 1]) at[--mode] = 0;
+    while (mode > 0 && ++at[mode - 1] == tensor.extents()[mode - 1]) at[--mode] = 0;
     if (mode == 0) return {};
   }
 }
@@ -35,13 +35,13 @@ Expected<void> visit_nonzeros(const Tensor& tensor, const Cancellation& cancella
 Expected<SpyGrid> spy(const Tensor& tensor, std::array<std::size_t, 2> modes, std::size_t rows, std::size_t columns,
                       const Cancellation& cancellation) {
   const bool is_vector = tensor.order() == 1;
-  const std::uint64_t height = is_vector ? 1 : tensor.extents[modes[0]];
-  const std::uint64_t width = tensor.extents[modes[1]];
+  const std::uint64_t height = is_vector ? 1 : tensor.extents()[modes[0]];
+  const std::uint64_t width = tensor.extents()[modes[1]];
   SpyGrid grid;
   grid.rows = static_cast<std::size_t>(std::min<std::uint64_t>(height, rows));
   grid.columns = static_cast<std::size_t>(std::min<std::uint64_t>(width, columns));
   grid.counts.assign(grid.rows * grid.columns, 0);
-  const bool skips_zeros = tensor.format.levels.back().kind == LevelKind::dense;
+  const bool skips_zeros = tensor.format().levels.back().kind == LevelKind::dense;
   const auto count = [&](std::span<const std::uint64_t> at, double value) {
     if (skips_zeros && value == 0) return true;
     const std::size_t row = is_vector ? 0 : cell_of(at[modes[0]], height, grid.rows);
@@ -49,8 +49,8 @@ Expected<SpyGrid> spy(const Tensor& tensor, std::array<std::size_t, 2> modes, st
     ++grid.entries;
     return true;
   };
-  const auto visited = tensor.format.all_dense() ? visit_nonzeros(tensor, cancellation, count)
-                                                 : visit_entries(tensor, select_all(tensor.extents), cancellation, count);
+  const auto visited = tensor.format().all_dense() ? visit_nonzeros(tensor, cancellation, count)
+                                                 : visit_entries(tensor, select_all(tensor.extents()), cancellation, count);
   if (!visited) return std::unexpected(visited.error());
   for (const std::uint64_t cell : grid.counts) grid.fullest = std::max(grid.fullest, cell);
   return grid;

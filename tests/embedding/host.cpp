@@ -44,7 +44,7 @@ int evaluate_product() {
   if (!matrix) return wrong(matrix.error().message);
   auto vector = weft::dense_zeros({columns}, weft::dense_format(1), resources, "x");
   if (!vector) return wrong(vector.error().message);
-  for (std::uint32_t column = 0; column < columns; ++column) vector->values.as<double>()[column] = column + 2.0;
+  for (std::uint32_t column = 0; column < columns; ++column) vector->writable_values<double>()[column] = column + 2.0;
 
   weft::EngineOptions options;
   options.resources = resources;
@@ -56,7 +56,7 @@ int evaluate_product() {
   if (!evaluation) return wrong(evaluation.error().message);
   const weft::Tensor& result = evaluation->results.at("y");
   for (std::uint32_t row = 0; row < rows; ++row)
-    if (result.values.as<const double>()[row] != expected[row]) return wrong("row " + std::to_string(row) + " is wrong");
+    if (result.values().as<const double>()[row] != expected[row]) return wrong("row " + std::to_string(row) + " is wrong");
 
   // A mistake is a value, not the end of the host.
   const auto mistaken = session->evaluate("y(i) = M(i,j) * x(k)", {"M"});

@@ -26,7 +26,7 @@ int main() {
   if (missing || missing.error().kind != weft::ErrorKind::input) return 4;
   bindings.set("x", *x);
   const auto results = kernel->run(bindings);
-  if (!results || results->at("y").values.as<const double>()[0] != 201) return 5;
+  if (!results || results->at("y").values().as<const double>()[0] != 201) return 5;
 
   const auto wrong = engine->compile("y(i) = M(i,j", {{"M", *matrix}});
   if (wrong || wrong.error().kind != weft::ErrorKind::input) return 6;

@@ -77,7 +77,7 @@ std::optional<BuiltText> built_text(std::string_view expression) {
     const auto tensor = test::tensor_of(operand, resources);
     require(tensor.has_value(), [&] { return tensor.error().message; });
     text.built.tensors.emplace(operand.name, *tensor);
-    text.built.facts.push_back({id, tensor->format, statistics(*tensor, resources.threads), tensor->bytes(), false});
+    text.built.facts.push_back({id, tensor->format(), statistics(*tensor, resources.threads), tensor->bytes(), false});
     text.built.entries[id] = test::summed(operand);
   }
   std::map<TensorId, test::CoordinateMap> known;

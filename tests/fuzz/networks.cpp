@@ -149,8 +149,8 @@ void assignments(Bytes bytes) {
         require(good.has_value(), [&] { return good.error().message + "\n" + text; });
         const auto format = random.formats.find(name);
         if (format != random.formats.end())
-          require(tensor.format.text() == format->second.text(),
-                  name + " comes as " + tensor.format.text() + "\n" + text);
+          require(tensor.format().text() == format->second.text(),
+                  name + " comes as " + tensor.format().text() + "\n" + text);
         const auto entries = entries_of(tensor, resources);
         require(entries.has_value(), [&] { return entries.error().message; });
         require_none(format != random.formats.end() ? structural_differences(*entries, expected.at(name))
@@ -206,7 +206,7 @@ void rebinding(Bytes bytes) {
       const auto entries = entries_of(result, small_resources());
       require(entries.has_value(), [&] { return entries.error().message; });
       // An operand that is converted from dense levels loses the zeros that they store.
-      const CoordinateMap expected = stored(structural_product(other), result.format, result_extents(other));
+      const CoordinateMap expected = stored(structural_product(other), result.format(), result_extents(other));
       require_none(
           same_formats(first, other) ? structural_differences(*entries, expected) : differences(*entries, expected),
           text);

@@ -24,19 +24,19 @@ bool same_bytes(const Buffer& left, const Buffer& right) {
 }
 
 bool same_tensor(const Tensor& left, const Tensor& right) {
-  if (left.format != right.format || left.extents != right.extents || !same_bytes(left.values, right.values))
+  if (left.format() != right.format() || left.extents() != right.extents() || !same_bytes(left.values(), right.values()))
     return false;
-  for (std::size_t level = 0; level < left.levels.size(); ++level) {
-    if (!same_bytes(left.levels[level].pos, right.levels[level].pos)) return false;
-    if (!same_bytes(left.levels[level].crd, right.levels[level].crd)) return false;
+  for (std::size_t level = 0; level < left.levels().size(); ++level) {
+    if (!same_bytes(left.levels()[level].pos, right.levels()[level].pos)) return false;
+    if (!same_bytes(left.levels()[level].crd, right.levels()[level].crd)) return false;
   }
   return true;
 }
 
 bool has_nan(const Tensor& tensor) {
-  if (tensor.format.scalar == Scalar::f64)
-    return std::ranges::any_of(tensor.values.as<double>(), [](double x) { return std::isnan(x); });
-  return std::ranges::any_of(tensor.values.as<float>(), [](float x) { return std::isnan(x); });
+  if (tensor.format().scalar == Scalar::f64)
+    return std::ranges::any_of(tensor.values().as<double>(), [](double x) { return std::isnan(x); });
+  return std::ranges::any_of(tensor.values().as<float>(), [](float x) { return std::isnan(x); });
 }
 
 void require_sound(const Tensor& tensor) {
@@ -56,13 +56,13 @@ void require_answer(const Error& error) {
 void check_written(const Tensor& tensor, std::string_view extension) {
   const Resources resources = small_resources(1, 256);
   // A dense file of a sparse tensor, or a matrix market file of more than two modes, need not be possible.
-  if (extension != ".npy" && extension != ".npz" && tensor.format.all_dense() && tensor.order() > 0) return;
+  if (extension != ".npy" && extension != ".npz" && tensor.format().all_dense() && tensor.order() > 0) return;
   if (has_nan(tensor)) return;
   const std::string path = scratch_directory() + "/written" + std::string(extension);
   const Expected<void> written = write_tensor(tensor, path, resources, "T");
   if (!written) return require_answer(written.error());
   ReadOptions options;
-  options.format = tensor.format;
+  options.format = tensor.format();
   const Expected<Tensor> again = read_tensor(path, options, resources, "T");
   require(again.has_value(), [&] { return "what was written is not read: " + again.error().message; });
   require(same_tensor(tensor, *again),

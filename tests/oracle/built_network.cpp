@@ -23,7 +23,7 @@ Expected<BuiltNetwork> built(const RandomNetwork& random, const Resources& resou
       if (operand.name != result.network.tensors[id].name) continue;
       const Tensor& tensor = result.tensors.at(operand.name);
       result.facts.push_back(
-          {id, tensor.format, statistics(tensor, resources.threads), tensor.bytes(), operand.pinned});
+          {id, tensor.format(), statistics(tensor, resources.threads), tensor.bytes(), operand.pinned});
       result.entries[id] = summed(operand);
       // A scalar has its one value, whatever was given.
       if (operand.extents.empty()) result.entries[id].try_emplace({}, 0);

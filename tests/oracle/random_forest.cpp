@@ -260,7 +260,7 @@ Expected<BuiltNetwork> built(const RandomForest& random, const Resources& resour
       auto tensor = tensor_of(operand, resources);
       if (!tensor) return std::unexpected(tensor.error());
       const Tensor& kept = result.tensors.emplace(operand.name, std::move(*tensor)).first->second;
-      result.facts.push_back({id, kept.format, statistics(kept, resources.threads), kept.bytes(), operand.pinned});
+      result.facts.push_back({id, kept.format(), statistics(kept, resources.threads), kept.bytes(), operand.pinned});
       result.entries[id] = summed(operand);
     }
   }

@@ -63,6 +63,10 @@ Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndic
 /// Entries sorted by mode 0, then 1, …, none twice; one array of coordinates per mode. Others: build().
 Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vector<HostIndices>& crd, HostValues values);
 
+/// The tensor with other values of the host over the same pattern, as many as it stores (`Tensor::values`), lent like
+/// those above. What is known of the pattern is shared, so that nothing is counted or verified again.
+Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values);
+
 /// The tensor with arrays that the host vouches for: nothing verifies them, and a defect in them is undefined
 /// behaviour.
 Tensor trusted(Tensor tensor);

@@ -32,7 +32,7 @@ struct FiberLengths {
 /// Where memory runs out answers stand for none, and the compilation that is given these statistics next says so.
 class Statistics {
  public:
-  /// Of a tensor; keeps a (shared) copy of it. One with borrowed arrays that are not valid (verify()) counts as empty:
+  /// Of a tensor; keeps its arrays. One with borrowed arrays that are not valid (verify()) counts as empty:
   /// what can refuse it does. Of one with hashed or bitmap levels an own copy in compressed ones, charged to the
   /// memory; without room for it distinct counts are estimated by independence.
   explicit Statistics(const Tensor& tensor, const Resources& resources);
@@ -48,14 +48,14 @@ class Statistics {
   double nnz() const;
   double distinct(ModeSet modes) const;  ///< distinct(0) is 1 (0 if the tensor is empty)
   FiberLengths fibers(std::size_t level) const;
-  bool finite() const;  ///< no stored NaN or Inf
+  bool finite() const;  ///< no stored NaN or Inf; of a tensor: in its values as they are now
   std::string text() const;
   /// That memory ran out in one of these functions, told once; always, if there are no statistics for want of it.
   std::optional<Error> take_failure() const;
 
  private:
-  friend const Statistics& statistics(const Tensor& tensor, const Resources& resources);
-  friend const Statistics& statistics(const Tensor& tensor, const Threads& threads);
+  friend Statistics statistics(const Tensor& tensor, const Resources& resources);
+  friend Statistics statistics(const Tensor& tensor, const Threads& threads);
   struct State;
   Statistics() = default;  // none
   static std::shared_ptr<State> counting(const Tensor& tensor, const Resources& resources);
@@ -67,10 +67,11 @@ class Statistics {
   template <class Value, class Count>
   Value counted(Value instead, Count&& count) const;
   std::shared_ptr<State> state_;
+  std::shared_ptr<const StoredValues> values_;  ///< whose finiteness is told; none: figures were given
 };
 
-/// The tensor's statistics, computed lazily and kept with it.
-const Statistics& statistics(const Tensor& tensor, const Resources& resources);
-const Statistics& statistics(const Tensor& tensor, const Threads& threads);
+/// The tensor's statistics, computed lazily and kept with its pattern, for all tensors over that.
+Statistics statistics(const Tensor& tensor, const Resources& resources);
+Statistics statistics(const Tensor& tensor, const Threads& threads);
 
 }  // namespace weft

@@ -13,8 +13,8 @@
 
 namespace weft {
 
-class Statistics;
-struct Tensor;
+struct PatternFacts;
+struct ValueFacts;
 
 /// The arrays of one level. Elements are 32- or 64-bit unsigned as Level says. compressed and nonunique: pos has
 /// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither. hashed and
@@ -25,52 +25,62 @@ struct LevelArrays {
   std::uint64_t stride = 0;  ///< elements, for strided dense levels only
 };
 
-/// Statistics shared by the copies of a tensor; whichever thread asks first sets them, all threads may read and copy.
-class KnownStatistics {
- public:
-  KnownStatistics() = default;
-  KnownStatistics(const KnownStatistics& other);
-  KnownStatistics& operator=(const KnownStatistics& other);
-  KnownStatistics& operator=(std::nullptr_t);  ///< forgets them, for whoever changes a copied tensor
-  ~KnownStatistics();
-  std::shared_ptr<const Statistics> get() const;
-  /// Sets them unless another thread was faster; returns those that are kept.
-  const Statistics& keep(std::shared_ptr<const Statistics> statistics) const;
-
- private:
-  mutable std::shared_ptr<const Statistics> pointer_;
-};
-
-/// Whether the arrays of a tensor are known to be valid (verify()); shared by its copies, so that one verification does
-/// for all of them. Arrays that weft makes are; borrowed ones are as soon as verify_once() has found no defect.
-class Validity {
- public:
-  Validity() = default;       ///< known, unless the tensor has borrowed arrays
-  static Validity unknown();  ///< of borrowed arrays
-  static Validity trusted();  ///< of borrowed arrays that the host vouches for
-
- private:
-  friend Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name);
-  struct State;
-  std::shared_ptr<State> state_;
-};
-
-/// A stored tensor. A value: copies share the arrays, which are immutable once built. Any number of threads may read.
+/// What a tensor is made of.
 ///
 /// A chain `u q q …` (or `s`/`d` followed by `q`) holds one position per distinct tuple of its modes, sorted
 /// lexicographically, so a `u` or inner `q` level repeats coordinates and the last level of the chain is unique
 /// within its parent. Every position of the last level has one value in `values`.
-struct Tensor {
+struct TensorArrays {
   Format format;
   std::vector<std::uint64_t> extents;  ///< by MODE, not by level
   std::vector<LevelArrays> levels;
-  Buffer values;                    ///< f64 or f32 as format.scalar says
-  std::uint64_t offset = 0;         ///< strided only: element of `values` at coordinate 0, 0, …
-  KnownStatistics known_statistics;  ///< filled by statistics(); shared by copies made afterwards
-  Validity validity;                 ///< of the arrays; reset it with the arrays of a copied tensor
+  Buffer values;             ///< f64 or f32 as format.scalar says
+  std::uint64_t offset = 0;  ///< strided only: element of `values` at coordinate 0, 0, …
 
   std::size_t order() const { return extents.size(); }
   std::uint64_t extent_of_level(std::size_t level) const { return extents[format.mode_order[level]]; }
+};
+
+/// What is known of arrays before anything has looked at them.
+enum class Validity : std::uint8_t {
+  unknown,  ///< verified by the first call that reads them, once for all copies
+  known,    ///< made by weft, or the host vouches for them: never verified
+};
+
+/// What the pattern alone decides, and the scalar type: what a Tensor points to.
+struct StoredPattern {
+  Format format;
+  std::vector<std::uint64_t> extents;
+  std::vector<LevelArrays> levels;
+  PatternFacts* facts = nullptr;
+  std::shared_ptr<const void> facts_owner;  ///< none: this
+};
+struct StoredValues {
+  Buffer buffer;
+  std::uint64_t offset = 0;
+  Scalar scalar = Scalar::f64;
+  ValueFacts* facts = nullptr;
+};
+
+/// A stored tensor. A cheap handle: copies share the arrays, which are immutable, and what is known of them: of the
+/// pattern (statistics, validity, layouts it was converted to) and of the values (whether all are finite). Any number of
+/// threads may read. Arrays change through the functions below alone; a host that writes into memory it has lent says so
+/// with values_changed(). Made, it needs memory: std::bad_alloc is thrown in the host's own code.
+class Tensor {
+ public:
+  Tensor() = default;  ///< of order 0, without a value
+  explicit Tensor(TensorArrays arrays, Validity validity = Validity::unknown);
+
+  const Format& format() const { return pattern_ ? pattern_->format : none().format; }
+  const std::vector<std::uint64_t>& extents() const { return pattern_ ? pattern_->extents : none().extents; }
+  const std::vector<LevelArrays>& levels() const { return pattern_ ? pattern_->levels : none().levels; }
+  const Buffer& values() const { return values_ ? values_->buffer : none().values; }
+  std::uint64_t offset() const { return values_ ? values_->offset : 0; }
+  /// All of them, for a tensor that differs in some.
+  TensorArrays arrays() const;
+
+  std::size_t order() const { return extents().size(); }
+  std::uint64_t extent_of_level(std::size_t level) const { return extents()[format().mode_order[level]]; }
   /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary.
   std::uint64_t nnz() const;
   std::uint64_t bytes() const;  ///< of all arrays
@@ -79,6 +89,23 @@ struct Tensor {
   /// could overflow for a valid tensor. Those of hashed and bitmap levels include positions without an entry.
   std::uint64_t positions(std::size_t level) const;
   std::string summary() const;  ///< one line: "229x229x182x24 sss:0,1,2 f64, 2607931 stored, 42.1 MB"
+
+  /// Tells all copies that values (no coordinates) have changed, or are about to: what was known of them is forgotten.
+  /// No call of weft that reads the tensor may be under way meanwhile.
+  void values_changed() const;
+  /// The values, to be written to: announced as by values_changed(). Of arrays that weft allocated, or that the host
+  /// lent and may write to; T is the type that format().scalar says.
+  template <class T>
+  std::span<T> writable_values() const {
+    values_changed();
+    return values_ ? Buffer(values_->buffer).as<T>() : std::span<T>();
+  }
+
+ private:
+  friend struct TensorParts;
+  static const TensorArrays& none();
+  std::shared_ptr<const StoredPattern> pattern_;
+  std::shared_ptr<const StoredValues> values_;
 };
 
 /// Coordinates and values of a tensor in any order, duplicates allowed: one array per mode.
@@ -114,6 +141,11 @@ Expected<Tensor> dense_zeros(std::vector<std::uint64_t> extents, Format format, 
 /// The same tensor over larger (or equal) extents; input error naming the mode if a coordinate would not fit.
 Expected<Tensor> with_extents(const Tensor& tensor, std::vector<std::uint64_t> extents, const Resources& resources,
                               std::string_view name);
+
+/// The tensor with other values over the same pattern: what is known of that (statistics, validity, layouts) is shared,
+/// and `tensor` stays as it was. Nothing is copied; the buffer has as many elements as those of `tensor`, of the type
+/// `scalar`, else: input error. A strided tensor keeps its strides.
+Expected<Tensor> same_pattern(const Tensor& tensor, Buffer values, Scalar scalar);
 
 /// Checks every invariant: sizes, pos monotone and starting at 0, coordinates in range, sorted, unique where the kind
 /// says so, no compressed position without a stored leaf (dense levels are exempt), index widths sufficient. Input

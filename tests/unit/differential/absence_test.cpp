@@ -59,7 +59,7 @@ Judge equals(const Case& drawn) {
     const auto found = entries_of(tensor, resources);
     if (!found) return found.error().message;
     if (drawn.requested.pattern) return difference(*found, drawn.expected);
-    const CoordinateMap expected = stored(drawn.expected, tensor.format, result_extents(drawn.requested.random));
+    const CoordinateMap expected = stored(drawn.expected, tensor.format(), result_extents(drawn.requested.random));
     return structural_differences(comparable(*found), comparable(expected));
   };
 }
@@ -179,8 +179,8 @@ namespace {
 /// The values of one build of the operands in the memory of another, which has the same entries.
 void overwrite(std::map<std::string, Tensor>& tensors, const std::map<std::string, Tensor>& values) {
   for (auto& [name, tensor] : tensors) {
-    const auto from = values.at(name).values.as<const std::byte>();
-    const auto to = tensor.values.as<std::byte>();
+    const auto from = values.at(name).values().as<const std::byte>();
+    const auto to = tensor.writable_values<std::byte>();
     REQUIRE(from.size() == to.size());
     std::ranges::copy(from, to.begin());
   }

@@ -47,7 +47,7 @@ class Chain {
                                                                        {"D", "sparse(250x400,nnz=2000,seed=2)"}}) {
       auto tensor = generate_tensor(text, std::nullopt, plain, name);
       REQUIRE_MESSAGE(tensor, tensor.error().message);
-      shapes.push_back({name, tensor->extents, tensor->format.scalar});
+      shapes.push_back({name, tensor->extents(), tensor->format().scalar});
       tensors.emplace(name, std::move(*tensor));
     }
     const auto parsed = parse_expression("A(i,l) = (B(i,k) * C(k,j)) * D(j,l)");
@@ -100,10 +100,10 @@ Tensor copied(const Tensor& tensor) {
     if (buffer.size_bytes() > 0) std::memcpy(made->data(), buffer.data(), buffer.size_bytes());
     return *made;
   };
-  Tensor result = tensor;
+  TensorArrays result = tensor.arrays();
   for (LevelArrays& level : result.levels) level = {copy(level.pos), copy(level.crd), 0};
-  result.values = copy(tensor.values);
-  return result;
+  result.values = copy(tensor.values());
+  return Tensor(std::move(result));
 }
 
 bool same(const Tensor& one, const Tensor& other) {
@@ -111,9 +111,9 @@ bool same(const Tensor& one, const Tensor& other) {
     return a.size_bytes() == b.size_bytes() &&
            (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
   };
-  bool all = one.format == other.format && equal(one.values, other.values);
+  bool all = one.format() == other.format() && equal(one.values(), other.values());
   for (std::size_t level = 0; all && level < one.order(); ++level)
-    all = equal(one.levels[level].pos, other.levels[level].pos) && equal(one.levels[level].crd, other.levels[level].crd);
+    all = equal(one.levels()[level].pos, other.levels()[level].pos) && equal(one.levels()[level].crd, other.levels()[level].crd);
   return all;
 }
 
@@ -169,11 +169,11 @@ TEST_CASE("the layout asked for is handed over, whatever it is computed in") {
       const auto ran = binding.run();
       REQUIRE_MESSAGE(ran, ran.error().message);
       const Tensor tensor = result_of(binding, resources);
-      CHECK(tensor.format.text() == text);
-      const auto back = convert(tensor, expected.format, resources, "A");
+      CHECK(tensor.format().text() == text);
+      const auto back = convert(tensor, expected.format(), resources, "A");
       REQUIRE(back);
       CHECK(back->nnz() == expected.nnz());
-      CHECK(back->levels[1].crd.as<std::uint32_t>()[7] == expected.levels[1].crd.as<std::uint32_t>()[7]);
+      CHECK(back->levels()[1].crd.as<std::uint32_t>()[7] == expected.levels()[1].crd.as<std::uint32_t>()[7]);
     }
   }
 }

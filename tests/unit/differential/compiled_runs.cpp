@@ -21,11 +21,11 @@ std::string defect_of_run(BoundNetwork& binding, const Resources& resources, con
 
 Judge is_structural(const RequestedNetwork& requested) {
   return [&requested](const Tensor& tensor, const Resources& resources) -> std::string {
-    if (requested.format && tensor.format.text() != requested.format->text())
-      return "R comes as " + tensor.format.text() + " instead of " + requested.format->text();
+    if (requested.format && tensor.format().text() != requested.format->text())
+      return "R comes as " + tensor.format().text() + " instead of " + requested.format->text();
     const auto result = entries_of(tensor, resources);
     if (!result) return result.error().message;
-    return structural_differences(*result, expected_entries(requested, tensor.format));
+    return structural_differences(*result, expected_entries(requested, tensor.format()));
   };
 }
 

@@ -54,7 +54,7 @@ std::size_t compared(const Runs& drawn, const Schedules& schedules_of) {
     REQUIRE_MESSAGE(planned, planned.error().message);
     const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
       const auto result = entries_of(tensor, given);
-      return result ? difference(*result, requested, tensor.format) : result.error().message;
+      return result ? difference(*result, requested, tensor.format()) : result.error().message;
     };
     const std::vector<Schedule> found = schedules_of(*made, options, seed);
     const std::size_t step = found.size() / most_schedules + 1;

@@ -94,8 +94,8 @@ std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const Bui
       for (const auto& [name, tensor] : *results) {
         if (const auto good = verify(tensor, resources, name); !good) return good.error().message;
         const auto asked = random.formats.find(name);
-        if (asked != random.formats.end() && tensor.format.text() != asked->second.text())
-          return name + " comes as " + tensor.format.text();
+        if (asked != random.formats.end() && tensor.format().text() != asked->second.text())
+          return name + " comes as " + tensor.format().text();
         auto listed = entries_of(tensor, resources);
         if (!listed) return listed.error().message;
         found[name] = std::move(*listed);

@@ -25,7 +25,7 @@ class Problem {
     for (const auto& [name, text] : operands) {
       auto tensor = generate_tensor(text, std::nullopt, resources_, name);
       REQUIRE_MESSAGE(tensor, tensor.error().message);
-      shapes.push_back({name, tensor->extents, tensor->format.scalar});
+      shapes.push_back({name, tensor->extents(), tensor->format().scalar});
       tensors_.emplace(name, std::move(*tensor));
     }
     const auto parsed = parse_expression(expression);
@@ -58,7 +58,7 @@ class Problem {
       std::vector<std::uint64_t> bits;
       const auto results = binding->results();
       REQUIRE_MESSAGE(results, results.error().message);
-      for (const double value : results->at("A").values.as<const double>()) {
+      for (const double value : results->at("A").values().as<const double>()) {
         bits.push_back(std::bit_cast<std::uint64_t>(value));
       }
       all.push_back(std::move(bits));

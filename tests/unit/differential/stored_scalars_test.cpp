@@ -29,7 +29,7 @@ Tensor vector_of(const std::vector<std::uint64_t>& coordinates, const std::vecto
 CoordinateMap result_of(const std::string& expression, const std::string& schedule, const std::map<std::string, Tensor>& tensors,
                         const std::string& name) {
   std::vector<OperandShape> shapes;
-  for (const auto& [operand, tensor] : tensors) shapes.push_back({operand, tensor.extents, tensor.format.scalar});
+  for (const auto& [operand, tensor] : tensors) shapes.push_back({operand, tensor.extents(), tensor.format().scalar});
   const auto parsed = parse_expression(expression);
   REQUIRE_MESSAGE(parsed, parsed.error().message);
   const auto network = resolve(*parsed, shapes);

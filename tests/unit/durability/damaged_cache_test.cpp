@@ -53,7 +53,7 @@ std::vector<double> product(const Engine& engine, const Matrix& matrix) {
   bindings.set("x", *x);
   const auto results = kernel->run(bindings);
   REQUIRE_MESSAGE(results.has_value(), results.error().message);
-  const auto values = results->at("y").values.as<double>();
+  const auto values = results->at("y").values().as<double>();
   return {values.begin(), values.end()};
 }
 

@@ -14,7 +14,7 @@ const Resources resources{Memory(), Threads(1), {}, {}};
 Tensor counted(const std::vector<std::uint64_t>& extents, const std::string& kinds = "") {
   auto tensor = dense_zeros(extents, dense_format(extents.size()), resources, "A");
   REQUIRE(tensor);
-  for (std::size_t n = 0; n < tensor->nnz(); ++n) tensor->values.as<double>()[n] = static_cast<double>(n);
+  for (std::size_t n = 0; n < tensor->nnz(); ++n) tensor->writable_values<double>()[n] = static_cast<double>(n);
   if (kinds.empty()) return *tensor;
   auto converted = convert(*tensor, *parse_format(kinds), resources, "A");
   REQUIRE(converted);
@@ -22,7 +22,7 @@ Tensor counted(const std::vector<std::uint64_t>& extents, const std::string& kin
 }
 
 std::string text(const Tensor& tensor, const char* slice = "...") {
-  return array_text(dense_view(tensor, *select(*parse_slice(slice), tensor.extents, "A")));
+  return array_text(dense_view(tensor, *select(*parse_slice(slice), tensor.extents(), "A")));
 }
 
 // What numpy 1.26 prints for np.arange(n, dtype=float).reshape(extents).
@@ -69,7 +69,7 @@ TEST_CASE("slices of dense tensors are views, whatever the order of modes") {
     CHECK(text(tensor, "::-1, 1") == "[9. 5. 1.]");
     CHECK(text(tensor, "1:, ::2") == "[[ 4.  6.]\n [ 8. 10.]]");
     CHECK(text(tensor, "5:") == "[]");
-    const auto copied = materialised(dense_view(tensor, *select(*parse_slice("::-2, ::-3"), tensor.extents, "A")), resources, "B");
+    const auto copied = materialised(dense_view(tensor, *select(*parse_slice("::-2, ::-3"), tensor.extents(), "A")), resources, "B");
     REQUIRE(copied);
     REQUIRE(verify(*copied, resources, "B"));
     CHECK(text(*copied) == "[[11.  8.]\n [ 3.  0.]]");

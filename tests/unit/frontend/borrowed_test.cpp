@@ -162,7 +162,7 @@ TEST_CASE("every call that would read borrowed arrays refuses wrong ones, naming
       REQUIRE(tensor);
       return *tensor;
     };
-    const std::string text = fresh().extents[0] == 4 ? "y(i) = M(j,i) * x(j)" : "y(i) = M(i,j) * x(j)";
+    const std::string text = fresh().extents()[0] == 4 ? "y(i) = M(j,i) * x(j)" : "y(i) = M(i,j) * x(j)";
     const auto operands = [&] { return Tensors{{"M", fresh()}, {"x", x}}; };
     refused("M", engine.compile(text, operands()));
     CompileOptions baked;

@@ -23,7 +23,7 @@ Engine engine_with(unsigned threads = 1, Memory memory = Memory()) {
 }
 
 std::vector<double> values_of(const Tensor& tensor) {
-  const auto values = tensor.values.as<const double>();
+  const auto values = tensor.values().as<const double>();
   return {values.begin(), values.end()};
 }
 
@@ -133,13 +133,13 @@ TEST_CASE("results live on, and what nobody holds is used again") {
   std::optional<Kernel> kernel = compiled(engine_with(1, memory), product, operands);
   std::optional<Bindings> bindings = bound(operands);
   std::optional<Tensor> first = ran(*kernel, *bindings, "y");
-  const void* place = first->values.data();
+  const void* place = first->values().data();
   const Tensor second = ran(*kernel, *bindings, "y");
-  CHECK(second.values.data() != place);
+  CHECK(second.values().data() != place);
   CHECK(values_of(*first) == expected);
   first.reset();
   const std::uint64_t used = memory.used();
-  CHECK(ran(*kernel, *bindings, "y").values.data() == place);
+  CHECK(ran(*kernel, *bindings, "y").values().data() == place);
   CHECK(memory.used() == used);
   kernel.reset();
   bindings.reset();
@@ -156,7 +156,7 @@ TEST_CASE("results go to memory of the host, in place where they can") {
   Bindings bindings = bound(operands);
   bindings.output("y", *borrow_dense({3}, packed));
   const Tensor y = ran(kernel, bindings, "y");
-  CHECK(y.values.data() == packed.data());
+  CHECK(y.values().data() == packed.data());
   CHECK(packed == expected);
   bindings.output("y", *borrow_dense({3}, spread, {2}, 1));
   ran(kernel, bindings, "y");
@@ -205,8 +205,8 @@ TEST_CASE("values that change are read anew, also where they are converted") {
 TEST_CASE("a kernel is compiled from figures alone, and for several assignments or an einsum") {
   const Host host;
   const Engine engine = engine_with();
-  const std::map<std::string, Statistics> figures = {{"M", Statistics({3, 4}, host.matrix.format, 4)},
-                                                     {"x", Statistics({4}, host.vector.format, 4)}};
+  const std::map<std::string, Statistics> figures = {{"M", Statistics({3, 4}, host.matrix.format(), 4)},
+                                                     {"x", Statistics({4}, host.vector.format(), 4)}};
   const auto kernel = engine.compile(product, figures);
   REQUIRE(kernel);
   CHECK(values_of(ran(*kernel, bound({{"M", host.matrix}, {"x", host.vector}}), "y")) == expected);

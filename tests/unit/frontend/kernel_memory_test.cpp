@@ -25,7 +25,7 @@ double first_of(const Kernel& kernel, const Tensors& operands) {
   for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
   const auto results = kernel.run(bindings);
   REQUIRE(results);
-  return results->at("y").values.as<const double>()[0];
+  return results->at("y").values().as<const double>()[0];
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ TEST_CASE("sums of 4e7 ones in f32 are right where they are added up in register
       const auto results = kernel->run(bindings);
       REQUIRE_MESSAGE(results, results.error().message);
       const Tensor& y = results->at("y");
-      REQUIRE(y.format.scalar == Scalar::f32);
-      for (const float sum : y.values.as<const float>()) CHECK(sum == 40'000'000);
+      REQUIRE(y.format().scalar == Scalar::f32);
+      for (const float sum : y.values().as<const float>()) CHECK(sum == 40'000'000);
     }
   }
 }

@@ -40,7 +40,7 @@ TEST_CASE("a number is a scalar, an empty value an error") {
   const auto scalar = load_operand("-2.5e1", std::nullopt, resources, "s");
   REQUIRE(scalar);
   CHECK(scalar->order() == 0);
-  CHECK(scalar->values.as<const double>()[0] == -25);
+  CHECK(scalar->values().as<const double>()[0] == -25);
   CHECK(load_operand("", std::nullopt, resources, "s").error().kind == ErrorKind::input);
   CHECK(load_operand("1e300", parse_format(":f32") ? std::optional(*parse_format(":f32")) : dense_format(0, Scalar::f32),
                      resources, "s")

@@ -41,7 +41,7 @@ TEST_CASE("an evaluation is right with the threads that there are, and its repor
     evaluate.run = true;
     const auto evaluation = session->evaluate(text, {"A", "x"}, evaluate);
     REQUIRE(evaluation);
-    for (const double value : evaluation->results.at("y").values.as<const double>()) CHECK(value == 1000);
+    for (const double value : evaluation->results.at("y").values().as<const double>()) CHECK(value == 1000);
     return evaluation->report.threads;
   };
   {

@@ -37,7 +37,7 @@ Tensor filled(std::vector<std::uint64_t> extents) {
   auto tensor = dense_zeros(extents, dense_format(static_cast<std::uint32_t>(extents.size())), Resources(), "tensor");
   REQUIRE(tensor);
   double value = 1;
-  for (double& one : tensor->values.as<double>()) one = value++;
+  for (double& one : tensor->writable_values<double>()) one = value++;
   return *tensor;
 }
 
@@ -54,7 +54,7 @@ Outcome evaluated(const fs::path& directory, const std::string& expression, bool
   session->set("x", filled({5}));
   const auto evaluation = session->evaluate(expression, {"M", "x"});
   REQUIRE(evaluation);
-  for (const double value : evaluation->results.at("y").values.as<const double>()) outcome.values.push_back(value);
+  for (const double value : evaluation->results.at("y").values().as<const double>()) outcome.values.push_back(value);
   outcome.kernel = evaluation->report.kernel_cache;
   outcome.plan = evaluation->report.plan_cache;
   outcome.generate = evaluation->report.phases.generate;

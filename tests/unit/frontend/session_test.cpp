@@ -33,14 +33,14 @@ Tensor generated(const std::string& text) { return *generate_tensor(text, std::n
 /// n times the ones of an extent.
 Tensor constant(std::uint64_t extent, double value) {
   Tensor tensor = *dense_zeros({extent}, dense_format(1), Resources(), "x");
-  for (double& each : tensor.values.as<double>()) each = value;
+  for (double& each : tensor.writable_values<double>()) each = value;
   return tensor;
 }
 
 double scalar(const Expected<Tensors>& results, const std::string& name) {
   if (!results) MESSAGE(results.error().message);
   REQUIRE(results);
-  return results->at(name).values.as<const double>()[0];
+  return results->at(name).values().as<const double>()[0];
 }
 
 std::uint64_t resident_kilobytes() {
@@ -84,8 +84,8 @@ TEST_CASE("results that are held are not written over") {
   for (int run = 0; run < 20; ++run) held.push_back(session.evaluate("y(i) = 2 * x(i)")->at("y"));
   session.set("x", constant(100, 3));
   held.push_back(session.evaluate("y(i) = 2 * x(i)")->at("y"));
-  for (std::size_t run = 0; run < 20; ++run) CHECK(held[run].values.as<const double>()[99] == 4);
-  CHECK(held[20].values.as<const double>()[99] == 6);
+  for (std::size_t run = 0; run < 20; ++run) CHECK(held[run].values().as<const double>()[99] == 4);
+  CHECK(held[20].values().as<const double>()[99] == 6);
 }
 
 TEST_CASE("with a kernel for other tensors there the answer comes from it first, then from a better one") {
@@ -230,7 +230,7 @@ TEST_CASE("under a memory limit, what is kept for other texts makes way") {
     const auto results = session.evaluate("A(i,j) = " + factor + " * x(i) * x(j)");  // 8 MB each
     if (!results) MESSAGE(results.error().message);
     REQUIRE(results);
-    CHECK(results->at("A").values.as<const double>()[0] == number + 1);
+    CHECK(results->at("A").values().as<const double>()[0] == number + 1);
   }
   CHECK(memory.peak() <= memory.limit());
 }
@@ -262,7 +262,7 @@ TEST_CASE("many threads evaluate many texts while a tensor is replaced: no error
         ++errors;
         continue;
       }
-      const double value = results->at("s").values.as<const double>()[0];
+      const double value = results->at("s").values().as<const double>()[0];
       if (fixed && value != sum * (1 << (text % 20))) ++wrong;
       if (!fixed && value < before * 4 * static_cast<double>(text + 1)) ++stale;
     }

@@ -28,16 +28,15 @@ Tensor operand(const std::string& text, const std::string& format = "") {
   auto tensor = load_operand(text, wanted, Resources(), text);
   REQUIRE_MESSAGE(tensor, tensor.error().message);
   // Small integers, so that every order of summation gives the same.
-  if (tensor->format.scalar == Scalar::f64) {
+  if (tensor->format().scalar == Scalar::f64) {
     double value = 0;
-    for (double& one : tensor->values.as<double>()) one = 1 + std::fmod(value++, 5);
+    for (double& one : tensor->writable_values<double>()) one = 1 + std::fmod(value++, 5);
   }
-  tensor->known_statistics = nullptr;
   return *tensor;
 }
 
 std::vector<double> numbers(const Tensor& tensor) {
-  const auto values = tensor.values.as<const double>();
+  const auto values = tensor.values().as<const double>();
   return {values.begin(), values.end()};
 }
 
@@ -51,7 +50,7 @@ struct Made {
 /// A kernel by itself, to bind to other tensors than those it was made for.
 Made made(const Pipeline& pipeline, const std::string& text, std::map<std::string, Tensor> tensors, Specialization grade) {
   std::vector<OperandShape> shapes;
-  for (const auto& [name, tensor] : tensors) shapes.push_back({name, tensor.extents, tensor.format.scalar});
+  for (const auto& [name, tensor] : tensors) shapes.push_back({name, tensor.extents(), tensor.format().scalar});
   auto network = resolve(*parse_expression(text), shapes);
   REQUIRE(network);
   Made result{*network, pipeline.facts(*network, tensors, {}), std::move(tensors), std::nullopt};
@@ -181,9 +180,9 @@ TEST_CASE("specialization: other values fit a baked kernel, another pattern fall
   };
   auto other_values = convert(matrix, *parse_format("ss"), Resources(), "M");
   REQUIRE(other_values);
-  other_values = convert(*other_values, matrix.format, Resources(), "M");
+  other_values = convert(*other_values, matrix.format(), Resources(), "M");
   REQUIRE(other_values);
-  for (double& value : other_values->values.as<double>()) value += 2;
+  for (double& value : other_values->writable_values<double>()) value += 2;
   CHECK(pattern_digest(*other_values) == pattern_digest(matrix));
   CHECK(run(*baked.kernel, {{"M", *other_values}, {"x", x}}, "y") == expected(*other_values));
   CHECK(pipeline->counters().fallbacks == 0);
@@ -223,7 +222,7 @@ TEST_CASE("specialization: NaN where a kernel assumes finite values never goes u
       {"T", operand("sparse(9x10x11,nnz=200)")}, {"x", operand("ones(10x16)")}, {"z", operand("ones(11x16)")}};
   const Made profiled = made(*pipeline, text, tensors, Specialization::profiled);
   Tensor infinite = operand("ones(11x16)");
-  infinite.values.as<double>()[5] = std::numeric_limits<double>::quiet_NaN();
+  infinite.writable_values<double>()[5] = std::numeric_limits<double>::quiet_NaN();
   tensors["z"] = infinite;
   const auto bound = profiled.kernel->bind(tensors, Resources(), false);
   if (assumes(*profiled.kernel, "finite(z)")) {

@@ -29,7 +29,7 @@ constexpr const char* slices[] = {"...", "0", "2", "-1,...,1", ":,3", ":,:,4", "
 TEST_CASE("every format visits the entries of a slice, and builds them as a tensor of their own") {
   const auto tensor = load_operand("sparse(4x6x9,nnz=60,seed=5)", {}, resources, "T");
   REQUIRE(tensor);
-  const Entries all = visited(*tensor, select_all(tensor->extents));
+  const Entries all = visited(*tensor, select_all(tensor->extents()));
   CHECK(all.size() == 60);
   for (const char* text : formats) {
     CAPTURE(text);
@@ -37,7 +37,7 @@ TEST_CASE("every format visits the entries of a slice, and builds them as a tens
     REQUIRE(stored);
     for (const char* slice : slices) {
       CAPTURE(slice);
-      const auto selected = *select(*parse_slice(slice), tensor->extents, "T");
+      const auto selected = *select(*parse_slice(slice), tensor->extents(), "T");
       Entries wanted;
       for (const auto& [at, value] : all) {
         std::vector<std::uint64_t> place;
@@ -55,7 +55,7 @@ TEST_CASE("every format visits the entries of a slice, and builds them as a tens
         const auto part = sliced(*stored, selected, resources, "T");
         REQUIRE(part);
         REQUIRE(verify(*part, resources, "T"));
-        found = visited(*part, select_all(part->extents));
+        found = visited(*part, select_all(part->extents()));
       }
       // Dense levels store zeros too.
       std::erase_if(found, [](const auto& entry) { return entry.second == 0; });
@@ -79,7 +79,7 @@ TEST_CASE("entries by position, empty fibers first, last and between") {
       ++position;
       return true;
     };
-    REQUIRE(visit_entries(*stored, select_all(stored->extents), {}, visit));
+    REQUIRE(visit_entries(*stored, select_all(stored->extents()), {}, visit));
     CHECK(position == stored->nnz());
   }
 }
@@ -87,15 +87,15 @@ TEST_CASE("entries by position, empty fibers first, last and between") {
 TEST_CASE("hashed and bitmap levels show their entries only") {
   const auto tensor = load_operand("sparse(9x11,nnz=20,seed=1)", {}, resources, "T");
   REQUIRE(tensor);
-  const Entries all = visited(*tensor, select_all(tensor->extents));
+  const Entries all = visited(*tensor, select_all(tensor->extents()));
   for (const char* text : {"dh", "db", "sh", "sb", "dh:1,0"}) {
     CAPTURE(text);
     const auto stored = convert(*tensor, *parse_format(text), resources, "T");
     REQUIRE(stored);
-    CHECK(visited(*stored, select_all(stored->extents)) == all);
-    const auto row = sliced(*stored, *select(*parse_slice("3"), stored->extents, "T"), resources, "T");
+    CHECK(visited(*stored, select_all(stored->extents())) == all);
+    const auto row = sliced(*stored, *select(*parse_slice("3"), stored->extents(), "T"), resources, "T");
     REQUIRE(row);
-    for (const auto& [at, value] : visited(*row, select_all(row->extents))) CHECK(all.at({3, at[0]}) == value);
+    for (const auto& [at, value] : visited(*row, select_all(row->extents()))) CHECK(all.at({3, at[0]}) == value);
   }
 }
 
@@ -103,11 +103,11 @@ TEST_CASE("a walk ends when its visitor has enough, or is cancelled") {
   const auto tensor = load_operand("sparse(1000x1000,nnz=50000)", {}, resources, "T");
   REQUIRE(tensor);
   std::size_t seen = 0;
-  REQUIRE(visit_entries(*tensor, select_all(tensor->extents), {}, [&](auto, double) { return ++seen < 3; }));
+  REQUIRE(visit_entries(*tensor, select_all(tensor->extents()), {}, [&](auto, double) { return ++seen < 3; }));
   CHECK(seen == 3);
   const Cancellation cancelled;
   cancelled.cancel();
-  const auto stopped = visit_entries(*tensor, select_all(tensor->extents), cancelled, [](auto, double) { return true; });
+  const auto stopped = visit_entries(*tensor, select_all(tensor->extents()), cancelled, [](auto, double) { return true; });
   REQUIRE(!stopped);
   CHECK(stopped.error().kind == ErrorKind::cancelled);
 }

@@ -24,7 +24,7 @@ const std::string tensor_text = "1 1 1 2\n3 4 1 5\n2 2 2 7\n";
 
 double sum_of(const Tensor& tensor) {
   double sum = 0;
-  for (const double value : tensor.values.as<const double>()) sum += value;
+  for (const double value : tensor.values().as<const double>()) sum += value;
   return sum;
 }
 

@@ -28,7 +28,7 @@ Engine engine_of(const Memory& memory) {
   return *engine;
 }
 
-double first(const Tensor& tensor) { return tensor.values.as<const double>()[0]; }
+double first(const Tensor& tensor) { return tensor.values().as<const double>()[0]; }
 
 }  // namespace
 
@@ -57,8 +57,8 @@ TEST_CASE("faults: a tensor that could not be replaced is never read for the new
   session.set("A", drawn("ones(4x3)"));
   const Tensor x = drawn("ones(3)");
   Tensor twice = drawn("ones(3)");
-  twice.values = *Buffer::allocate(24, memory, "x");
-  for (double& value : twice.values.as<double>()) value = 2;
+  twice = *same_pattern(twice, *Buffer::allocate(24, memory, "x"), Scalar::f64);
+  for (double& value : twice.writable_values<double>()) value = 2;
   session.set("x", x);
   fail_every_allocation("replacing", [&]() -> Outcome {
     for (const double expected : {6.0, 3.0}) {

@@ -64,7 +64,7 @@ TEST_CASE("faults: converting, verifying, listing, extending") {
         std::vector<std::uint64_t> larger = {21, 33};
         auto extended = armed([&] { return with_extents(*converted, std::move(larger), resources, "T"); });
         if (!extended) return refused(extended.error());
-        return judged(listed->count == 70 && extended->extents[1] == 33, "other entries");
+        return judged(listed->count == 70 && extended->extents()[1] == 33, "other entries");
       }, resources.memory, 6);
     }
   }
@@ -75,9 +75,8 @@ TEST_CASE("faults: counting") {
   for (const char* layout : {"ss", "ds", "uq", "dh", "dd"}) {
     const Tensor tensor = drawn("sparse(20x30,nnz=70,seed=2)", layout);
     fail_every_allocation(std::string("counting ") + layout, [&]() -> Outcome {
-      Tensor anew = tensor;
-      anew.known_statistics = nullptr;
-      const Statistics& known = armed([&]() -> const Statistics& { return statistics(anew, resources.threads); });
+      const Tensor anew(tensor.arrays(), Validity::known);
+      const Statistics known = armed([&] { return statistics(anew, resources.threads); });
       const double rows = armed([&] { return known.distinct(1); });
       const double columns = armed([&] { return known.distinct(2); });
       const FiberLengths fibers = armed([&] { return known.fibers(1); });
@@ -85,7 +84,7 @@ TEST_CASE("faults: counting") {
       const std::string text = armed([&] { return known.text(); });
       if (auto failure = known.take_failure()) return refused(*failure);
       if (text == "out of memory") return refused({ErrorKind::resource, text});
-      const bool dense = tensor.format.all_dense();
+      const bool dense = tensor.format().all_dense();
       return judged(rows <= 20 && columns <= 30 && rows > 15 && fibers.maximum > 0 && finite && (!dense || rows == 20), "other figures");
     }, resources.memory, 60);
   }

@@ -21,8 +21,8 @@ TEST_CASE("random builds store the summed entries in every format") {
     INFO("seed ", seed, " format ", format.text());
     auto tensor = build(coordinates(list, given), format, r, "T");
     REQUIRE_MESSAGE(tensor, (tensor ? "" : tensor.error().message));
-    CHECK(tensor->extents == list.extents);
-    CHECK(tensor->format == format);  // nothing here needs wider indices than asked
+    CHECK(tensor->extents() == list.extents);
+    CHECK(tensor->format() == format);  // nothing here needs wider indices than asked
     auto verified = verify(*tensor, r, "T");
     CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
     const Entries expected = completed(summed(list), format, list.extents);
@@ -66,7 +66,7 @@ TEST_CASE("coordinates of 64 bits and extents whose product exceeds 2^64") {
     CHECK(verify(*tensor, resources(), "T"));
     CHECK(stored(*tensor) == summed(list));
     for (std::size_t l = 0; l < 4; ++l)
-      CHECK(tensor->format.levels[l].crd_bits == (tensor->extent_of_level(l) == 5 ? 32 : 64));
+      CHECK(tensor->format().levels[l].crd_bits == (tensor->extent_of_level(l) == 5 ? 32 : 64));
   }
 }
 

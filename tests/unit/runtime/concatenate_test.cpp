@@ -74,13 +74,13 @@ void same_bytes(const Buffer& one, const Buffer& other, const char* what) {
 }
 
 void same_arrays(const Tensor& tensor, const Tensor& expected) {
-  REQUIRE(tensor.levels.size() == expected.levels.size());
-  for (std::size_t level = 0; level < tensor.levels.size(); ++level) {
-    CHECK(tensor.format.levels[level] == expected.format.levels[level]);
-    same_bytes(tensor.levels[level].pos, expected.levels[level].pos, "pos");
-    same_bytes(tensor.levels[level].crd, expected.levels[level].crd, "crd");
+  REQUIRE(tensor.levels().size() == expected.levels().size());
+  for (std::size_t level = 0; level < tensor.levels().size(); ++level) {
+    CHECK(tensor.format().levels[level] == expected.format().levels[level]);
+    same_bytes(tensor.levels()[level].pos, expected.levels()[level].pos, "pos");
+    same_bytes(tensor.levels()[level].crd, expected.levels()[level].crd, "crd");
   }
-  same_bytes(tensor.values, expected.values, "values");
+  same_bytes(tensor.values(), expected.values(), "values");
 }
 
 Format random_format(Random& random, std::size_t order) {
@@ -151,7 +151,7 @@ TEST_CASE("a second run writes into the arrays of the first, unless it has other
     const auto second = made(shape, summed(other), cuts, with, &*first);
     REQUIRE_MESSAGE(second, second.error().message);
     same_arrays(second->tensor, *expected);
-    if (same_pattern && cuts.size() > 0) CHECK(second->tensor.values.data() == first->tensor.values.data());
+    if (same_pattern && cuts.size() > 0) CHECK(second->tensor.values().data() == first->tensor.values().data());
   }
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("a tensor sized by counted entries is the one that they are written in
     const auto sound = verify(filled->tensor, with, "R");
     CHECK_MESSAGE(sound, sound.error().message);
     same_arrays(filled->tensor, counted->tensor);
-    if (!cuts.empty()) CHECK(filled->tensor.values.data() == place.tensor.values.data());
+    if (!cuts.empty()) CHECK(filled->tensor.values().data() == place.tensor.values().data());
   }
 }
 

@@ -22,7 +22,7 @@ std::pair<Tensor, Tensor> built_and_converted(const List& list, const Format& fr
   REQUIRE(tensor);
   auto converted = convert(*tensor, to, r, "T");
   REQUIRE_MESSAGE(converted, (converted ? "" : converted.error().message));
-  CHECK(converted->format == to);
+  CHECK(converted->format() == to);
   auto verified = verify(*converted, r, "T");
   CHECK_MESSAGE(verified, (verified ? "" : verified.error().message));
   return {std::move(*tensor), std::move(*converted)};
@@ -111,14 +111,14 @@ TEST_CASE("identical formats share their arrays") {
   REQUIRE(tensor);
   auto same = convert(*tensor, sparse_format(2), resources(), "T");
   REQUIRE(same);
-  CHECK(same->values.data() == tensor->values.data());
+  CHECK(same->values().data() == tensor->values().data());
   Format wider = sparse_format(2);
   wider.levels[1].crd_bits = 64;
   auto widened = convert(*tensor, wider, resources(), "T");
   REQUIRE(widened);
-  CHECK(widened->values.data() == tensor->values.data());
-  CHECK(widened->levels[0].crd.data() == tensor->levels[0].crd.data());
-  CHECK(widened->levels[1].crd.size_bytes() == 16);
+  CHECK(widened->values().data() == tensor->values().data());
+  CHECK(widened->levels()[0].crd.data() == tensor->levels()[0].crd.data());
+  CHECK(widened->levels()[1].crd.size_bytes() == 16);
 }
 
 TEST_CASE("leading levels become dense in place") {
@@ -139,7 +139,7 @@ TEST_CASE("leading levels become dense in place") {
     INFO("seed ", seed, " from ", from.text(), " to ", to.text());
     const auto [tensor, converted] = built_and_converted(list, from, to, r);
     CHECK(stored(converted) == stored(tensor));
-    CHECK(converted.values.data() == tensor.values.data());
+    CHECK(converted.values().data() == tensor.values().data());
   }
 }
 
@@ -147,10 +147,10 @@ TEST_CASE("narrow indices are a request, not an order") {
   List list{.extents = {1ull << 40}, .tuples = {{1ull << 39}, {5}}, .values = {1, 2}};
   auto tensor = build(coordinates(list), sparse_format(1), resources(), "T");
   REQUIRE(tensor);
-  CHECK(tensor->format.levels[0].crd_bits == 64);
+  CHECK(tensor->format().levels[0].crd_bits == 64);
   auto again = convert(*tensor, sparse_format(1), resources(), "T");
   REQUIRE(again);
-  CHECK(again->format.levels[0].crd_bits == 64);
+  CHECK(again->format().levels[0].crd_bits == 64);
   CHECK(stored(*again) == summed(list));
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("random changes of extents") {
     }
     ++grown;
     REQUIRE_MESSAGE(changed, (changed ? "" : changed.error().message));
-    CHECK(changed->extents == extents);
+    CHECK(changed->extents() == extents);
     CHECK(verify(*changed, resources(), "T"));
     CHECK(nonzeros(stored(*changed)) == nonzeros(stored(*tensor)));
     if (!dense_leaf) CHECK(stored(*changed) == stored(*tensor));
@@ -217,21 +217,21 @@ TEST_CASE("larger sparse extents copy nothing, more rows only the pos array, mor
   REQUIRE(csf);
   auto larger = with_extents(*csf, {100, 100}, resources(), "T");
   REQUIRE(larger);
-  CHECK(larger->levels[0].crd.data() == csf->levels[0].crd.data());
-  CHECK(larger->values.data() == csf->values.data());
+  CHECK(larger->levels()[0].crd.data() == csf->levels()[0].crd.data());
+  CHECK(larger->values().data() == csf->values().data());
 
   auto csr = build(coordinates(list), *parse_format("ds"), resources(), "T");
   REQUIRE(csr);
   auto rows = with_extents(*csr, {100, 50}, resources(), "T");
   REQUIRE(rows);
   CHECK(verify(*rows, resources(), "T"));
-  CHECK(rows->levels[1].crd.data() == csr->levels[1].crd.data());
-  CHECK(rows->values.data() == csr->values.data());
+  CHECK(rows->levels()[1].crd.data() == csr->levels()[1].crd.data());
+  CHECK(rows->values().data() == csr->values().data());
 
   auto wide = with_extents(*csf, {100, 1ull << 33}, resources(), "T");
   REQUIRE(wide);
   CHECK(verify(*wide, resources(), "T"));
-  CHECK(wide->format.levels[1].crd_bits == 64);
+  CHECK(wide->format().levels[1].crd_bits == 64);
   CHECK(stored(*wide) == summed(list));
 
   CHECK(with_extents(*csf, {4}, resources(), "T").error().kind == ErrorKind::input);

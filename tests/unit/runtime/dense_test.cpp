@@ -27,9 +27,9 @@ TEST_CASE("dense zeros") {
 TEST_CASE("dense tensors in every other mode order and scalar, signed zeros and NaN included") {
   auto tensor = dense_zeros({3, 4, 5}, dense_format(3), resources(), "A");
   REQUIRE(tensor);
-  for (int n = 0; n < 60; ++n) tensor->values.as<double>()[n] = n;
-  tensor->values.as<double>()[7] = -0.0;
-  tensor->values.as<double>()[8] = std::nan("");
+  for (int n = 0; n < 60; ++n) tensor->writable_values<double>()[n] = n;
+  tensor->writable_values<double>()[7] = -0.0;
+  tensor->writable_values<double>()[8] = std::nan("");
   for (std::string_view text : {"ddd:0,2,1", "ddd:1,0,2", "ddd:1,2,0", "ddd:2,0,1", "ddd:2,1,0:f32", "ddd:0,1,2:f32"}) {
     const Format format = *parse_format(text);
     auto permuted = permuted_dense(*tensor, format, resources(), "A");
@@ -38,7 +38,7 @@ TEST_CASE("dense tensors in every other mode order and scalar, signed zeros and 
     REQUIRE(there);
     auto back = convert(*there, dense_format(3), resources(), "A");
     REQUIRE(back);
-    auto values = back->values.as<double>();
+    auto values = back->values().as<double>();
     for (int n = 0; n < 60; ++n) {
       if (n == 8)
         CHECK(std::isnan(values[n]));
@@ -55,11 +55,11 @@ TEST_CASE("dense tensors in every other mode order and scalar, signed zeros and 
 TEST_CASE("a dense tensor of many blocks is transposed") {
   auto tensor = dense_zeros({301, 403}, dense_format(2), resources(), "A");
   REQUIRE(tensor);
-  auto values = tensor->values.as<double>();
+  auto values = tensor->writable_values<double>();
   for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n);
   auto turned = convert(*tensor, *parse_format("dd:1,0"), resources(), "A");
   REQUIRE(turned);
-  auto other = turned->values.as<double>();
+  auto other = turned->values().as<double>();
   bool same = true;
   for (std::size_t i = 0; i < 301; ++i)
     for (std::size_t j = 0; j < 403; ++j) same = same && other[j * 301 + i] == values[i * 403 + j];
@@ -68,7 +68,7 @@ TEST_CASE("a dense tensor of many blocks is transposed") {
 
 TEST_CASE("strided host memory becomes an ordinary dense tensor") {
   const std::vector<float> host{1, 2, 3, 4, 5, 6};  // column-major 2 x 3
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.format = dense_format(2, Scalar::f32);
   for (Level& level : tensor.format.levels) level.strided = true;
   tensor.extents = {2, 3};
@@ -76,10 +76,10 @@ TEST_CASE("strided host memory becomes an ordinary dense tensor") {
   tensor.levels[0].stride = 1;
   tensor.levels[1].stride = 2;
   tensor.values = Buffer::borrow(host.data(), 24);
-  auto dense = convert(tensor, dense_format(2), resources(), "H");
+  auto dense = convert(Tensor(tensor), dense_format(2), resources(), "H");
   REQUIRE(dense);
   CHECK(stored(*dense) == Entries{{{0, 0}, 1}, {{0, 1}, 3}, {{0, 2}, 5}, {{1, 0}, 2}, {{1, 1}, 4}, {{1, 2}, 6}});
-  auto sparse = convert(tensor, sparse_format(2), resources(), "H");
+  auto sparse = convert(Tensor(tensor), sparse_format(2), resources(), "H");
   REQUIRE(sparse);
   CHECK(stored(*sparse) == stored(*dense));
 }

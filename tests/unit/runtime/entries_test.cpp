@@ -54,7 +54,7 @@ TEST_CASE("entries of many blocks") {
 
 TEST_CASE("strided host memory is listed in the order of its levels") {
   const std::vector<double> host{99, 0, 1, 2, 99, 10, 11, 12, 99};  // two rows of three, columns reversed
-  Tensor tensor;
+  TensorArrays tensor;
   tensor.format = dense_format(2);
   for (Level& level : tensor.format.levels) level.strided = true;
   tensor.extents = {2, 3};
@@ -63,8 +63,8 @@ TEST_CASE("strided host memory is listed in the order of its levels") {
   tensor.levels[1].stride = static_cast<std::uint64_t>(-1);
   tensor.offset = 3;
   tensor.values = Buffer::borrow(host.data(), host.size() * sizeof(double));
-  REQUIRE(verify(tensor, resources(), "H"));
-  auto all = entries(tensor, false, resources());
+  REQUIRE(verify(Tensor(tensor), resources(), "H"));
+  auto all = entries(Tensor(tensor), false, resources());
   REQUIRE(all);
   CHECK(stored(*all) == Entries{{{0, 0}, 2}, {{0, 1}, 1}, {{0, 2}, 0}, {{1, 0}, 12}, {{1, 1}, 11}, {{1, 2}, 10}});
 }

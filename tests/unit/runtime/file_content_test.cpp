@@ -72,7 +72,7 @@ TEST_CASE("file content: a name that says no format leaves it to the content") {
     CHECK(stored(read(directory.write("data", bytes))) == meant);
     CHECK(stored(read(directory.write("data.txt", bytes))) == meant);
   }
-  CHECK(read(directory.write("data", file_of(tensor, directory, "a.npy"))).format.text() == "dd:0,1");
+  CHECK(read(directory.write("data", file_of(tensor, directory, "a.npy"))).format().text() == "dd:0,1");
   CHECK(stored(read(directory.write("data.gz", gzip(text)))) == meant);
   CHECK(stored(read("tns:" + directory.write("data.csv", text))) == meant);
   CHECK(stored(read("tns:" + directory.write("data", zstandard(text)))) == meant);

@@ -52,17 +52,17 @@ Entries expected_sparse(const std::vector<std::uint64_t>& extents, std::size_t n
 
 TEST_CASE("uniform and ones follow their formulas") {
   const Tensor tensor = generated("uniform(3x4,seed=5)");
-  CHECK(tensor.format == dense_format(2));
+  CHECK(tensor.format() == dense_format(2));
   for (std::uint64_t n = 0; n < 12; ++n)
-    CHECK(tensor.values.as<double>()[n] ==
+    CHECK(tensor.values().as<double>()[n] ==
           static_cast<double>(splitmix64(5 * 0x9E3779B97F4A7C15ull + n + 1) >> 11) * 0x1p-53);
   const Tensor narrow = generated("uniform( 3x4 , seed = 5 )", parse_format("dd:1,0:f32").value());
   for (std::uint64_t i = 0; i < 3; ++i)
     for (std::uint64_t j = 0; j < 4; ++j)
-      CHECK(narrow.values.as<float>()[j * 3 + i] ==
+      CHECK(narrow.values().as<float>()[j * 3 + i] ==
             static_cast<float>(splitmix64(5 * 0x9E3779B97F4A7C15ull + i * 4 + j + 1) >> 40) * 0x1p-24f);
-  CHECK(generated("uniform(7)").values.as<double>()[0] == generated("uniform(7,seed=0)").values.as<double>()[0]);
-  CHECK(generated("uniform(7,seed=1)").values.as<double>()[0] != generated("uniform(7)").values.as<double>()[0]);
+  CHECK(generated("uniform(7)").values().as<double>()[0] == generated("uniform(7,seed=0)").values().as<double>()[0]);
+  CHECK(generated("uniform(7,seed=1)").values().as<double>()[0] != generated("uniform(7)").values().as<double>()[0]);
   CHECK(stored(generated("ones(2x1)")) == Entries{{{0, 0}, 1}, {{1, 0}, 1}});
   CHECK(stored(generated("ones()")) == Entries{{{}, 1}});
   CHECK(generated("uniform(0x5)").nnz() == 0);
@@ -82,8 +82,8 @@ TEST_CASE("sparse draws exactly the coordinates of its definition") {
   CHECK(generated("sparse(20x30,nnz=0)").nnz() == 0);
   CHECK(generated("sparse(0x30,nnz=0)").nnz() == 0);
   CHECK(stored(generated("sparse(40x50,nnz=99)", {}, 1)) == stored(generated("sparse(40x50,nnz=99)", {}, 2)));
-  CHECK(generated("sparse(9x9,nnz=9)", parse_format("ss:0,1:f32").value()).values.as<float>()[0] ==
-        generated("uniform(9)", parse_format("d:0:f32").value()).values.as<float>()[0]);
+  CHECK(generated("sparse(9x9,nnz=9)", parse_format("ss:0,1:f32").value()).values().as<float>()[0] ==
+        generated("uniform(9)", parse_format("d:0:f32").value()).values().as<float>()[0]);
 }
 
 TEST_CASE("what is a generator, and what is wrong with it") {

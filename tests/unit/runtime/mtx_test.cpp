@@ -46,20 +46,20 @@ TEST_CASE("mtx: every header of coordinate files") {
   for (const auto& good : cases) {
     CAPTURE(good.text);
     const Tensor tensor = read(directory.write("a.mtx", good.text));
-    CHECK(tensor.format.text() == "ss:0,1");
+    CHECK(tensor.format().text() == "ss:0,1");
     CHECK(stored(tensor) == good.expected);
     CHECK(stored(read(directory.write("a.mtx.gz", gzip(good.text)))) == good.expected);
     CHECK(stored(read(directory.write("a.mtx.zst", zstandard(good.text)))) == good.expected);
   }
-  CHECK(read(directory.write("a.mtx", cases[0].text)).extents == Extents{3, 4});
-  CHECK(read(directory.write("a.mtx", cases[0].text), with_shape({5, 4})).extents == Extents{5, 4});
-  CHECK(read(directory.write("a.mtx", cases[0].text), with_format("ds:1,0")).format.text() == "ds:1,0");
+  CHECK(read(directory.write("a.mtx", cases[0].text)).extents() == Extents{3, 4});
+  CHECK(read(directory.write("a.mtx", cases[0].text), with_shape({5, 4})).extents() == Extents{5, 4});
+  CHECK(read(directory.write("a.mtx", cases[0].text), with_format("ds:1,0")).format().text() == "ds:1,0");
 }
 
 TEST_CASE("mtx: every header of arrays, which are dense and column-major") {
   const TemporaryDirectory directory;
   const auto values = [](const Tensor& tensor) {
-    const std::span<const double> all = std::as_const(tensor.values).as<double>();
+    const std::span<const double> all = std::as_const(tensor.values()).as<double>();
     return std::vector<double>(all.begin(), all.end());
   };
   const struct {
@@ -81,8 +81,8 @@ TEST_CASE("mtx: every header of arrays, which are dense and column-major") {
   for (const auto& good : cases) {
     CAPTURE(good.text);
     const Tensor tensor = read(directory.write("a.mtx", good.text));
-    CHECK(tensor.format.text() == "dd:1,0");
-    CHECK(tensor.extents == good.extents);
+    CHECK(tensor.format().text() == "dd:1,0");
+    CHECK(tensor.extents() == good.extents);
     CHECK(values(tensor) == good.column_major);
   }
   const std::string path = directory.write("a.mtx", banner("array real general") + "2 2\n1\n0\n3\n4\n");

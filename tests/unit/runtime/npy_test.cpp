@@ -43,10 +43,10 @@ std::string bytes_of(const std::vector<T>& values, bool big_endian = false) {
 
 std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values;
-  if (tensor.format.scalar == Scalar::f64) {
-    for (const double value : std::as_const(tensor.values).as<double>()) values.push_back(value);
+  if (tensor.format().scalar == Scalar::f64) {
+    for (const double value : std::as_const(tensor.values()).as<double>()) values.push_back(value);
   } else {
-    for (const float value : std::as_const(tensor.values).as<float>()) values.push_back(value);
+    for (const float value : std::as_const(tensor.values()).as<float>()) values.push_back(value);
   }
   return values;
 }
@@ -64,8 +64,8 @@ void check_type(const TemporaryDirectory& directory, const std::string& type) {
     const std::string descr = (big_endian ? ">" : "<") + type;
     CAPTURE(descr);
     const Tensor tensor = read(directory.write("a.npy", npy(dictionary(descr, "(2, 3)"), bytes_of(data, big_endian))));
-    CHECK(tensor.extents == Extents{2, 3});
-    CHECK(tensor.format.text() == "dd:0,1");
+    CHECK(tensor.extents() == Extents{2, 3});
+    CHECK(tensor.format().text() == "dd:0,1");
     CHECK(values_of(tensor) == expected);
   }
 }
@@ -106,7 +106,7 @@ TEST_CASE("npy: storage orders, versions, orders of tensors, forms of the header
   const TemporaryDirectory directory;
   const std::vector<double> data = {0, 1, 2, 3, 4, 5};
   const Tensor fortran = read(directory.write("a.npy", npy(dictionary("<f8", "(2, 3)", true), bytes_of(data))));
-  CHECK(fortran.format.text() == "dd:1,0");
+  CHECK(fortran.format().text() == "dd:1,0");
   CHECK(values_of(fortran) == data);  // kept in place
   CHECK(stored(fortran).at({1, 2}) == 5);
   CHECK(stored(fortran).at({1, 0}) == 1);
@@ -127,7 +127,7 @@ TEST_CASE("npy: storage orders, versions, orders of tensors, forms of the header
       "{ 'descr' : '=f8' ,\n 'fortran_order' : False , 'shape' : ( 2 , 3 ) }",
   };
   for (const char* form : forms)
-    CHECK(read(directory.write("a.npy", npy(form, bytes_of(data)))).extents == Extents{2, 3});
+    CHECK(read(directory.write("a.npy", npy(form, bytes_of(data)))).extents() == Extents{2, 3});
 }
 
 TEST_CASE("npy: requested formats and scalars") {
@@ -135,11 +135,11 @@ TEST_CASE("npy: requested formats and scalars") {
   const std::string path =
       directory.write("a.npy", npy(dictionary("<f8", "(2, 3)"), bytes_of<double>({0, 1, 0, 0, 0.1, 0})));
   const Tensor sparse = read(path, with_format("ss:1,0:f32"));
-  CHECK(sparse.format.text() == "ss:1,0");
+  CHECK(sparse.format().text() == "ss:1,0");
   CHECK(stored(sparse) == Entries{{{0, 1}, 1}, {{1, 1}, double{0.1f}}});
   ReadOptions single;
   single.scalar = Scalar::f32;
-  CHECK(read(path, single).format.scalar == Scalar::f32);
+  CHECK(read(path, single).format().scalar == Scalar::f32);
   CHECK(read(path, with_shape({2, 3})).nnz() == 6);
   const auto message = [&](const ReadOptions& options) { return read_failure(path, options).message; };
   CHECK(message(with_shape({3, 2})).find("the shape in the file (2x3) contradicts") != std::string::npos);
@@ -232,7 +232,7 @@ TEST_CASE("npy: the preamble parses back and is padded as numpy pads it") {
                                                     : shape.size() == 2 ? 24
                                                                         : 4,
                                                     '\0');
-    CHECK(read(directory.write("a.npy", text)).extents == shape);
+    CHECK(read(directory.write("a.npy", text)).extents() == shape);
   }
 }
 

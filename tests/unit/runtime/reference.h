@@ -92,29 +92,29 @@ inline void append(Entries& entries, const Tuple& tuple, double value) {
 /// Every stored entry, read level by level by recursion; dense levels give every coordinate.
 inline void collect(const Tensor& tensor, std::size_t level, std::uint64_t position, Tuple& tuple, Entries& into) {
   if (level == tensor.order()) {
-    append(into, tuple, value(tensor.values, tensor.format.scalar, position));
+    append(into, tuple, value(tensor.values(), tensor.format().scalar, position));
     return;
   }
-  const Level& kind = tensor.format.levels[level];
-  const std::uint32_t mode = tensor.format.mode_order[level];
+  const Level& kind = tensor.format().levels[level];
+  const std::uint32_t mode = tensor.format().mode_order[level];
   auto descend = [&](std::uint64_t coordinate, std::uint64_t child) {
     tuple[mode] = coordinate;
     collect(tensor, level + 1, child, tuple, into);
   };
   if (kind.kind == LevelKind::dense) {
-    for (std::uint64_t c = 0; c < tensor.extents[mode]; ++c) descend(c, position * tensor.extents[mode] + c);
+    for (std::uint64_t c = 0; c < tensor.extents()[mode]; ++c) descend(c, position * tensor.extents()[mode] + c);
   } else if (kind.kind == LevelKind::bitmap) {
-    const std::uint64_t words = (tensor.extents[mode] + 63) / 64;
-    for (std::uint64_t c = 0; c < tensor.extents[mode]; ++c)
-      if (element(tensor.levels[level].crd, 64, position * words + c / 64) >> (c % 64) & 1)
-        descend(c, position * tensor.extents[mode] + c);
+    const std::uint64_t words = (tensor.extents()[mode] + 63) / 64;
+    for (std::uint64_t c = 0; c < tensor.extents()[mode]; ++c)
+      if (element(tensor.levels()[level].crd, 64, position * words + c / 64) >> (c % 64) & 1)
+        descend(c, position * tensor.extents()[mode] + c);
   } else if (kind.kind == LevelKind::singleton) {
-    descend(element(tensor.levels[level].crd, kind.crd_bits, position), position);
+    descend(element(tensor.levels()[level].crd, kind.crd_bits, position), position);
   } else {
-    std::uint64_t begin = element(tensor.levels[level].pos, kind.pos_bits, position);
-    std::uint64_t end = element(tensor.levels[level].pos, kind.pos_bits, position + 1);
+    std::uint64_t begin = element(tensor.levels()[level].pos, kind.pos_bits, position);
+    std::uint64_t end = element(tensor.levels()[level].pos, kind.pos_bits, position + 1);
     for (std::uint64_t p = begin; p < end; ++p) {
-      const std::uint64_t c = element(tensor.levels[level].crd, kind.crd_bits, p);
+      const std::uint64_t c = element(tensor.levels()[level].crd, kind.crd_bits, p);
       const bool empty = c == (kind.crd_bits == 32 ? ~std::uint32_t{0} : ~std::uint64_t{0});
       if (kind.kind != LevelKind::hashed || !empty) descend(c, p);
     }

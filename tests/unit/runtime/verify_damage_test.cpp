@@ -50,7 +50,7 @@ void damage_elements(Buffer& array, unsigned bytes, Random& random) {
   std::memcpy(data + at * bytes, &element, bytes);
 }
 
-void damage_shape(Tensor& tensor, Random& random) {
+void damage_shape(TensorArrays& tensor, Random& random) {
   const std::size_t level = below(random, tensor.order());
   Level& described = tensor.format.levels[level];
   constexpr LevelKind kinds[] = {LevelKind::dense,  LevelKind::compressed, LevelKind::compressed_nonunique, LevelKind::singleton,
@@ -102,7 +102,7 @@ TEST_CASE("verify reads no array beyond its end, whatever is damaged, and what i
       }
       const auto built = build(coordinates(list), stored, one, "T");
       REQUIRE(built);
-      Tensor tensor = *built;
+      TensorArrays damaged = built->arrays();
       std::vector<std::unique_ptr<std::byte[]>> kept;
       const auto resized = [&](const Buffer& array) {
         std::uint64_t bytes = array.size_bytes();
@@ -111,23 +111,23 @@ TEST_CASE("verify reads no array beyond its end, whatever is damaged, and what i
         return exact(array, kept, bytes);
       };
       const bool sound = round == 0;
-      for (LevelArrays& level : tensor.levels) {
+      for (LevelArrays& level : damaged.levels) {
         level.pos = sound ? exact(level.pos, kept, level.pos.size_bytes()) : resized(level.pos);
         level.crd = sound ? exact(level.crd, kept, level.crd.size_bytes()) : resized(level.crd);
       }
-      tensor.values = sound ? exact(tensor.values, kept, tensor.values.size_bytes()) : resized(tensor.values);
+      damaged.values = sound ? exact(damaged.values, kept, damaged.values.size_bytes()) : resized(damaged.values);
       for (std::uint64_t damages = sound ? 0 : 1 + below(random, 3); damages > 0; --damages) {
-        const std::size_t level = below(random, tensor.order());
-        LevelArrays& arrays = tensor.levels[level];
+        const std::size_t level = below(random, damaged.order());
+        LevelArrays& arrays = damaged.levels[level];
         switch (below(random, 5)) {
           case 0:
-          case 1: damage_elements(arrays.pos, tensor.format.levels[level].pos_bits == 64 ? 8 : 4, random); break;
+          case 1: damage_elements(arrays.pos, damaged.format.levels[level].pos_bits == 64 ? 8 : 4, random); break;
           case 2:
-          case 3: damage_elements(arrays.crd, tensor.format.levels[level].kind == LevelKind::bitmap ? 8 : 4, random); break;
-          default: damage_shape(tensor, random); break;
+          case 3: damage_elements(arrays.crd, damaged.format.levels[level].kind == LevelKind::bitmap ? 8 : 4, random); break;
+          default: damage_shape(damaged, random); break;
         }
       }
-      tensor.validity = Validity::unknown();
+      const Tensor tensor(std::move(damaged));
       const auto right = verify(tensor, one, "T");
       if (sound) REQUIRE(right);
       ++(right ? passed : refused);

@@ -23,8 +23,8 @@ Tensor built(std::string_view format) {
   return *tensor;
 }
 
-std::string refusal(const Tensor& tensor) {
-  auto verified = verify(tensor, resources(), "T");
+std::string refusal(const TensorArrays& arrays) {
+  auto verified = verify(Tensor(arrays), resources(), "T");
   REQUIRE_FALSE(verified);
   CHECK(verified.error().kind == ErrorKind::input);
   return verified.error().message;
@@ -40,7 +40,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 TEST_CASE("damaged trees are refused with level and position") {
   // sss: crd 0: {0,2,3}; pos 1: {0,1,2,4}, crd 1: {1,0,0,2}; pos 2: {0,2,3,4,5}, crd 2: {1,4,0,2,2}
-  Tensor t = built("sss");
+  TensorArrays t = built("sss").arrays();
   t.levels[0].crd = array({0, 3, 2}, 32);
   CHECK(contains(refusal(t), "level 0: the entry at position 2 repeats or precedes"));
   t.levels[0].crd = array({0, 2, 2}, 32);
@@ -50,7 +50,7 @@ TEST_CASE("damaged trees are refused with level and position") {
   t.levels[0].crd = array({0, 2}, 32);
   CHECK(contains(refusal(t), "level 0: pos is 3 at position 1, beyond the 2 coordinates"));
 
-  t = built("sss");
+  t = built("sss").arrays();
   t.levels[1].pos = array({1, 1, 2, 4}, 32);
   CHECK(contains(refusal(t), "level 1: pos begins with 1"));
   t.levels[1].pos = array({0, 3, 2, 4}, 32);
@@ -64,12 +64,12 @@ TEST_CASE("damaged trees are refused with level and position") {
   t.levels[1].crd = array({1, 0, 1, 2}, 32);
   CHECK(contains(refusal(t), "level 0: position 1 has no stored entry below it"));
 
-  t = built("sss");
+  t = built("sss").arrays();
   t.levels[2].pos = array({0, 2, 3, 3, 5}, 32);
   t.levels[2].crd = array({1, 4, 0, 2, 3}, 32);
   CHECK(contains(refusal(t), "level 1: position 2 has no stored entry below it"));
 
-  t = built("sss");
+  t = built("sss").arrays();
   t.values = numbers({1, 2, 3, 4}, Scalar::f64);
   CHECK(contains(refusal(t), "32 bytes of values, but 5 stored entries"));
   t.values = numbers({1, 2, 3, 4, 5}, Scalar::f32);
@@ -78,10 +78,10 @@ TEST_CASE("damaged trees are refused with level and position") {
 
 TEST_CASE("damaged coordinate lists are refused") {
   // uqq: all coordinates of the five entries
-  Tensor t = built("uqq");
+  TensorArrays t = built("uqq").arrays();
   t.levels[0].crd = array({0, 0, 3, 2, 3}, 32);
   CHECK(contains(refusal(t), "level 0: the entry at position 3 repeats or precedes"));
-  t = built("uqq");
+  t = built("uqq").arrays();
   t.levels[2].crd = array({4, 1, 0, 2, 2}, 32);
   CHECK(contains(refusal(t), "level 0: the entry at position 1 repeats or precedes"));
   t.levels[2].crd = array({1, 1, 0, 2, 2}, 32);
@@ -90,46 +90,46 @@ TEST_CASE("damaged coordinate lists are refused") {
   CHECK(contains(refusal(t), "level 2: coordinate 5 at position 1 is not below the extent 5 of mode 2"));
   t.levels[2].crd = array({1, 4, 0, 2}, 32);
   CHECK(contains(refusal(t), "level 2: crd has 16 bytes"));
-  t = built("uqq");
+  t = built("uqq").arrays();
   t.levels[1].pos = array({0, 5}, 32);
   CHECK(contains(refusal(t), "level 1 is a singleton but has a pos array"));
 }
 
 TEST_CASE("damaged dense levels and formats are refused") {
-  Tensor t = built("dsd");
+  TensorArrays t = built("dsd").arrays();
   t.levels[0].crd = array({0, 1, 2, 3}, 32);
   CHECK(contains(refusal(t), "level 0 is dense but has index arrays"));
-  t = built("ddd");
+  t = built("ddd").arrays();
   t.extents[0] = 5;
   CHECK(contains(refusal(t), "480 bytes of values, but 75 stored entries"));
   t.extents = {1ull << 40, 1ull << 40, 5};
   CHECK(contains(refusal(t), "480 bytes of values"));
-  t = built("dds");
+  t = built("dds").arrays();
   t.extents = {1ull << 40, 1ull << 40, 5};
   CHECK(contains(refusal(t), "more than 2^64 positions"));
-  t = built("sss");
+  t = built("sss").arrays();
   t.format.mode_order = {0, 1, 1};
   CHECK(contains(refusal(t), "does not list every mode once"));
-  t = built("sss");
+  t = built("sss").arrays();
   t.levels.pop_back();
   CHECK(contains(refusal(t), "2 level arrays for order 3"));
-  t = built("sss");
+  t = built("sss").arrays();
   t.extents[2] = (1ull << 32) + 1;
   CHECK(contains(refusal(t), "level 2 has 32-bit coordinates, but its extent is 4294967297"));
-  t = built("sss");
+  t = built("sss").arrays();
   t.format.levels[0].pos_bits = 16;
   CHECK(contains(refusal(t), "must be 32 or 64 bits"));
-  t = built("sss");
+  t = built("sss").arrays();
   t.format.levels[1].kind = LevelKind::compressed_nonunique;
   CHECK(contains(refusal(t), "a singleton must follow"));
-  t = built("sss");
+  t = built("sss").arrays();
   t.format.levels[2].strided = true;
   CHECK(contains(refusal(t), "strided levels beside sparse ones"));
 }
 
 TEST_CASE("strides must stay inside the host's memory") {
   const std::vector<double> host(12);
-  Tensor t;
+  TensorArrays t;
   t.format = dense_format(2);
   for (Level& level : t.format.levels) level.strided = true;
   t.extents = {3, 4};
@@ -137,17 +137,17 @@ TEST_CASE("strides must stay inside the host's memory") {
   t.levels[0].stride = 4;
   t.levels[1].stride = 1;
   t.values = Buffer::borrow(host.data(), 96);
-  CHECK(verify(t, resources(), "T"));
+  CHECK(verify(Tensor(t), resources(), "T"));
   t.offset = 1;
   CHECK(contains(refusal(t), "strides reach outside"));
   t.offset = 11;
   t.levels[0].stride = static_cast<std::uint64_t>(-4);
   t.levels[1].stride = static_cast<std::uint64_t>(-1);
-  CHECK(verify(t, resources(), "T"));
+  CHECK(verify(Tensor(t), resources(), "T"));
   t.offset = 10;
   CHECK(contains(refusal(t), "strides reach outside"));
   t.extents = {0, 4};
-  CHECK(verify(t, resources(), "T"));
+  CHECK(verify(Tensor(t), resources(), "T"));
   t.format.levels[0].strided = false;
   CHECK(contains(refusal(t), "strided and contiguous levels"));
 }
@@ -162,14 +162,15 @@ TEST_CASE("a defect far inside a large tensor is found, whichever block it is in
   auto tensor = build(coordinates(list), *parse_format("ds"), resources(), "T");
   REQUIRE(tensor);
   REQUIRE(verify(*tensor, resources(), "T"));
-  auto crd = tensor->levels[1].crd.as<std::uint32_t>();
+  Buffer coordinates_of_columns = tensor->levels()[1].crd;
+  const auto crd = coordinates_of_columns.as<std::uint32_t>();
   for (std::size_t at : {1u, 16383u, 16384u, 40000u, 99999u}) {
     const std::uint32_t before = std::exchange(crd[at], 1000u);
-    CHECK(contains(refusal(*tensor), "coordinate 1000 at position"));
+    CHECK(contains(refusal(tensor->arrays()), "coordinate 1000 at position"));
     crd[at] = before;
     if (crd[at - 1] >= before) continue;  // the first of a row may be anything small
     crd[at] = crd[at - 1];
-    CHECK(contains(refusal(*tensor), "repeats or precedes"));
+    CHECK(contains(refusal(tensor->arrays()), "repeats or precedes"));
     crd[at] = before;
   }
   CHECK(verify(*tensor, resources(), "T"));
@@ -186,7 +187,7 @@ TEST_CASE("random damage is found by somebody: either verify refuses or the entr
     REQUIRE(tensor);
     const std::size_t level = random.below(order);
     const bool in_pos = random.chance(50);
-    Buffer& array = in_pos ? tensor->levels[level].pos : tensor->levels[level].crd;
+    Buffer array = in_pos ? tensor->levels()[level].pos : tensor->levels()[level].crd;
     const unsigned bits = in_pos ? format.levels[level].pos_bits : format.levels[level].crd_bits;
     const std::uint64_t elements = array.size_bytes() / (bits / 8);
     if (elements == 0) continue;
@@ -204,7 +205,7 @@ TEST_CASE("random damage is found by somebody: either verify refuses or the entr
     const Entries entries = stored(*tensor);
     CHECK(entries.size() == tensor->nnz());
     for (const auto& [tuple, value] : entries)
-      for (std::size_t m = 0; m < order; ++m) CHECK(tuple[m] < tensor->extents[m]);
+      for (std::size_t m = 0; m < order; ++m) CHECK(tuple[m] < tensor->extents()[m]);
   }
   CHECK(refused > 100);
 }
