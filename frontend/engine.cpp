@@ -58,7 +58,10 @@ struct Engine::Compilation {
 // Workspaces may keep an eighth of the limit, or of what the machine has, between runs.
 Engine::Kernels::Kernels(const EngineOptions& options)
     : idle(std::make_shared<IdleWorkspaces>(std::min(options.resources.memory.limit(), machine_memory()) / 8)),
-      known(options.kernels_in_memory) {}
+      known(std::make_shared<KnownKernels>(options.kernels_in_memory)) {
+  enlist(options.resources.memory, known);
+  enlist(options.resources.memory, idle);
+}
 
 Kernel Engine::Kernels::found_again(const Kernel& kernel) {
   auto state = std::make_shared<Kernel::State>(*kernel.state_);
@@ -105,9 +108,9 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
   for (;;) {
     std::optional<Kernel> mine;
     bool asked = false;
-    auto found = known.get(request, [&]() -> Expected<Kernel> {
+    auto found = known->get(request, [&]() -> Expected<Kernel> {
       asked = true;
-      const std::string why = known.missed(request);
+      const std::string why = known->missed(request);
       auto first = compiled();
       if (!first) return first;
       if (engine.trace) engine.trace(fmt::format("{} # ask {}", first->state_->command, why));
@@ -120,7 +123,7 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
         !engine.resources.cancellation.cancelled())
       continue;
     if (!found) return found;
-    known.hit();
+    known->hit();
     pipeline.found_again(found->state_->code);
     if (engine.trace) engine.trace(fmt::format("{} # ask known", found->state_->command));
     return over(*found, operands);
@@ -135,7 +138,6 @@ Expected<Kernel> Engine::Kernels::made(const EngineOptions& engine, Expected<Pre
   auto workspaces = std::make_shared<Workspaces>(code, engine, std::set(options.changing.begin(), options.changing.end()),
                                                  std::set(options.changing_patterns.begin(), options.changing_patterns.end()),
                                                  idle, layouts);
-  enlist(engine.resources.memory, workspaces);
   idle->enlist(workspaces);
   Kernel kernel;
   kernel.state_ = std::make_shared<Kernel::State>(
@@ -170,14 +172,14 @@ CacheCounters Engine::counters() const {
   if (!state_) return {};
   CacheCounters counters = state_->pipeline.counters();
   const Kernels& kernels = *state_->kernels;
-  counters.known = kernels.known.hits();
-  counters.missed_text = kernels.known.missed(Missed::text);
-  counters.missed_options = kernels.known.missed(Missed::options);
-  counters.missed_operands = kernels.known.missed(Missed::operands);
-  counters.missed_format = kernels.known.missed(Missed::format);
-  counters.missed_extents = kernels.known.missed(Missed::extents);
-  counters.missed_pattern = kernels.known.missed(Missed::pattern);
-  counters.missed_values = kernels.known.missed(Missed::values);
+  counters.known = kernels.known->hits();
+  counters.missed_text = kernels.known->missed(Missed::text);
+  counters.missed_options = kernels.known->missed(Missed::options);
+  counters.missed_operands = kernels.known->missed(Missed::operands);
+  counters.missed_format = kernels.known->missed(Missed::format);
+  counters.missed_extents = kernels.known->missed(Missed::extents);
+  counters.missed_pattern = kernels.known->missed(Missed::pattern);
+  counters.missed_values = kernels.known->missed(Missed::values);
   counters.layouts_made = kernels.layouts->made.load(std::memory_order_relaxed);
   counters.layouts_known = kernels.layouts->known.load(std::memory_order_relaxed);
   counters.layouts_refilled = kernels.layouts->refilled.load(std::memory_order_relaxed);
@@ -186,9 +188,7 @@ CacheCounters Engine::counters() const {
 }
 
 void Engine::give_back() const {
-  if (!state_) return;
-  (void)had_memory_for([&] { state_->kernels->known.clear(); });
-  give_back_kept(options().resources.memory);
+  if (state_) give_back_kept(options().resources.memory);
 }
 
 Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,

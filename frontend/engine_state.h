@@ -26,7 +26,7 @@ struct Engine::Kernels {
 
   std::shared_ptr<IdleWorkspaces> idle;
   std::shared_ptr<LayoutTotals> layouts = std::make_shared<LayoutTotals>();
-  KnownKernels known;
+  std::shared_ptr<KnownKernels> known;
 
  private:
   /// What those get who ask again: nothing of the time it took.

@@ -88,6 +88,12 @@ std::vector<KernelRequest::Part> KernelRequest::parts() const {
   return parts;
 }
 
+void KnownKernels::give_back() noexcept {
+  (void)had_memory_for([&] { known_.clear(); });
+  const std::lock_guard lock(mutex_);
+  last_.clear();
+}
+
 std::string KnownKernels::missed(const KernelRequest& request) {
   const auto count = [&](Missed why) { counts_[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed); };
   std::vector<KernelRequest::Part> parts = request.parts();

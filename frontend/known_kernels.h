@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/cache/memory_cache.h"
+#include "runtime/kept.h"
 #include "weft/engine.h"
 
 namespace weft {
@@ -38,8 +39,8 @@ class KernelRequest {
 enum class Missed : std::uint8_t { text, options, operands, format, extents, pattern, values };
 constexpr std::size_t ways_to_miss = 7;
 
-/// Bounded; thread safe.
-class KnownKernels {
+/// Bounded, and forgotten when memory runs short. Thread safe.
+class KnownKernels : public Kept {
  public:
   explicit KnownKernels(std::size_t most) : known_(MemoryCacheLimits{.entries = most}), most_(most) {}
 
@@ -49,11 +50,14 @@ class KnownKernels {
   Expected<Kernel> get(const KernelRequest& request, Make&& make) {
     return known_.get(request.key(), std::forward<Make>(make));
   }
-  void clear() { known_.clear(); }
+  void give_back() noexcept override;
   /// How a request that is not there differs from the last one with its text; counted, and remembered for the next.
   std::string missed(const KernelRequest& request);
   std::uint64_t missed(Missed why) const { return counts_[static_cast<std::size_t>(why)].load(std::memory_order_relaxed); }
-  void hit() { hits_.fetch_add(1, std::memory_order_relaxed); }
+  void hit() {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    touch();
+  }
   std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
 
  private:

@@ -53,6 +53,7 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
 
 void IdleWorkspaces::add(std::uint64_t bytes) noexcept {
   bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  touch();
   list_.make_room([&] {
     const std::uint64_t all = bytes_.load(std::memory_order_relaxed);
     return all <= most_ || all <= bytes;

@@ -31,11 +31,12 @@ struct RunOperands {
   Expected<void> verify(const Resources& resources) const;
 };
 
-/// Bytes of workspaces that wait for a run, of all kernels of an engine.
-class IdleWorkspaces {
+/// Workspaces that wait for a run, of all kernels of an engine: all of them go when memory runs short.
+class IdleWorkspaces : public Kept {
  public:
   explicit IdleWorkspaces(std::uint64_t most) : most_(most) {}
   void enlist(std::weak_ptr<Kept> one) { list_.enlist(std::move(one)); }
+  void give_back() noexcept override { list_.give_back(); }
   /// One of so many bytes waits now: others go, the least recently used kernels first, until all together keep within the
   /// bound. It stays itself, however large it is.
   void add(std::uint64_t bytes) noexcept;

@@ -33,6 +33,8 @@ class Kept {
 class KeptList {
  public:
   void enlist(std::weak_ptr<Kept> one);
+  /// Gives back everything.
+  void give_back() noexcept;
   /// Gives back one after the other, the least recently used first, until `enough()`; false if that never came.
   template <class Enough>
   bool make_room(Enough&& enough) noexcept {
@@ -48,6 +50,7 @@ class KeptList {
  private:
   /// The one that was used longest ago, of those used later than `after`.
   std::shared_ptr<Kept> next(std::uint64_t after) noexcept;
+  void prune() noexcept;
   std::mutex mutex_;
   std::vector<std::weak_ptr<Kept>> all_;
   std::size_t pruned_at_ = 64;

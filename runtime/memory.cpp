@@ -30,7 +30,7 @@ void enlist(const Memory& memory, const std::shared_ptr<Kept>& one) {
 }
 
 void give_back_kept(const Memory& memory) noexcept {
-  if (memory.account_) memory.account_->kept.make_room([] { return false; });
+  if (memory.account_) memory.account_->kept.give_back();
 }
 
 Memory::Memory(std::uint64_t limit_bytes) {
