@@ -1,5 +1,8 @@
 #include "frontend/command_operands.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <set>
 
 #include "frontend/inferred_extents.h"
@@ -7,8 +10,35 @@
 #include "frontend/operand.h"
 #include "frontend/resolve.h"
 #include "runtime/elapsed.h"
+#include "runtime/file_name.h"
+#include "runtime/shell_word.h"
 
 namespace weft {
+
+namespace {
+
+bool is_operand(const std::string& argument) {
+  const OperandText operand = parse_operand(argument);
+  const std::string path = parse_file_name(operand.spec).path;
+  return is_generator(operand.spec) || access(path.c_str(), F_OK) == 0;
+}
+
+/// The error of a text that is no expression, or what is said of an operand that stands in its place.
+std::unexpected<Error> no_expression(std::span<const std::string> arguments, const Error& error) {
+  const std::string& first = arguments.front();
+  if (!is_operand(first)) return std::unexpected(error);
+  for (const std::string& later : arguments.subspan(1)) {
+    const auto parsed = parse_expression(later);
+    const bool is_expression = parsed && (parsed->notation == Notation::index || later.find("->") != std::string::npos);
+    if (!is_expression || is_operand(later)) continue;
+    return input_error(fmt::format("{} is an operand: the expression {} stands before it", first, shell_word(later)));
+  }
+  return input_error(
+      fmt::format("{} is an operand, where an expression such as 'ij->i' is wanted; weft info {} describes it", first,
+                  shell_word(parse_operand(first).spec)));
+}
+
+}  // namespace
 
 Expected<CommandExpression> command_expression(std::span<const std::string> arguments) {
   CommandExpression expression;
@@ -19,13 +49,13 @@ Expected<CommandExpression> command_expression(std::span<const std::string> argu
     expression.specs.push_back(std::move(operand.spec));
   }
   auto named = named_einsum(expression.text, expression.names);
-  if (!named) return std::unexpected(named.error());
+  if (!named) return no_expression(arguments, named.error());
   if (*named) {
     expression.text = std::move((*named)->text);
     expression.names = std::move((*named)->names);
   }
   auto parsed = parse_expression(expression.text);
-  if (!parsed) return std::unexpected(parsed.error());
+  if (!parsed) return no_expression(arguments, parsed.error());
   expression.parsed = std::move(*parsed);
   auto names = operand_names(expression.parsed, expression.names);
   if (!names) return std::unexpected(names.error());

@@ -24,6 +24,9 @@ OperandText parse_operand(std::string_view text);
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
                               std::string_view name, FileFacts* facts = nullptr);
 
+/// "~/x.tns" with the home directory for the '~', which not every shell puts there behind "T=".
+std::string at_home(const std::string& path);
+
 /// Whether the SPEC is read from standard input: "-", "-:3x4", "mtx:-".
 bool reads_standard_input(const std::string& spec);
 
