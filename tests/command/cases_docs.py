@@ -92,6 +92,20 @@ def case_man_pages_and_completions_are_what_help_says(weft):
     require_equal((done.returncode, done.stderr), (0, ""), "docs/commands.py --check")
 
 
+def case_bash_completes(_):
+    """An expression in the place of a command means run."""
+    if not shutil.which("bash"):
+        raise Skip("no bash")
+    script = f"""source {ROOT}/docs/completions/weft.bash
+compopt() {{ :; }}
+for line in "weft r" "weft 'ij->i' --exp" "weft plan --emit a" "weft cache s" "weft --vers" "weft info --thr" "weft help cal" "weft compare --rep"; do
+  eval "COMP_WORDS=($line)"; COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _weft; echo "${{COMPREPLY[*]}}"
+done"""
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=False)
+    require_equal((done.stdout.splitlines(), done.stderr), (["run repl", "--explain", "asm", "status", "--version", "--threads", "calibrate", "--repeat"], ""),
+                  "what bash completes")
+
+
 def case_the_first_page_is_short(_):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     require(len(text.splitlines()) < 150, "README.md has fewer than 150 lines")
