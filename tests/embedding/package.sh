@@ -13,6 +13,8 @@ quietly cmake --build "$build" --target weft_static
 quietly cpack --config "$build/CPackConfig.cmake" -B "$place/packed"
 deb=$(find "$place/packed" -maxdepth 1 -name 'weft_*.deb')
 [ -n "$deb" ] || fail "cpack made no package"
+# What was installed before can be uninstalled after.
+if grep -qs '^/usr/bin/weft$' "$build/installed_files.txt"; then fail "cpack writes the list of what is installed"; fi
 dpkg-deb -c "$deb" >"$place/content"
 for path in bin/weft include/weft.h include/weft/session.h lib/libweft.so lib/libweft.a lib/cmake/weft/weft-config.cmake \
             lib/pkgconfig/weft.pc share/doc/weft/LICENSE; do
