@@ -213,3 +213,10 @@ def case_json_of_a_comparison_is_an_object(weft):
     weft("plan", "ij,j->i", MATRIX, VECTOR, "--emit", "schedule=a")
     weft("compare", "a", "a", "ij,j->i", MATRIX, VECTOR, "--json=c.json", "--repeat", "3")
     require_equal(sorted(json.loads(weft.text("c.json"))), ["expression", "first", "ratio", "second", "threads", "weft"], "fields")
+
+
+def case_runners_up_that_tie(weft):
+    """Three digits of a ratio tell a tie from nothing: then it is no number."""
+    text = weft("plan", "a,b,c->abc", "ones(9)", "ones(9)", "ones(9)").out
+    require_in("; hardly more time: ", text, "the runner-up")
+    require(not re.search(r"\b1 times the time", text), "no ratio of 1")
