@@ -60,8 +60,10 @@ std::string plan_text(const Report& report) {
   const Explanation& explained = explanation_of(report);
   for (const ExplainedNest& nest : explained.nests) {
     if (!nest.measured_ms) continue;
-    text += fmt::format("measured {} for the nest of {}, predicted {}; {}/s through caches and memory\n", in_ms(*nest.measured_ms),
-                        explained.statements[nest.statement].text, time_text(nest.ns), bytes_text(nest.bytes / *nest.measured_ms * 1e3));
+    text += fmt::format("measured {}{} for the nest of {}, predicted {}; {}/s through caches and memory\n",
+                        in_ms(*nest.measured_ms), report.run_ms.size() > 1 ? " in the fastest run" : "",
+                        explained.statements[nest.statement].text, time_text(nest.ns),
+                        bytes_text(nest.bytes / *nest.measured_ms * 1e3));
   }
   text += report.plan.loops;
   // The line of times of a run says so too.

@@ -129,9 +129,13 @@ def case_a_missing_calibration_is_told(weft):
 def case_a_page_labels_its_times(weft):
     weft("ij,j->i", "A=sparse(3000x3000,nnz=90000,seed=1)", "x=ones(3000)", "--html", "run.html", "--threads", 2)
     page = weft.text("run.html")
-    require(re.search(r"predicted <b>[^<]+</b> on 2 threads, measured <b>[^<]+</b>, [^<]+/s", page), "the nest's times")
+    times = r"predicted <b>[^<]+</b> on 2 threads, measured <b>[^<]+</b>{}, [^<]+/s through caches and memory"
+    require(re.search(times.format(""), page), "the nest's times")
     require_in("predicted for a run on 2 threads", page, "the tile")
     require_in("predicted, one thread", page, "the column of times")
+    run = weft("ij,j->i", "A=sparse(3000x3000,nnz=90000,seed=1)", "x=ones(3000)", "--html", "run.html", "--threads", 2, "--repeat", 5, "--explain")
+    require(re.search(times.format(" in the fastest run"), weft.text("run.html")), "beside the median of the runs")
+    require_in(" in the fastest run for the nest of ", run.out, "--explain")
 
 
 def case_comparison(weft):
