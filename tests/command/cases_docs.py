@@ -122,7 +122,13 @@ def case_the_quickstart(weft):
     require_equal((done.returncode, done.stderr), (0, ""), "the quickstart")
     require(re.search(r"^ +[0-9.]+ ms  as weft plans it", done.stdout, re.MULTILINE), f"what it computed: {done.stdout[-900:]!r}")
     following = [line.strip() for line in done.stdout.split("Next:")[1].splitlines() if "build/bin/weft " in line]
-    require_equal(len(following), 3, "things to try")
+    require_equal(len(following), 5, "things to try")
+    weft("convert", "sparse(30x20x10,nnz=200,seed=1)", "own.tns")
+    for line in following[3:]:
+        own = line.replace("FILE", weft.path("own.tns")).replace("Jx", "20x").replace("Kx", "10x").replace("A.npy", weft.path("A.npy"))
+        again = subprocess.run(["bash", "-c", own], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
+        require_equal((again.returncode, again.stderr), (0, ""), own)
+    require(weft.exists("A.npy"), "the MTTKRP of a user's own file")
     for line in following[:2]:
         again = subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
         require_equal((again.returncode, again.stderr), (0, ""), line)
