@@ -92,6 +92,20 @@ def case_man_pages_and_completions_are_what_help_says(weft):
     require_equal((done.returncode, done.stderr), (0, ""), "docs/commands.py --check")
 
 
+def case_lines_of_the_table_can_be_measured(weft):
+    """README.md names a problem of weft-bench for every line of its table."""
+    bench = shutil.which("weft-bench", path=os.path.dirname(os.path.abspath(weft.command)))
+    if not bench:
+        raise Skip("weft-bench is not built")
+    known = subprocess.run([bench, "--list"], capture_output=True, text=True, check=True).stdout
+    table = re.search(r"^\| milliseconds.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    lines = table.splitlines()
+    require_equal(len(lines), 8, "lines of the table")
+    for line in lines:
+        problem = re.search(r"`([\w/-]+)`[^|]*\|$", line).group(1)
+        require(re.search(rf"^{re.escape(problem)}\s", known, re.MULTILINE), f"weft-bench knows {problem}")
+
+
 def case_bash_completes(_):
     """An expression in the place of a command means run."""
     if not shutil.which("bash"):
