@@ -32,8 +32,8 @@ class Command:
         self.name = name
         self.summary = text.splitlines()[0]
         self.usage = [line.removeprefix("Usage:").strip() for line in text.split("\n\n")[0].splitlines()[1:]]
-        self.options = [Option(*found) for found in
-                        re.findall(r"^  (?:(-\w),)?(--[\w-]+)(?: (\S+))?  +(\S.*)$", text, re.MULTILINE)]
+        found = re.findall(r"^  (?:(-\w),)?(--[\w-]+)(?: (\S+))?\s\s+(\S.*(?:\n {20,}\S.*)*)$", text, re.MULTILINE)
+        self.options = [Option(short, option, value, " ".join(lines.split())) for short, option, value, lines in found]
         self.examples = re.search(r"^Examples:\n(.*)", text, re.MULTILINE | re.DOTALL).group(1).strip().splitlines()
         below = text.split("\n\n", 2)[2] if "\n\n" in text else ""
         below = re.sub(r"^(Options|Subcommands):\n(  .*\n)*", "", below, flags=re.MULTILINE)

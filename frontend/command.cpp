@@ -1,6 +1,7 @@
 #include "frontend/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -72,15 +73,41 @@ std::string footer_of(std::string_view command, const std::string& text = "") {
   return fmt::format("{}{}Examples:{}", text, text.empty() ? "" : "\n", found->second);
 }
 
-/// How a command is called: "weft run EXPR OPERAND... [options]".
+constexpr std::size_t names_width = 28;   // of the column of options
+constexpr std::size_t widest_help = 100;  // where no terminal is narrower
+
+/// The lines of a text that stands behind a column of names.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string lines;
+  while (text.size() > width) {
+    std::size_t end = text.rfind(' ', width);
+    if (end == std::string_view::npos) end = text.find(' ', width);
+    if (end == std::string_view::npos) break;
+    lines += std::string(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
+  }
+  return lines + std::string(text);
+}
+
+/// How a command is called, "weft run EXPR OPERAND... [options]", and its options in lines that fit the terminal.
 class Help : public CLI::Formatter {
  public:
-  explicit Help(std::string usage) : usage_(std::move(usage)) { column_width(28); }
+  explicit Help(std::string usage) : usage_(std::move(usage)) { column_width(names_width); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(Formatter::make_option_desc(option), text_width_);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::stringstream text;
+    CLI::detail::format_help(text, command->get_name(), wrapped(command->get_description(), text_width_), names_width);
+    return text.str();
+  }
   std::string make_usage(const CLI::App*, std::string) const override { return "Usage: " + usage_ + "\n"; }
   std::string make_positionals(const CLI::App*) const override { return ""; }
 
  private:
   std::string usage_;
+  std::size_t text_width_ =
+      std::clamp<std::size_t>(terminal_columns(STDOUT_FILENO), 2 * names_width, widest_help) - names_width;
 };
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& what, const std::string& usage) {

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "runtime/file_name.h"
 #include "runtime/output_file.h"
@@ -32,11 +33,6 @@ bool has_lines() {
   return isatty(STDERR_FILENO) != 0 && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
 }
 
-std::size_t columns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 /// The end of the text with "..." before it where it is too long: the end of a path says more than its begin.
 std::string shortened(std::string_view text, std::size_t most) {
   constexpr std::string_view dots = "...";
@@ -47,6 +43,12 @@ std::string shortened(std::string_view text, std::size_t most) {
 
 }  // namespace
 
+std::size_t terminal_columns(int descriptor) {
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : std::numeric_limits<std::size_t>::max();
+}
+
 Progress terminal_progress(bool quiet) {
   if (quiet || !has_lines()) return {};
   const auto start = std::chrono::steady_clock::now();
@@ -55,7 +57,8 @@ Progress terminal_progress(bool quiet) {
     progress_stands = true;
     const std::string done = fmt::format(" {:3.0f} %", 100 * fraction);
     // A line that is wrapped could not be taken away again.
-    const std::size_t most = columns() > done.size() ? columns() - done.size() - 1 : 0;
+    const std::size_t columns = terminal_columns(STDERR_FILENO);
+    const std::size_t most = columns > done.size() ? columns - done.size() - 1 : 0;
     put(fmt::format("\r\033[K{}{}", shortened(what, most), done));
   };
 }

@@ -159,3 +159,29 @@ def case_progress_fits_the_terminal(weft):
 def case_a_prediction_of_nothing(weft):
     """The model prices loops: below its resolution it says so, instead of a ratio to the call around them."""
     require_in("predicted below 1 us", weft("s = v", "v=2.5").out, "the line of times")
+
+
+def case_help_fits_the_terminal(weft):
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as error:
+        raise Skip(f"no pseudo-terminal: {error}") from error
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    process = weft.start("help", "run", stdout=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    process.communicate()
+    os.close(ours)
+    lines = shown.decode().replace("\r\n", "\n").split("\n\n")[1].splitlines()
+    require(len(lines) > 40, f"options in lines of 70 columns: {len(lines)}")
+    require(all(len(line) <= 70 for line in lines), f"none is wider: {max(lines, key=len)!r}")
+    words = " ".join(" ".join(lines).split())
+    require_equal(words, " ".join(weft("help", "run").out.split("\n\n")[1].split()), "the same words as in a pipe")
