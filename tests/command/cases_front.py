@@ -151,6 +151,8 @@ def case_comparison(weft):
     require(float(weft("compare", "a", "b", "-q", "--repeat", "3", "--", "y = ij,jk,k->i A B c", *operands).out) > 0, "the ratio alone")
     weft.error("compare", "a", "b", says="wants two schedules, an expression and its operands")
     weft.error("compare", "a", "nosuch", expression, *operands, says="nosuch")
+    for words in (["a", expression, *operands], [expression, "a", "b", *operands]):
+        weft.error("compare", *words, says=["cannot read", "the files of two schedules, then an expression"])
     weft.write("empty", " \n")
     weft.error("compare", "a", "empty", expression, *operands, says="empty holds no schedule")
     weft.write("other", weft.text("a").replace("k", "m"))
