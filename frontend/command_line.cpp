@@ -94,6 +94,9 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
     const auto command = std::ranges::find_if(words, is_command);
     const bool before_all = command != words.end() && std::all_of(words.begin(), command, is_option);
     if (before_all) return input_error(fmt::format("options follow the command: weft {} {}", *command, words.front()));
+  } else if (is_word(words.front()) && words.size() > 1 && words[1].starts_with('=')) {
+    return input_error(fmt::format("quotes make one word of an expression: weft '{} {}'", words.front(),
+                                   words.size() > 2 ? words[1] + ' ' + words[2] : words[1]));
   } else if (is_word(words.front())) {
     const std::vector<std::string> known(std::begin(all_commands), std::end(all_commands));
     const std::string rest = words.size() > 1 ? " " + shell_word(words[1]) + (words.size() > 2 ? " ..." : "") : "";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "frontend/inferred_extents.h"
@@ -38,11 +39,42 @@ std::unexpected<Error> no_expression(std::span<const std::string> arguments, con
                   shell_word(parse_operand(first).spec)));
 }
 
+/// Index notation tells operands by their names. Input error for one without, with the name that is missing.
+Expected<void> all_named(const CommandExpression& expression) {
+  const auto nameless = std::ranges::find(expression.names, "");
+  if (expression.parsed.notation != Notation::index || nameless == expression.names.end()) return {};
+  const std::string& spec = expression.specs[static_cast<std::size_t>(nameless - expression.names.begin())];
+  std::string example;
+  std::set<std::string> known(expression.names.begin(), expression.names.end());
+  for (const ParsedAssignment& assignment : expression.parsed.assignments) {
+    for (const ParsedTerm& term : assignment.terms) {
+      for (const ParsedAccess& factor : term.factors) {
+        if (example.empty() && !known.contains(factor.name)) example = factor.name + '=' + spec;
+      }
+    }
+    known.insert(assignment.result.name);
+  }
+  return input_error(fmt::format("{} has no name: with index notation every operand is NAME=SPEC{}", spec,
+                                 example.empty() ? "" : ", here " + shell_word(example)));
+}
+
+/// Input error where blanks around '=' have made several words of an operand.
+Expected<void> one_word_each(std::span<const std::string> operands) {
+  for (std::size_t word = 0; word < operands.size(); ++word) {
+    const bool goes_on =
+        operands[word].ends_with('=') && word + 1 < operands.size() && !operands[word + 1].contains('=');
+    if (!goes_on && !operands[word].starts_with('=')) continue;
+    return input_error("an operand is one word, NAME=SPEC: blanks around '=' stand in quotes, if at all");
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<CommandExpression> command_expression(std::span<const std::string> arguments) {
   CommandExpression expression;
   expression.text = arguments.front();
+  if (auto words = one_word_each(arguments.subspan(1)); !words) return std::unexpected(words.error());
   for (const std::string& argument : arguments.subspan(1)) {
     OperandText operand = parse_operand(argument);
     expression.names.push_back(std::move(operand.name));
@@ -57,6 +89,7 @@ Expected<CommandExpression> command_expression(std::span<const std::string> argu
   auto parsed = parse_expression(expression.text);
   if (!parsed) return no_expression(arguments, parsed.error());
   expression.parsed = std::move(*parsed);
+  if (auto named_all = all_named(expression); !named_all) return std::unexpected(named_all.error());
   auto names = operand_names(expression.parsed, expression.names);
   if (!names) return std::unexpected(names.error());
   expression.names = std::move(*names);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "engine/network/names.h"
+#include "frontend/words.h"
 #include "runtime/file_name.h"
 #include "runtime/text_number.h"
 
@@ -110,10 +111,9 @@ Expected<void> standard_input_once(const std::vector<std::string>& specs, const 
 
 OperandText parse_operand(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals != std::string_view::npos && is_name(text.substr(0, equals))) {
-    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
-  }
-  return {"", std::string(text)};
+  const std::string_view name = trimmed(text.substr(0, equals));
+  if (equals == std::string_view::npos || !is_name(name)) return {"", std::string(text)};
+  return {std::string(name), std::string(trimmed(text.substr(equals + 1)))};
 }
 
 std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text) {

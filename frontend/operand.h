@@ -17,7 +17,7 @@ struct OperandText {
   bool operator==(const OperandText&) const = default;
 };
 
-/// Splits at the first '=' if what stands before it is a name.
+/// Splits at the first '=' if what stands before it is a name; blanks around both are free.
 OperandText parse_operand(std::string_view text);
 
 /// Reads or generates. `format` pins the layout. Errors as of read_tensor and generate_tensor.

@@ -34,6 +34,11 @@ def cases_lines(_):
         "two scripts": (["repl", "a", "b"], "weft repl wants one script at most: weft repl [SCRIPT]; 2 words are given"),
         "a name in capitals": (["y(i) = a(i)", "A=ones(2)"], "no operand is given for a: add a=SPEC, or is A meant?"),
         "no name of a file": (["info", ""], "the name of the file is empty"),
+        "an operand without its name": (["y(i) = T(i,j) * x(j)", "x=ones(4)", "x.tns"], "x.tns has no name: with index notation every operand is NAME=SPEC, here T=x.tns"),
+        "an operand of three words": (["y(i) = T(i,j)", "T", "=", "x.tns"], "an operand is one word, NAME=SPEC"),
+        "an operand of two words": (["y(i) = T(i,j)", "T=", "x.tns"], "an operand is one word, NAME=SPEC"),
+        "an expression of several words": (["y", "=", "T(i,j)", "T=x.tns"], "quotes make one word of an expression: weft 'y = T(i,j)'"),
+        "no value, and another operand": (["y(i) = x(i) * z(i)", "x=", "z=ones(2)"], "the value of operand x is empty"),
         "no value": (["y(i) = x(i)", "x="], "the value of operand x is empty"),
         "a name with a dash": (["info", "-x.tns"], "a file of that name is ./-x.tns"),
         "an address": (["info", "https://host/a b.tns"], "curl -L 'https://host/a b.tns' | weft info -"),
@@ -90,7 +95,8 @@ def case_odd_names_of_files(weft):
         require_equal(weft("ij->", spec, "-q").out, weft("ij->", "sparse(3x4,nnz=5,seed=1)", "-q").out, name)
     weft("ij->i", "ones(2x2)", "-o", "-7.tns")
     require(weft.exists("-7.tns"), "a result whose name begins like an option")
-    weft("ij->i", "ones(2x2)", "-t=1", "-o=t.tns")
+    weft("y(i) = T(i,j)", "T = ones(2x2)", "-t=1", "-o=t.tns")
+    require_equal(weft.text("t.tns"), "1 2\n2 2\n", "blanks around '='")
     require(weft.exists("t.tns"), "options with '='")
 
 

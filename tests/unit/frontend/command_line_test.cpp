@@ -51,6 +51,7 @@ TEST_CASE("words that are no command") {
   CHECK(defect({"calibarte"}).find("did you mean calibrate?") != std::string::npos);
   CHECK(defect({"ijk"}).starts_with("weft has no command ijk; commands are"));
   CHECK(defect({"ij", "a b.tns"}).find("weft run ij 'a b.tns'; commands are") != std::string::npos);
+  CHECK(defect({"y", "=", "T(i,j)", "T=x"}) == "quotes make one word of an expression: weft 'y = T(i,j)'");
   CHECK(defect({"trace", "x", "y"}).find("weft run trace x ...; commands are") != std::string::npos);
   CHECK(defect({"help", "pan"}).find("did you mean plan?") != std::string::npos);
   CHECK(defect({"-q", "run", "x->"}) == "options follow the command: weft run -q");
