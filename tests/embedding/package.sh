@@ -26,6 +26,13 @@ for needed in libtbb12 libfmt9 libzstd1 zlib1g libxxhash0 libstdc++6; do
 done
 grep -q libz3 <(dpkg-deb -f "$deb" Recommends) || fail "the package does not recommend libz3-4"
 
+# The same without the tools that look into libraries, as after samples/quickstart.sh on a fresh system.
+quietly cpack --config "$build/CPackConfig.cmake" -B "$place/bare" -D CPACK_WEFT_TOOLS=no-such-tool
+bare=$(find "$place/bare" -maxdepth 1 -name 'weft_*.deb')
+[ -n "$bare" ] || fail "cpack without dpkg-shlibdeps made no package"
+names() { dpkg-deb -f "$1" Depends | sed 's/ ([^)]*)//g; s/, /\n/g' | sort -u; }
+diff <(names "$deb") <(names "$bare") >&2 || fail "without dpkg-shlibdeps the package depends on others (< with, > without)"
+
 dpkg-deb -x "$deb" "$place/root"
 [ "$("$place/root/usr/bin/weft" --version | cut -d' ' -f1)" = weft ] || fail "the packaged command does not answer --version"
 pkg_config_path "$place/root"
