@@ -39,7 +39,7 @@ void add_products(std::vector<Problem>& all, const Data& data) {
                        .formats = {{"A", format}}});
   };
   add("spgemm", "A(i,j) = T(i,k) * T(k,j)", Baseline::product, "ds",
-      {"matrix100k", "matrix10k", "brack2", "copter2", "mdual", "notredame_www", "cage10"});
+      {"matrix100k", "matrix10k", "power50k", "brack2", "copter2", "mdual", "notredame_www", "cage10"});
   add("spgemm-aat", "A(i,j) = T(i,k) * T(j,k)", Baseline::product, "ds",
       {"lp_maros_r7", "lp_dfl001", "groebner_f855_aug", "basker1"});
   add("spgemm-chain", "A(i,j) = T(i,k) * T(k,l) * T(l,j)", Baseline::product_chain, "ds", {"mdual", "cage10"});

@@ -87,7 +87,7 @@ if(DOXYGEN)
                     COMMAND sh -c "(cat docs/Doxyfile; echo 'OUTPUT_DIRECTORY = ${CMAKE_BINARY_DIR}/docs') | ${DOXYGEN} -"
                     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMENT "API reference in docs/html/index.html of the build folder" VERBATIM)
 endif()
-add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/installed_files.txt
                   -P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
 
 install(EXPORT weft NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${package_directory})
@@ -116,5 +116,11 @@ set(pc_standard "")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/weft.pc.in ${CMAKE_BINARY_DIR}/weft-c.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/weft.pc ${CMAKE_BINARY_DIR}/weft-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${static_library} DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+
+# What `uninstall` removes. CMake's own install_manifest.txt is that of cpack, once that has run.
+install(CODE "if(NOT \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\" MATCHES \"/_CPack_Packages/\")
+  list(JOIN CMAKE_INSTALL_MANIFEST_FILES \"\\n\" weft_installed)
+  file(WRITE \"${CMAKE_BINARY_DIR}/installed_files.txt\" \"\${weft_installed}\\n\")
+endif()")
 
 include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)

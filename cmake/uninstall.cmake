@@ -1,5 +1,5 @@
 # `cmake --build build --target uninstall`: removes what the last `cmake --install` wrote, and directories that are empty then.
-# Files that others put beside it stay. Run with -DMANIFEST=build/install_manifest.txt.
+# Files that others put beside it stay. Run with -DMANIFEST=build/installed_files.txt.
 if(NOT EXISTS ${MANIFEST})
   message("nothing is installed from this build folder: there is no ${MANIFEST}")
   return()

@@ -32,8 +32,8 @@ class Command:
         self.name = name
         self.summary = text.splitlines()[0]
         self.usage = [line.removeprefix("Usage:").strip() for line in text.split("\n\n")[0].splitlines()[1:]]
-        self.options = [Option(*found) for found in
-                        re.findall(r"^  (?:(-\w),)?(--[\w-]+)(?: (\S+))?  +(\S.*)$", text, re.MULTILINE)]
+        found = re.findall(r"^  (?:(-\w),)?(--[\w-]+)(?: (\S+))?\s\s+(\S.*(?:\n {20,}\S.*)*)$", text, re.MULTILINE)
+        self.options = [Option(short, option, value, " ".join(lines.split())) for short, option, value, lines in found]
         self.examples = re.search(r"^Examples:\n(.*)", text, re.MULTILINE | re.DOTALL).group(1).strip().splitlines()
         below = text.split("\n\n", 2)[2] if "\n\n" in text else ""
         below = re.sub(r"^(Options|Subcommands):\n(  .*\n)*", "", below, flags=re.MULTILINE)
@@ -74,6 +74,7 @@ def man(command, all_commands):
 
 def bash(commands):
     cases = "\n".join(f"    {each.name}) options=\"{' '.join(words(each))}\" ;;" for each in commands if each.name)
+    run = " ".join(words(next(each for each in commands if each.name == "run")))
     values = "\n".join(f"    {name}) COMPREPLY=($(compgen -W \"{' '.join(known)}\" -- \"$word\")); return ;;" for name, known in VALUES.items())
     return f"""# bash completion of weft; written by docs/commands.py
 _weft() {{
@@ -86,7 +87,8 @@ _weft() {{
   case $command in
 {cases}
     help) COMPREPLY=($(compgen -W "{' '.join(COMMANDS)}" -- "$word")); return ;;
-    *) options="{' '.join(words(commands[0]))}" ;;
+    -*) options="{' '.join(words(commands[0]))}" ;;
+    *) options="{run}" ;;  # an expression
   esac
   if [ "$COMP_CWORD" -eq 1 ] && [[ $word != -* ]]; then
     COMPREPLY=($(compgen -W "{' '.join(COMMANDS)} help version" -- "$word"))
@@ -116,8 +118,9 @@ def zsh(commands):
     lines += [f"    '{each.name}:{quoted(each.summary)}'" for each in commands if each.name]
     lines += ["    'help:the help of a command'", "    'version:the version'", "  )", "  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then",
               "    _describe command commands", "    _files", "    return", "  fi", "  case $words[2] in"]
-    for each in commands:
-        name = each.name or "*"
+    run = next(each for each in commands if each.name == "run")
+    lines += ["    help) _describe command commands ;;"]
+    for name, each in [*((each.name or "-*", each) for each in commands), ("*", run)]:  # an expression means run
         lines += [f"    {name})", "      _arguments \\"]
         for option in each.options:
             text = quoted(option.text).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
@@ -130,7 +133,7 @@ def zsh(commands):
                 action = f":{re.sub(r'[^A-Z]', '', option.value).lower() or 'value'}:{kind}"
             form = f"'{lead}'{names}'[{text}]{action}'" if option.short else f"'{names}[{text}]{action}'"
             lines += [f"        {form} \\"]
-        lines += ["        '*:file:_files'", "      ;;"]
+        lines += ["        '*:action:(status clear path)'" if name == "cache" else "        '*:file:_files'", "      ;;"]
     return "\n".join(lines + ["  esac", "}", "_weft \"$@\"", ""])
 
 
@@ -140,14 +143,17 @@ def fish(commands):
     lines += ["complete -c weft -n __fish_use_subcommand -a help -d 'the help of a command'",
               "complete -c weft -n __fish_use_subcommand -a version -d 'the version'"]
     for each in commands:
-        where = f"'__fish_seen_subcommand_from {each.name}'" if each.name else "__fish_use_subcommand"
+        others = " ".join(name for name in COMMANDS if name != "run")
+        where = "__fish_use_subcommand" if not each.name else \
+                f"'not __fish_seen_subcommand_from {others}'" if each.name == "run" else f"'__fish_seen_subcommand_from {each.name}'"
         for option in each.options:
             line = f"complete -c weft -n {where}" + (f" -s {option.short[1:]}" if option.short else "") + f" -l {option.name[2:]}"
             if option.value and option.name != "--json":
                 line += " -r" + (f" -f -a '{' '.join(VALUES[option.name])}'" if option.name in VALUES else "")
             text = option.text.replace("\\", "\\\\").replace("'", "\\'")
             lines.append(f"{line} -d '{text}'")
-    lines.append("complete -c weft -n '__fish_seen_subcommand_from cache' -a 'status clear path'")
+    lines.append("complete -c weft -n '__fish_seen_subcommand_from cache' -f -a 'status clear path'")
+    lines.append(f"complete -c weft -n '__fish_seen_subcommand_from help' -f -a '{' '.join(COMMANDS)}'")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,7 @@
 #include "frontend/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -72,15 +73,41 @@ std::string footer_of(std::string_view command, const std::string& text = "") {
   return fmt::format("{}{}Examples:{}", text, text.empty() ? "" : "\n", found->second);
 }
 
-/// How a command is called: "weft run EXPR OPERAND... [options]".
+constexpr std::size_t names_width = 28;   // of the column of options
+constexpr std::size_t widest_help = 100;  // where no terminal is narrower
+
+/// The lines of a text that stands behind a column of names.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string lines;
+  while (text.size() > width) {
+    std::size_t end = text.rfind(' ', width);
+    if (end == std::string_view::npos) end = text.find(' ', width);
+    if (end == std::string_view::npos) break;
+    lines += std::string(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
+  }
+  return lines + std::string(text);
+}
+
+/// How a command is called, "weft run EXPR OPERAND... [options]", and its options in lines that fit the terminal.
 class Help : public CLI::Formatter {
  public:
-  explicit Help(std::string usage) : usage_(std::move(usage)) { column_width(28); }
+  explicit Help(std::string usage) : usage_(std::move(usage)) { column_width(names_width); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(Formatter::make_option_desc(option), text_width_);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::stringstream text;
+    CLI::detail::format_help(text, command->get_name(), wrapped(command->get_description(), text_width_), names_width);
+    return text.str();
+  }
   std::string make_usage(const CLI::App*, std::string) const override { return "Usage: " + usage_ + "\n"; }
   std::string make_positionals(const CLI::App*) const override { return ""; }
 
  private:
   std::string usage_;
+  std::size_t text_width_ =
+      std::clamp<std::size_t>(terminal_columns(STDOUT_FILENO), 2 * names_width, widest_help) - names_width;
 };
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& what, const std::string& usage) {
@@ -89,22 +116,27 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
   return *command;
 }
 
+/// Without the blank that tells CLI11 that a word with a dash is no option.
+std::string shown_word(const std::string& text) { return text.starts_with(" -") ? text.substr(1) : text; }
+
 /// An option that is given has a value: an empty one is a script's mistake, not the default.
 std::string not_empty(const std::string& text) { return text.empty() ? "the value is empty" : ""; }
 
 std::string positive(const std::string& text) {
   double value = 0;
   const bool is_number = CLI::detail::lexical_cast(text, value);
-  return is_number && std::isfinite(value) && value > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
+  const bool is_positive = is_number && std::isfinite(value) && value > 0;
+  return is_positive ? "" : fmt::format("'{}' is not a number above 0", shown_word(text));
 }
 
-/// Of --quiet and --verbose the last one counts.
-void add_loudness(CLI::App& app, CommandOptions& options, const std::string& quiet, bool verbose = true) {
+/// Of --quiet and --verbose the last one counts. What compiles nothing takes --verbose too; its help leaves it out.
+void add_loudness(CLI::App& app, CommandOptions& options, const std::string& quiet, bool compiles = true) {
   app.add_flag_callback("-q,--quiet", [&options] { options.quiet = true, options.verbose = false; }, quiet)->trigger_on_parse();
-  if (!verbose) return;
-  app.add_flag_callback("-v,--verbose", [&options] { options.verbose = true, options.quiet = false; },
-                        "one line per plan, compile, load and run")
-      ->trigger_on_parse();
+  CLI::Option* const verbose = app.add_flag_callback(
+      "-v,--verbose", [&options] { options.verbose = true, options.quiet = false; },
+      "one line per plan, compile, load and run");
+  verbose->trigger_on_parse();
+  if (!compiles) verbose->group("");
 }
 
 void add_json(CLI::App& app, CommandOptions& options) {
@@ -114,7 +146,12 @@ void add_json(CLI::App& app, CommandOptions& options) {
 
 /// The type of an option's value in help; the range that is checked is told where it is wrong.
 CLI::Option* counts(CLI::Option* option, unsigned most) {
-  return option->check(CLI::Range(1U, most).description(""))->type_name("N");
+  const auto wrong = [most](const std::string& text) {
+    unsigned value = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, value) && value >= 1 && value <= most;
+    return is_number ? "" : fmt::format("'{}' is not a whole number from 1 to {}", shown_word(text), most);
+  };
+  return option->check(wrong)->type_name("N");
 }
 
 void add_resource_options(CLI::App& app, CommandOptions& options) {
@@ -162,7 +199,8 @@ void add_session_options(CLI::App& app, CommandOptions& options) {
 }
 
 void add_prompt(CLI::App& app, CommandOptions& options) {
-  app.add_option("SCRIPT", options.arguments, "a file of statements; without it, or with -, standard input")->expected(0, 1)->type_name("");
+  app.add_option("SCRIPT", options.arguments, "a file of statements; without it, or with -, standard input")
+      ->type_name("");
   add_list(app, "--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR], as :format takes it")->type_name("SPEC");
   counts(app.add_option("--repeat", options.repeat, "runs of :time"), 1'000'000'000U);
   add_session_options(app, options);
@@ -242,7 +280,9 @@ std::vector<std::string> explicit_arguments(std::vector<std::string> words) {
   const auto literal = std::ranges::find(words, "--");
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (word < literal && *word == "--json") *word = "--json=-";
-    if (word < literal && word->starts_with("-o=")) *word = "--out" + word->substr(2);
+    for (const auto& [letter, name] : {std::pair("-o=", "--out"), std::pair("-t=", "--threads")}) {
+      if (word < literal && word->starts_with(letter)) *word = name + word->substr(2);
+    }
     if ((word > literal && word->starts_with('-')) || is_mistaken_for_option(*word)) word->insert(0, 1, ' ');
   }
   // CLI11 would end the command there, which has all the words that it must have.
@@ -280,11 +320,22 @@ std::string defect_of(const CLI::App& app, const CLI::ParseError& error) {
     if (rest.front().starts_with('-')) return unknown_option(rest.front(), command.get_name(), options_of(command));
     return fmt::format("{} is one argument too many; weft {} --help tells what it takes", rest.front(), command.get_name());
   }
-  return fmt::format("{}\nweft {} --help tells what it takes", error.what(), command.get_name());
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  if (const CLI::Option* const wants = command.get_option_no_throw(option);
+      wants != nullptr && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    return fmt::format("{0} wants a value: {0} {1}", option, wants->get_type_name());
+  }
+  return fmt::format("{}\nweft {} --help tells what it takes", text, command.get_name());
 }
 
 /// CLI11 wants to report by itself; what it says becomes an error like every other.
 Expected<std::optional<int>> parse(CLI::App& app, std::vector<std::string> words) {
+  const auto is_called = [&](const CLI::App* one) { return !words.empty() && one->get_name() == words.front(); };
+  for (const CLI::App* command : app.get_subcommands(is_called)) {
+    const auto defect = long_option_with_one_dash(words, command->get_name(), options_of(*command));
+    if (defect) return input_error(*defect);
+  }
   try {
     app.parse(explicit_arguments(std::move(words)));
   } catch (const CLI::Success& done) {
@@ -335,7 +386,9 @@ Expected<void> enough_arguments(const CommandOptions& options) {
   static constexpr Wanted all[] = {
       {"run", "an expression and its operands", "EXPR OPERAND...", 1, ~std::size_t{0}},
       {"plan", "an expression and its operands", "EXPR OPERAND...", 1, ~std::size_t{0}},
-      {"compare", "two schedules, an expression and its operands", "SCHEDULE SCHEDULE EXPR OPERAND...", 3, ~std::size_t{0}},
+      {"compare", "two schedules, an expression and its operands", "SCHEDULE SCHEDULE EXPR OPERAND...", 3,
+       ~std::size_t{0}},
+      {"repl", "one script at most", "[SCRIPT]", 0, 1},
       {"info", "one file", "FILE", 1, 1},
       {"convert", "two files", "IN OUT", 2, 2},
       {"cache", "one of status, clear and path", "status", 1, 1},
@@ -402,7 +455,7 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
   for (CLI::App* each : {&describe, &between}) {
     add_resource_options(*each, options);
     add_json(*each, options);
-    add_loudness(*each, options, "print nothing, no progress");
+    add_loudness(*each, options, "print nothing, no progress", false);
     each->footer(footer_of(each->get_name()));
   }
   CLI::App& stored =
@@ -410,7 +463,7 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
   stored.add_option("ACTION", options.arguments, "status, clear or path");
   stored.add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty)->type_name("DIR");
   add_json(stored, options);
-  add_loudness(stored, options, "print nothing but the path");
+  add_loudness(stored, options, "print nothing but the path", false);
   stored.footer(footer_of("cache"));
   CLI::App& measure =
       add_command(app, "calibrate", "measure the constants of the cost model on this machine, in a second or two", "[options]");
@@ -429,8 +482,13 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
     return exit_status(ErrorKind::input);
   }
   options.subcommand = app.get_subcommands().front()->get_name();
-  for (std::string& argument : options.arguments) {
-    if (argument.starts_with(" -")) argument.erase(0, 1);
+  for (std::vector<std::string>* words_of : {&options.arguments, &options.formats, &options.outputs, &options.stages}) {
+    for (std::string& word : *words_of) word = shown_word(word);
+  }
+  for (std::string* word :
+       {&options.tree, &options.schedule_file, &options.objective, &options.memory_limit, &options.cache_directory,
+        &options.output, &options.page, &options.dump_directory, &options.specialize}) {
+    *word = shown_word(*word);
   }
   if (auto enough = enough_arguments(options); !enough) return std::unexpected(enough.error());
   if (auto alone = one_rank(options.subcommand); !alone) return std::unexpected(alone.error());

@@ -68,6 +68,18 @@ std::string line_of(const Contestant& contestant) {
 
 Expected<void> compare(const CommandOptions& options) {
   const std::span<const std::string> arguments(options.arguments);
+  std::vector<Contestant> both(2);
+  std::vector<std::string> schedules;
+  for (std::size_t number = 0; number < both.size(); ++number) {
+    both[number].file = arguments[number];
+    auto text = schedule_text(arguments[number]);
+    if (!text) {
+      return fail(text.error().kind,
+                  fmt::format("{}; weft compare wants the files of two schedules, then an expression and its operands",
+                              text.error().message));
+    }
+    schedules.push_back(std::move(*text));
+  }
   const auto expression = command_expression(arguments.subspan(2));
   if (!expression) return std::unexpected(expression.error());
   if (options.json && !options.json->empty()) {
@@ -80,14 +92,6 @@ Expected<void> compare(const CommandOptions& options) {
   const auto grade = specialization(options);
   if (!grade) return std::unexpected(grade.error());
   evaluate.specialize = *grade;
-  std::vector<Contestant> both(2);
-  std::vector<std::string> schedules;
-  for (std::size_t number = 0; number < both.size(); ++number) {
-    both[number].file = arguments[number];
-    auto text = schedule_text(arguments[number]);
-    if (!text) return std::unexpected(text.error());
-    schedules.push_back(std::move(*text));
-  }
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());
   auto chosen = session_options(options, *resources);

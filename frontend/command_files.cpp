@@ -3,6 +3,7 @@
 
 #include "engine/cache/disk_cache.h"
 #include "frontend/command.h"
+#include "frontend/nearest.h"
 #include "frontend/operand.h"
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
@@ -67,7 +68,8 @@ Expected<void> convert_file(const CommandOptions& options) {
 Expected<std::string> cache_text(const CommandOptions& options) {
   const std::string& action = options.arguments.front();
   if (action != "status" && action != "clear" && action != "path") {
-    return input_error(fmt::format("weft cache knows status, clear and path, not '{}'", action));
+    return input_error(fmt::format("weft cache knows status, clear and path, not '{}'{}", action,
+                                   did_you_mean(action, {"status", "clear", "path"})));
   }
   const auto directory =
       options.cache_directory.empty() ? DiskCache::default_directory() : std::optional(options.cache_directory);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "engine/network/names.h"
 #include "engine/trace.h"
@@ -16,11 +15,16 @@ constexpr std::string_view all_commands[] = {"run", "plan", "compare", "repl", "
 
 bool is_command(std::string_view word) { return std::ranges::find(all_commands, word) != std::end(all_commands); }
 
+bool is_einsum_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 bool is_word(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    return is_einsum_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
 }
+
+/// The help, for which habits have several names.
+bool asks_for_help(std::string_view word) { return word == "-help" || word == "-?"; }
 
 /// "->" begins an expression.
 bool is_option(std::string_view word) { return word.size() > 1 && word[0] == '-' && word[1] != '>' && word[1] != '.'; }
@@ -72,10 +76,16 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
   const std::string first = words.front();
   if (first == "help" || first == "version") {
     words.erase(words.begin());
+    const std::string about = words.empty() ? "help" : words.front();
+    const bool of_all = is_option(about) || about == "help" || about == "version";
     if (first == "version") words.assign(1, "--version");
-    else if (words.empty() || is_option(words.front())) words.assign(1, "--help");
+    else if (of_all)
+      words.assign(1, "--help");
     else words = {words.front(), "--help"};
     if (words.size() == 1) return words;
+  }
+  for (std::string& word : std::span(words).first(std::min<std::size_t>(words.size(), 2))) {
+    if (asks_for_help(word)) word = "--help";
   }
   if (is_command(words.front())) return words;
   if (is_option(words.front())) {
@@ -84,11 +94,20 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
     const auto command = std::ranges::find_if(words, is_command);
     const bool before_all = command != words.end() && std::all_of(words.begin(), command, is_option);
     if (before_all) return input_error(fmt::format("options follow the command: weft {} {}", *command, words.front()));
+  } else if (is_word(words.front()) && words.size() > 1 && words[1].starts_with('=')) {
+    return input_error(fmt::format("quotes make one word of an expression: weft '{} {}'", words.front(),
+                                   words.size() > 2 ? words[1] + ' ' + words[2] : words[1]));
   } else if (is_word(words.front())) {
     const std::vector<std::string> known(std::begin(all_commands), std::end(all_commands));
-    const auto meant = nearest(words.front(), known);
-    return input_error(fmt::format("weft has no command {}; {}commands are {}", words.front(),
-                                   meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(known, ", ")));
+    const std::string rest = words.size() > 1 ? " " + shell_word(words[1]) + (words.size() > 2 ? " ..." : "") : "";
+    const bool is_einsum =
+        !rest.empty() && !is_option(words[1]) && std::ranges::all_of(words.front(), is_einsum_letter);
+    std::string hint = did_you_mean(words.front(), known);
+    if (hint.empty() && is_einsum)
+      hint = fmt::format("; an expression of letters alone follows run: weft run {}{};", words.front(), rest);
+    if (hint.empty()) hint = ";";
+    return input_error(
+        fmt::format("weft has no command {}{} commands are {}", words.front(), hint, fmt::join(known, ", ")));
   }
   words.insert(words.begin(), "run");
   return words;
@@ -96,9 +115,26 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
 
 std::string unknown_option(std::string_view option, std::string_view command, const std::vector<std::string>& known) {
   const std::string_view name = option.substr(0, option.find('='));
-  const auto meant = nearest(name, known);
-  return fmt::format("{} is no option of weft {}; {}", name, command,
-                     meant ? fmt::format("did you mean {}?", *meant) : fmt::format("weft {} --help lists them", command));
+  // One letter is like every other.
+  std::vector<std::string> words = known;
+  std::erase_if(words, [](const std::string& word) { return !word.starts_with("--"); });
+  const std::string hint = name.size() > 2 ? did_you_mean(name, words) : "";
+  const bool is_file = name.find('.') != std::string_view::npos;
+  return fmt::format("{} is no option of weft {}{}", name, command,
+                     !hint.empty() ? hint
+                     : is_file     ? fmt::format("; a file of that name is ./{}", name)
+                                   : fmt::format("; weft {} --help lists them", command));
+}
+
+std::optional<std::string> long_option_with_one_dash(const std::vector<std::string>& words, std::string_view command,
+                                                     const std::vector<std::string>& known) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    const std::string name = word.substr(0, word.find('='));
+    if (name.size() > 2 && name[0] == '-' && name[1] != '-' && std::ranges::find(known, "-" + name) != known.end())
+      return unknown_option(name, command, known);
+  }
+  return std::nullopt;
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // The words of the command line before their options are known: which command is meant, and what was probably meant.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,5 +20,9 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
 
 /// "--reapeat is no option of weft run; did you mean --repeat?". `known`: its options, with their dashes.
 std::string unknown_option(std::string_view option, std::string_view command, const std::vector<std::string>& known);
+
+/// The same of "-quiet", which would be read as "-q" and so on. Nothing if there is none.
+std::optional<std::string> long_option_with_one_dash(const std::vector<std::string>& words, std::string_view command,
+                                                     const std::vector<std::string>& known);
 
 }  // namespace weft

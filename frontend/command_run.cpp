@@ -12,6 +12,7 @@
 #include "frontend/command_operands.h"
 #include "frontend/file_text.h"
 #include "frontend/interrupt.h"
+#include "frontend/nearest.h"
 #include "frontend/operand.h"
 #include "frontend/page.h"
 #include "frontend/report_json.h"
@@ -46,6 +47,7 @@ Expected<std::vector<Destination>> destinations(const CommandOptions& options, c
   for (const ParsedAssignment& assignment : expression.assignments) results.push_back(assignment.result.name);
   for (const std::string& text : options.outputs) {
     OperandText split = parse_operand(text);
+    split.spec = at_home(split.spec);
     if (split.spec.empty()) return input_error(fmt::format("--out wants NAME=PATH, or PATH of the one result, not '{}'", text));
     if (split.name.empty()) {
       auto name = only_result(split.spec, options, expression);
@@ -74,7 +76,8 @@ Expected<std::vector<Destination>> stages(const CommandOptions& options) {
     const std::size_t equals = text.find('=');
     Destination stage{text.substr(0, equals), equals == std::string::npos ? "" : text.substr(equals + 1)};
     if (std::ranges::find(known, stage.first) == std::end(known)) {
-      return input_error(fmt::format("--emit knows no stage '{}'; stages are {}", stage.first, fmt::join(known, ", ")));
+      return input_error(fmt::format("--emit knows no stage '{}'; stages are {}{}", stage.first, fmt::join(known, ", "),
+                                     did_you_mean(stage.first, {std::begin(known), std::end(known)})));
     }
     if (equals != std::string::npos && stage.second.empty()) {
       return input_error(fmt::format("--emit {} wants a path after '='", stage.first));

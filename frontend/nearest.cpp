@@ -1,6 +1,9 @@
 #include "frontend/nearest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace weft {
@@ -22,13 +25,24 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+bool equal_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+/// Letters that may follow a known word: "--output" for "--out".
+constexpr std::size_t begins_a_longer = 4;
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
   std::optional<std::string> best;
   std::size_t fewest = 0;
   for (const std::string& candidate : known) {
-    const std::size_t edits = !word.empty() && candidate.starts_with(word) ? 1 : distance(word, candidate);
+    if (equal_but_for_case(word, candidate)) return candidate;
+    const bool longer = candidate.size() >= begins_a_longer && word.starts_with(candidate);
+    const bool shorter = !word.empty() && candidate.starts_with(word);
+    const std::size_t edits = longer || shorter ? 1 : distance(word, candidate);
     const std::size_t most = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (edits > most || edits >= std::max(word.size(), candidate.size())) continue;
     if (best && edits >= fewest) continue;
@@ -36,6 +50,11 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
     fewest = edits;
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const auto like = nearest(word, known);
+  return like ? fmt::format("; did you mean {}?", *like) : "";
 }
 
 }  // namespace weft

@@ -1,11 +1,14 @@
 #include "frontend/operand.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
 
 #include "engine/network/names.h"
+#include "frontend/words.h"
 #include "runtime/file_name.h"
 #include "runtime/text_number.h"
 
@@ -51,6 +54,27 @@ struct ShapedPath {
   std::optional<std::vector<std::uint64_t>> shape;
 };
 
+bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+/// Why a SPEC that names no file was meant to be something else: a generator, or a shape behind a file. Empty if not.
+std::string other_meaning(const std::string& spec) {
+  const std::size_t open = spec.find('(');
+  const std::string word = spec.substr(0, open);
+  if (open != std::string::npos && is_name(word)) {
+    if (is_generator(spec + ')')) return fmt::format("'{}' lacks the ')' at its end", spec);
+    return fmt::format(
+        "'{}' is none of the generators uniform(2000x32,seed=1), ones(2000x32) and "
+        "sparse(2000x300,nnz=10000,seed=1)",
+        spec);
+  }
+  const std::size_t colon = spec.rfind(':');
+  if (colon == std::string::npos || !is_there(spec.substr(0, colon))) return "";
+  std::string shape = spec.substr(colon + 1);
+  if (shape.find_first_not_of("0123456789,*X ") != std::string::npos) return "";
+  for (char& c : shape) c = c >= '0' && c <= '9' ? c : 'x';
+  return parse_shape(shape) ? fmt::format("a shape is written {}:{}", spec.substr(0, colon), shape) : "";
+}
+
 /// "x.tns:100x200" cut before its shape.
 ShapedPath shaped_path(const std::string& spec) {
   const std::size_t colon = spec.rfind(':');
@@ -61,6 +85,12 @@ ShapedPath shaped_path(const std::string& spec) {
 }
 
 }  // namespace
+
+std::string at_home(const std::string& path) {
+  const char* const home = std::getenv("HOME");
+  const bool is_home = path == "~" || path.starts_with("~/");
+  return is_home && home != nullptr && !is_there(path) ? home + path.substr(1) : path;
+}
 
 bool reads_standard_input(const std::string& spec) {
   return !is_generator(spec) && parse_file_name(shaped_path(spec).path).standard_stream();
@@ -81,10 +111,9 @@ Expected<void> standard_input_once(const std::vector<std::string>& specs, const 
 
 OperandText parse_operand(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals != std::string_view::npos && is_name(text.substr(0, equals))) {
-    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
-  }
-  return {"", std::string(text)};
+  const std::string_view name = trimmed(text.substr(0, equals));
+  if (equals == std::string_view::npos || !is_name(name)) return {"", std::string(text)};
+  return {std::string(name), std::string(trimmed(text.substr(equals + 1)))};
 }
 
 std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text) {
@@ -124,7 +153,10 @@ Expected<std::uint64_t> parse_size(std::string_view text) {
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
                               std::string_view name, FileFacts* facts) {
   if (facts) *facts = FileFacts();
-  if (spec.empty()) return input_error(fmt::format("operand {} has an empty value; give a file, a generator or a number", name));
+  if (spec.empty()) {
+    const std::string what = name.empty() ? "the name of the file" : fmt::format("the value of operand {}", name);
+    return input_error(fmt::format("{} is empty; give a file, a generator or a number", what));
+  }
   for (const Level& level : format ? format->levels : std::vector<Level>{}) {
     if (level.kind == LevelKind::accumulator) {
       return unsupported(fmt::format("level kind '{}' is not supported for an operand ({})", letter(level.kind), name));
@@ -142,6 +174,12 @@ Expected<Tensor> load_operand(const std::string& spec, const std::optional<Forma
   options.format = format;
   ShapedPath file = shaped_path(spec);
   options.shape = std::move(file.shape);
+  file.path = at_home(file.path);
+  if (!is_there(parse_file_name(file.path).path)) {
+    if (const std::string meaning = other_meaning(spec); !meaning.empty()) {
+      return input_error(fmt::format("{}{}", meaning, name == spec ? "" : fmt::format(" (operand {})", name)));
+    }
+  }
   return read_tensor(file.path, options, resources, name, nullptr, facts);
 }
 

@@ -17,12 +17,15 @@ struct OperandText {
   bool operator==(const OperandText&) const = default;
 };
 
-/// Splits at the first '=' if what stands before it is a name.
+/// Splits at the first '=' if what stands before it is a name; blanks around both are free.
 OperandText parse_operand(std::string_view text);
 
 /// Reads or generates. `format` pins the layout. Errors as of read_tensor and generate_tensor.
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
                               std::string_view name, FileFacts* facts = nullptr);
+
+/// "~/x.tns" with the home directory for the '~', which not every shell puts there behind "T=".
+std::string at_home(const std::string& path);
 
 /// Whether the SPEC is read from standard input: "-", "-:3x4", "mtx:-".
 bool reads_standard_input(const std::string& spec);

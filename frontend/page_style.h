@@ -34,7 +34,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .soft { color: var(--soft); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; margin: 0 0 16px; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 10px 14px; }
-.tile b { display: block; font-size: 21px; font-weight: 600; line-height: 1.25; }
+.tile b { display: block; font-size: 21px; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere; }
 .tile span { color: var(--soft); font-size: 12.5px; }
 .lead { font-size: 17px; margin-bottom: 12px; }
 .strip { display: flex; height: 26px; border-radius: 6px; overflow: hidden; background: var(--well); }

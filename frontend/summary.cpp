@@ -15,6 +15,7 @@ namespace weft {
 namespace {
 
 constexpr const char* calibration_hint = "weft calibrate measures this machine in a second or two";
+constexpr double resolution_ns = 1000;
 constexpr double told_ms = 0.1;  // less is binding, where nothing is converted
 
 std::string in_ms(double milliseconds) { return time_text(milliseconds * 1e6); }
@@ -40,10 +41,13 @@ std::string code(const Report& report) {
   return fmt::format("kernel from {} in {}", report.kernel_cache, in_ms(spent));
 }
 
+/// The model prices loops, not the call around them: below its resolution no digit says anything.
+std::string nest_text(double ns) { return ns < resolution_ns ? "below " + time_text(resolution_ns) : time_text(ns); }
+
 std::string prediction(const Report& report) {
   const Explanation& explained = explanation_of(report);
   const double converting = explained.of_this_run.conversion_ns;
-  std::string text = fmt::format("predicted {}", time_text(explained.of_this_run.ns - converting));
+  std::string text = fmt::format("predicted {}", nest_text(explained.of_this_run.ns - converting));
   if (converting > 0) text += fmt::format(" and {} converting", time_text(converting));
   return text;
 }
@@ -56,8 +60,10 @@ std::string plan_text(const Report& report) {
   const Explanation& explained = explanation_of(report);
   for (const ExplainedNest& nest : explained.nests) {
     if (!nest.measured_ms) continue;
-    text += fmt::format("measured {} for the nest of {}, predicted {}; {}/s through caches and memory\n", in_ms(*nest.measured_ms),
-                        explained.statements[nest.statement].text, time_text(nest.ns), bytes_text(nest.bytes / *nest.measured_ms * 1e3));
+    text += fmt::format("measured {}{} for the nest of {}, predicted {}; {}/s through caches and memory\n",
+                        in_ms(*nest.measured_ms), report.run_ms.size() > 1 ? " in the fastest run" : "",
+                        explained.statements[nest.statement].text, time_text(nest.ns),
+                        bytes_text(nest.bytes / *nest.measured_ms * 1e3));
   }
   text += report.plan.loops;
   // The line of times of a run says so too.

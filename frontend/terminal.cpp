@@ -1,15 +1,18 @@
 #include "frontend/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <limits>
 
 #include "runtime/file_name.h"
 #include "runtime/output_file.h"
@@ -24,15 +27,39 @@ void put(std::string_view text) {
   (void)std::fflush(stderr);
 }
 
+/// A terminal whose cursor goes back to the begin of a line, which is then cleared.
+bool has_lines() {
+  const char* const terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+}
+
+/// The end of the text with "..." before it where it is too long: the end of a path says more than its begin.
+std::string shortened(std::string_view text, std::size_t most) {
+  constexpr std::string_view dots = "...";
+  if (text.size() <= most) return std::string(text);
+  const std::size_t kept = most > dots.size() ? most - dots.size() : 0;
+  return std::string(dots) + std::string(text.substr(text.size() - kept));
+}
+
 }  // namespace
 
+std::size_t terminal_columns(int descriptor) {
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : std::numeric_limits<std::size_t>::max();
+}
+
 Progress terminal_progress(bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return {};
+  if (quiet || !has_lines()) return {};
   const auto start = std::chrono::steady_clock::now();
   return [start](std::string_view what, double fraction) {
     if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
     progress_stands = true;
-    put(fmt::format("\r\033[K{} {:3.0f} %", what, 100 * fraction));
+    const std::string done = fmt::format(" {:3.0f} %", 100 * fraction);
+    // A line that is wrapped could not be taken away again.
+    const std::size_t columns = terminal_columns(STDERR_FILENO);
+    const std::size_t most = columns > done.size() ? columns - done.size() - 1 : 0;
+    put(fmt::format("\r\033[K{}{}", shortened(what, most), done));
   };
 }
 
@@ -85,7 +112,7 @@ Expected<void> writable_place(const std::string& text) {
 }
 
 std::string human_bytes(std::uint64_t bytes) {
-  const char* const units[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+  const char* const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (value >= 1000 && unit < 5) {

@@ -1,6 +1,7 @@
 // What the command shows while it works, and how it writes text to a place.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,9 @@
 #include "weft/memory.h"
 
 namespace weft {
+
+/// Of the terminal behind the descriptor; where there is none, more than any text has.
+std::size_t terminal_columns(int descriptor);
 
 /// A progress line on standard error, from the second second on; empty unless standard error is a terminal.
 Progress terminal_progress(bool quiet);

@@ -10,6 +10,7 @@
 #include "runtime/file_content.h"
 #include "runtime/file_formats.h"
 #include "runtime/guarded.h"
+#include "runtime/shell_word.h"
 #include "runtime/text_entries.h"
 
 namespace weft {
@@ -41,7 +42,8 @@ bool same_layout(const Format& have, const Format& wanted) {
 
 /// Every message says which operand was read; one named like its file is named already.
 Error of_operand(Error error, std::string_view path, std::string_view name) {
-  const bool named_already = name.find(path) != std::string_view::npos || path.starts_with(std::string(name) + ":");
+  const bool named_already = name == "standard input" || name.find(path) != std::string_view::npos ||
+                             path.starts_with(std::string(name) + ":");
   if (name.empty() || named_already || error.kind == ErrorKind::cancelled) return error;
   const std::string operand = "operand " + std::string(name);
   if (error.message.find(operand) == std::string::npos) error.message += " (" + operand + ")";
@@ -68,7 +70,9 @@ std::unexpected<Error> contradiction(const FileRequest& request, const FileName&
 Expected<FileKind> decide_kind(const FileRequest& request, const FileName& file, Content content) {
   if (!file.kind) {
     // A text says little: the name knows better.
-    const Content known = content == Content::text || content == Content::empty ? foreign_by_name(file.path) : content;
+    const bool tells_little = content == Content::text || content == Content::empty || content == Content::binary;
+    const Content by_name = foreign_by_name(file.path);
+    const Content known = tells_little && by_name != Content::text ? by_name : content;
     if (const auto line = conversion(known, named_in_shell(file))) return file_error(request, *line);
     const auto kind = kind_of(content);
     if (kind) return *kind;
@@ -108,7 +112,13 @@ Expected<Tensor> read_named(const std::string& text, const ReadOptions& options,
                             std::string_view name, ReadTimes* times, FileFacts* facts) {
   const FileName file = parse_file_name(text);
   Expected<InputFile> opened = InputFile::open(file.path);
-  if (!opened) return std::unexpected(of_operand(opened.error(), text, name));
+  if (!opened) {
+    Error error = opened.error();
+    if (file.path.find("://") != std::string::npos) {
+      error.message += fmt::format("; an address is read by curl -L {} | weft info -", shell_word(file.path));
+    }
+    return std::unexpected(of_operand(std::move(error), text, name));
+  }
   ReadTimes unused_times;
   FileFacts unused_facts;
   FileRequest request{.path = opened->path(),

@@ -26,6 +26,7 @@ constexpr Magic magics[] = {
     {"\x28\xB5\x2F\xFD"sv, Content::zstandard},
     {"\x89HDF\r\n\x1A\n"sv, Content::hdf5},
     {"MATLAB 5.0 MAT-file"sv, Content::matlab},
+    {"MATLAB 7.3 MAT-file"sv, Content::hdf5},
     {"PAR1"sv, Content::parquet},
     {"ARROW1"sv, Content::arrow},
     {"BZh"sv, Content::bzip2},
@@ -50,6 +51,14 @@ std::string with_extension(const std::string& path, std::string_view extension) 
   const std::size_t dot = path.rfind('.');
   const bool has = dot != std::string::npos && dot > path.rfind('/') + 1 && dot > 0;
   return (has ? path.substr(0, dot) : path) + std::string(extension);
+}
+
+/// ".gz", ".zst" or nothing.
+std::string_view compressed_suffix(std::string_view path) {
+  for (const std::string_view suffix : {".gz", ".zst"}) {
+    if (path.ends_with(suffix)) return suffix;
+  }
+  return "";
 }
 
 bool begins_with_banner(std::string_view begin) {
@@ -129,7 +138,8 @@ std::optional<FileKind> kind_of(Content content) {
 }
 
 Content foreign_by_name(std::string_view path) {
-  const std::string name = lower_case_name(path);
+  std::string name = lower_case_name(path);
+  name.resize(name.size() - compressed_suffix(name).size());
   for (const Extension& extension : foreign) {
     if (name.ends_with(extension.end)) return extension.content;
   }
@@ -151,7 +161,8 @@ std::optional<std::string> conversion(Content content, const std::string& path) 
     case Content::hdf5:
       return "HDF5 is not read; this writes the first data set in it: " +
              python(
-                 "import sys, h5py, numpy; f = h5py.File(sys.argv[1]); numpy.save(sys.argv[2], f[next(iter(f))][()])",
+                 "import sys, h5py, numpy; f = h5py.File(sys.argv[1]); "
+                 "numpy.save(sys.argv[2], next(v for v in f.values() if hasattr(v, 'dtype'))[()])",
                  ".npy");
     case Content::parquet:
     case Content::arrow:
@@ -163,11 +174,18 @@ std::optional<std::string> conversion(Content content, const std::string& path) 
                         "index=False)",
                         content == Content::parquet ? "parquet" : "feather"),
                     ".tns");
-    case Content::csv:
-      return fmt::format(
-          "comma-separated values are not read; where a line is the coordinates, from 1 on, and the value: "
-          "tr , ' ' < {} > {}   (tail -n +2 {} | tr , ' ' leaves out a line of names)",
-          file, shell_word(with_extension(path, ".tns")), file);
+    case Content::csv: {
+      const std::string_view suffix = compressed_suffix(path);
+      const std::string made = shell_word(with_extension(path.substr(0, path.size() - suffix.size()), ".tns"));
+      const std::string begin =
+          "comma-separated values are not read; where a line is the coordinates, from 1 on, and the value: ";
+      if (suffix.empty()) {
+        return fmt::format("{}tr , ' ' < {} > {}   (tail -n +2 {} | tr , ' ' leaves out a line of names)", begin, file,
+                           made, file);
+      }
+      return fmt::format("{}{} {} | tr , ' ' > {}   (with tail -n +2 between them a line of names is left out)", begin,
+                         suffix == ".gz" ? "zcat" : "zstdcat", file, made);
+    }
     case Content::bzip2:
       return fmt::format(
           "bzip2 data are not read; give - for the file and its bytes on standard input: "

@@ -105,6 +105,20 @@ Expected<Scalar> parse_scalar(std::string_view text) {
   });
 }
 
+/// What a format with a name of its own is called here, as "; CSR is ds"; else empty.
+static std::string named_format(std::string_view kinds) {
+  std::string name;
+  for (const char c : kinds) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  static constexpr std::pair<std::string_view, std::string_view> known[] = {{"CSR", "ds"},
+                                                                            {"CSC", "ds:1,0"},
+                                                                            {"DCSR", "ss"},
+                                                                            {"COO", "uq, of three modes uqq"},
+                                                                            {"CSF", "sss, an s for every mode"},
+                                                                            {"DENSE", "dd, a d for every mode"}};
+  const auto found = std::ranges::find(known, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(known) ? "" : fmt::format("; {} is {}", found->first, found->second);
+}
+
 static Expected<Format> parsed_format(std::string_view text) {
   std::vector<std::string_view> parts;
   for (std::string_view rest = text;;) {
@@ -120,8 +134,8 @@ static Expected<Format> parsed_format(std::string_view text) {
   for (char c : parts[0]) {
     auto kind = kind_of(c);
     if (!kind)
-      return input_error(
-          fmt::format("format '{}': unknown level kind '{}'; one of d, s, u, q, h, b per level", text, c));
+      return input_error(fmt::format("format '{}': unknown level kind '{}'; one of d, s, u, q, h, b per level{}", text,
+                                     c, named_format(parts[0])));
     format.levels.push_back(Level{.kind = *kind});
   }
   if (auto checked = check_kinds(format.levels, parts[0]); !checked) return std::unexpected(checked.error());

@@ -99,7 +99,8 @@ Expected<Recipe> parse(std::string_view text, std::string_view name) {
     const auto equals = arguments[n].find('=');
     const std::string_view key = trimmed(arguments[n].substr(0, equals));
     if (equals == std::string_view::npos || (key != "seed" && key != "nnz"))
-      return wrong(fmt::format("'{}' is neither seed=NUMBER nor nnz=NUMBER", arguments[n]));
+      return wrong(number(arguments[n]) ? std::string("extents are joined by 'x', as in 2000x300x50")
+                                        : fmt::format("'{}' is neither seed=NUMBER nor nnz=NUMBER", arguments[n]));
     auto value = number(trimmed(arguments[n].substr(equals + 1)));
     if (!value) return wrong(fmt::format("'{}' needs an unsigned number", arguments[n]));
     if (key == "seed" && recipe.kind == Recipe::Kind::ones) return wrong("ones() takes no seed");

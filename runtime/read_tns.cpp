@@ -97,8 +97,9 @@ Expected<Tensor> read_tns(ByteSource source, const FileRequest& request) {
   }
   const std::uint64_t first_line = std::max<std::uint64_t>(reader.lines() + (header->entry ? 1 : 0), 1);
   if (shape && shape->size() != rules.order) {
-    return reader.error_at(first_line, fmt::format("entries of order {} ({} fields), but the shape has {} extents",
-                                                   rules.order, rules.order + 1, shape->size()));
+    return reader.error_at(first_line,
+                           fmt::format("entries of order {} ({} fields), but the shape has {} extent{}", rules.order,
+                                       rules.order + 1, shape->size(), shape->size() == 1 ? "" : "s"));
   }
   if (request.options.format && request.options.format->order() != rules.order) {
     return reader.error_at(first_line, fmt::format("entries of order {} ({} fields), but the format has {} levels",

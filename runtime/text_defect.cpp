@@ -28,7 +28,10 @@ std::uint64_t line_of_entry(std::string_view text, std::uint64_t entry, char com
 
 std::string range_defect(std::uint64_t coordinate, std::size_t mode, const EntryRules& rules) {
   if (coordinate == std::numeric_limits<std::uint64_t>::max()) {
-    return fmt::format("coordinate 0 in mode {}: coordinates count from 1", mode);
+    return fmt::format(
+        "coordinate 0 in mode {}: coordinates count from 1; where a file counts from 0, "
+        "awk '{{ for (f = 1; f < NF; ++f) ++$f }} 1' adds it",
+        mode);
   }
   return fmt::format("coordinate {} in mode {} exceeds {}, whose extent there is {}", coordinate + 1, mode,
                      rules.extents_origin, rules.extents[mode]);
@@ -53,6 +56,10 @@ std::string entry_defect(std::string_view line, const EntryRules& rules) {
     const std::size_t begin = at;
     while (at < line.size() && !blank(line[at])) ++at;
     if (at > begin) fields.push_back(line.substr(begin, at - begin));
+  }
+  for (const std::string_view field : fields) {
+    if (field.find(',') == std::string_view::npos) continue;
+    return fmt::format("{} has a comma: fields are separated by blanks; tr , ' ' makes them so", quoted(field));
   }
   const bool with_value = rules.values != EntryRules::Values::none;
   const std::size_t expected = rules.order + (with_value ? 1 : 0);

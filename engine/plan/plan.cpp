@@ -73,18 +73,19 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
   const auto parallel_nests = [](const Schedule& schedule) {
     return std::ranges::count_if(schedule.roots, [](RootReduction root) { return root != RootReduction::serial; });
   };
-  const double ratio = plan.cost.ns > 0 ? loser.ns / plan.cost.ns : 1;
-  if (loser.conversion_ns > plan.cost.conversion_ns) {
-    return fmt::format("{:.3g} times the time: its conversions do not pay ({})", ratio, what);
-  }
   constexpr double notable = 1.005;  // three digits tell it from nothing
+  const double ratio = plan.cost.ns > 0 ? loser.ns / plan.cost.ns : 1;
+  const std::string longer = ratio < notable ? "hardly more time" : fmt::format("{:.3g} times the time", ratio);
+  if (loser.conversion_ns > plan.cost.conversion_ns) {
+    return fmt::format("{}: its conversions do not pay ({})", longer, what);
+  }
   if (steps(loser) > steps(plan.cost) * notable) {
-    return fmt::format("{:.3g} times the time: {:.3g} against {:.3g} loop and merge steps ({})", ratio, steps(loser),
-                       steps(plan.cost), what);
+    return fmt::format("{}: {:.3g} against {:.3g} loop and merge steps ({})", longer, steps(loser), steps(plan.cost),
+                       what);
   }
   const bool works_more = work(loser) > work(plan.cost);
   const bool starts_more = parallel_nests(*plan.runner_up) > parallel_nests(plan.schedule);
-  return fmt::format("{:.3g} times the time: {} ({})", ratio,
+  return fmt::format("{}: {} ({})", longer,
                      works_more    ? "its loops move more data, or through slower caches"
                      : starts_more ? "starting its threads takes longer than they save"
                                    : "it leaves threads without work",

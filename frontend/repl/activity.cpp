@@ -1,10 +1,9 @@
 #include "frontend/repl/activity.h"
 
 #include <fmt/format.h>
-
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -20,10 +19,7 @@ namespace weft {
 namespace {
 
 /// A line that is wrapped could not be taken away.
-std::size_t columns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79;
-}
+std::size_t columns() { return std::max<std::size_t>(1, terminal_columns(STDERR_FILENO) - 1); }
 
 }  // namespace
 

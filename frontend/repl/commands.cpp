@@ -42,7 +42,7 @@ constexpr std::array command_table{
     ReplCommand{"list", "", "the tensors: shape, format, stored entries, bytes", "", CommandArgument::none, command_list},
     ReplCommand{"load", "NAME=SPEC", "load or generate a tensor", "The same as NAME = SPEC, for a SPEC that would be taken for an expression.",
                 CommandArgument::spec, command_load, true},
-    ReplCommand{"write", "NAME=PATH", "write a tensor to a file; the extension says the format (.tns .mtx .npy)", "",
+    ReplCommand{"write", "NAME=PATH", "write a tensor to a file (.tns .mtx .npy .npz)", "",
                 CommandArgument::path, command_write},
     ReplCommand{"drop", "NAME...", "forget tensors; all of them with *", "", CommandArgument::tensor, command_drop, true},
     ReplCommand{"info", "NAME", "density and fiber statistics of a tensor", "", CommandArgument::tensor, command_info},

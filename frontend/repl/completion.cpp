@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "engine/network/names.h"
 #include "frontend/repl/commands.h"
@@ -29,7 +30,7 @@ bool is_tensor_file(std::string_view name) {
   for (const std::string_view compression : {".gz", ".zst"}) {
     if (name.ends_with(compression)) name.remove_suffix(compression.size());
   }
-  return name.ends_with(".tns") || name.ends_with(".mtx") || name.ends_with(".npy");
+  return name.ends_with(".tns") || name.ends_with(".mtx") || name.ends_with(".npy") || name.ends_with(".npz");
 }
 
 /// Directories, and files of tensors, whose path begins with `start`. Hidden ones only if asked for.
@@ -53,6 +54,21 @@ std::vector<std::string> paths(const std::string& start, bool any_file = false) 
     }
   }
   return found;
+}
+
+/// Within "uniform(2000x32,": what a generator is told.
+std::optional<Completion> complete_generator(std::string_view before, std::size_t begin) {
+  const std::string_view spec = before.substr(begin);
+  const std::size_t open = spec.find('(');
+  const std::size_t comma = spec.rfind(',');
+  if (open == std::string_view::npos || comma == std::string_view::npos || comma < open) return std::nullopt;
+  const std::string_view generator = spec.substr(0, open);
+  std::vector<std::string> words;
+  if (generator == "uniform") words = {"seed="};
+  if (generator == "sparse") words = {"nnz=", "seed="};
+  if (words.empty() || spec.find(')') != std::string_view::npos) return std::nullopt;
+  const std::size_t word = begin + std::min(spec.find_first_not_of(' ', comma + 1), spec.size());
+  return Completion{word, starting_with(before.substr(word), std::move(words))};
 }
 
 /// After "NAME =": another tensor, a generator, a file.
@@ -82,8 +98,12 @@ Completion complete_statement(std::string_view before, std::size_t begin, const 
   if (equals != std::string_view::npos) {
     const std::string_view left = statement.substr(0, equals);
     const std::size_t right = statement.find_first_not_of(" \t", equals + 1);
+    const bool names_one = left.find_first_of("([") == std::string_view::npos;
+    if (names_one && right != std::string_view::npos) {
+      if (auto told = complete_generator(before, begin + right)) return *told;
+    }
     const bool one_word = right == std::string_view::npos || statement.find_first_of(" \t([*,", right) == std::string_view::npos;
-    if (left.find_first_of("([") == std::string_view::npos && one_word) {
+    if (names_one && one_word) {
       return complete_spec(before, right == std::string_view::npos ? before.size() : begin + right, tensors);
     }
   }

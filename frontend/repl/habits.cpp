@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "engine/network/names.h"
+#include "frontend/repl/commands.h"
 #include "frontend/words.h"
+#include "runtime/file_content.h"
 #include "runtime/file_name.h"
 
 namespace weft {
@@ -40,7 +42,12 @@ class Habits {
     if (words.front() == "import" || words.front() == "from")
       return input("the prompt is none of Python's: :help tells what can be said, and tensors are loaded by NAME = FILE");
     if (auto said = print(words)) return said;
+    if (auto said = command_without_colon(words)) return said;
     if (auto said = length()) return said;
+    if (auto said = einsum_call()) return said;
+    if (auto said = reduction()) return said;
+    if (auto said = generator()) return said;
+    if (auto said = element_assigned()) return said;
     if (auto said = member()) return said;
     if (auto said = function()) return said;
     if (auto said = slice_in_round_brackets()) return said;
@@ -76,6 +83,101 @@ class Habits {
     return input(fmt::format("write {} alone to print it", what));
   }
 
+  /// "load T x.tns", "plan y(i) = A(i,j)": the name of a command that is no tensor's, and no einsum such as "info A".
+  std::optional<Error> command_without_colon(const std::vector<std::string_view>& words) const {
+    const std::string_view name = words.front();
+    const bool is_command = name.size() > 2 && find_command(name) != nullptr && tensor(name) == nullptr;
+    if (words.size() < 2 || !is_command || words[1].front() == '=' || words[1].front() == '(') return std::nullopt;
+    if (const Tensor* const operand = tensor(words[1]); operand != nullptr && operand->order() == name.size())
+      return std::nullopt;
+    return input(fmt::format("commands begin with a colon: :{}", text_));
+  }
+
+  /// "np.einsum('ij,jk->ik', A, B)" to "ij,jk->ik A B".
+  std::optional<Error> einsum_call() const {
+    constexpr std::string_view call = "einsum(";
+    const std::size_t at = right_.find(call);
+    if (at == std::string_view::npos || !right_.ends_with(')')) return std::nullopt;
+    std::string inside(right_.substr(at + call.size(), right_.size() - at - call.size() - 1));
+    const std::size_t open = inside.find_first_of("'\"");
+    const std::size_t close = open == std::string::npos ? open : inside.find(inside[open], open + 1);
+    if (close == std::string::npos)
+      return input("an einsum is written alone, with the names of its operands: ij,jk->ik A B");
+    std::string operands = inside.substr(close + 1);
+    std::ranges::replace(operands, ',', ' ');
+    std::string names;
+    for (const std::string_view word : words_of(operands)) names += fmt::format(" {}", word);
+    const std::string target = target_.empty() ? "" : fmt::format("{} = ", target_);
+    return input(fmt::format("write {}{}{}", target, inside.substr(open + 1, close - open - 1), names));
+  }
+
+  /// "sum(A)", "np.trace(A)", "transpose(A)", "norm(A)": what an expression says instead.
+  std::optional<Error> reduction() const {
+    std::string_view rest = right_;
+    if (const std::size_t point = rest.rfind('.', rest.find('(')); point != std::string_view::npos)
+      rest.remove_prefix(point + 1);
+    const std::string_view name = leading_name(rest);
+    rest = trimmed(rest.substr(name.size()));
+    if (name.empty() || tensor(name) != nullptr || !rest.starts_with('(') || !rest.ends_with(')')) return std::nullopt;
+    const std::string_view argument = trimmed(rest.substr(1, rest.size() - 2));
+    const std::string_view of = trimmed(argument.substr(0, argument.find(',')));
+    const Tensor* const known = tensor(of);
+    if (known == nullptr) return std::nullopt;
+    const std::string written = access(of, known->order());
+    const std::string_view scalar = target_.empty() ? "s" : target_;
+    if (name == "sum") return input(fmt::format("a sum leaves indices out on the left: {} = {}", scalar, written));
+    if (name == "norm")
+      return input(fmt::format("the square of a norm is a sum of products: {} = {} * {}", scalar, written, written));
+    if (name == "trace" && known->order() == 2)
+      return input(fmt::format("a trace is a sum along a diagonal: {} = {}(i,i)", scalar, of));
+    if (name == "transpose") return transposed(of, *known);
+    return std::nullopt;
+  }
+
+  std::optional<Error> transposed(std::string_view name, const Tensor& known) const {
+    std::string indices;
+    for (std::size_t mode = known.order(); mode-- > 0;) {
+      indices += static_cast<char>('i' + mode % 18);
+      if (mode > 0) indices += ',';
+    }
+    return input(fmt::format("a transposed tensor is an expression: {}({}) = {}", target_.empty() ? "B" : target_,
+                             indices, access(name, known.order())));
+  }
+
+  /// "T = zeros(3x4)", "T = rand(3,4)", "T = [1,2,3]".
+  std::optional<Error> generator() const {
+    if (target_.empty()) return std::nullopt;
+    if (right_.starts_with('['))
+      return input("values are read from a file, or generated: T = x.tns, T = ones(2000x32), s = 2.5");
+    const std::string_view name =
+        leading_name(right_.substr(std::min(right_.size(), right_.rfind('.', right_.find('(')) + 1)));
+    const bool opens = right_.find('(') != std::string_view::npos;
+    constexpr std::string_view foreign[] = {"zeros",  "rand",   "random", "randn", "eye",
+                                            "arange", "normal", "full",   "empty"};
+    if (!opens || std::ranges::find(foreign, name) == std::end(foreign) || tensor(name) != nullptr) return std::nullopt;
+    return input(
+        fmt::format("there is no generator {}: T = uniform(2000x32,seed=1), T = ones(2000x32) and "
+                    "T = sparse(2000x300,nnz=10000,seed=1) are there",
+                    name));
+  }
+
+  /// "A[1,2] = 5".
+  std::optional<Error> element_assigned() const {
+    const std::string_view name = leading_name(text_);
+    const std::size_t equals = text_.find('=');
+    if (tensor(name) == nullptr || equals == std::string_view::npos || text_.substr(equals).starts_with("=="))
+      return std::nullopt;
+    const std::string_view left = trimmed(text_.substr(name.size(), equals - name.size()));
+    const bool is_slice = left.starts_with('[') && left.ends_with(']') &&
+                          left.find_first_of("0123456789:") != std::string_view::npos &&
+                          std::ranges::none_of(left, starts_name);
+    if (!is_slice) return std::nullopt;
+    return unsupported(
+        fmt::format("entries are not assigned one by one: {} is as it was read or computed; write it with :write, "
+                    "change the file, and load that",
+                    name));
+  }
+
   /// "len(A)", "size(A)", "shape(A)".
   std::optional<Error> length() const {
     const std::string_view name = leading_name(right_);
@@ -102,15 +204,16 @@ class Habits {
     }
     if (!rest.starts_with('.') || rest.size() < 2 || !starts_name(rest[1])) return std::nullopt;
     const std::string_view what = leading_name(rest.substr(1));
-    const FileName file = parse_file_name(fmt::format("{}.{}", name, what));
-    if (file.kind || file.compression) return std::nullopt;
+    const std::string path = fmt::format("{}.{}", name, what);
+    const FileName file = parse_file_name(path);
+    const bool is_file = file.kind || file.compression || foreign_by_name(path) != Content::text;
+    if (is_file) return std::nullopt;
     if (what == "shape" || what == "size" || what == "ndim" || what == "nnz") {
       return input(fmt::format("{} has the extents {} and stores {} entries; :info {} tells more", name, fmt::join(known->extents(), "x"),
                                known->nnz(), name));
     }
     const std::string written = access(name, known->order());
-    if (what == "T" && known->order() == 2)
-      return input(fmt::format("a transposed tensor is an expression: {}(j,i) = {}", target_.empty() ? "B" : target_, written));
+    if (what == "T" && known->order() > 1) return transposed(name, *known);
     if (what == "sum") return input(fmt::format("a sum leaves indices out on the left: {} = {}", target_.empty() ? "s" : target_, written));
     return input(fmt::format("{} has no member {}: tensors are used in expressions, as in s = {}; :help tells what can be said", name, what,
                              written));
@@ -181,6 +284,8 @@ class Habits {
     if (matrix && matrices.size() == 2) {
       const std::size_t left = tensor(matrices[0])->order(), right = tensor(matrices[1])->order();
       if (left == 2 && right == 2) return input(fmt::format("write {}(i,k) = {}(i,j) * {}(j,k)", result, matrices[0], matrices[1]));
+      if (left == 1 && right == 1)
+        return input(fmt::format("write {} = {}(i) * {}(i)", result, matrices[0], matrices[1]));
       if (left == 2 && right == 1) return input(fmt::format("write {}(i) = {}(i,j) * {}(j)", result, matrices[0], matrices[1]));
     }
     if (matrix) return input("a product says which indices it sums, as in C(i,k) = A(i,j) * B(j,k)");

@@ -23,11 +23,6 @@
 namespace weft {
 namespace {
 
-std::string expanded(const std::string& path) {
-  const char* const home = std::getenv("HOME");
-  return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
-}
-
 std::vector<std::string> names_of(const std::map<std::string, Tensor>& tensors) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) names.push_back(name);
@@ -176,7 +171,7 @@ Expected<Tensor> Repl::tensor(const std::string& name) const {
 Expected<void> Repl::load(const LoadStatement& statement) {
   const auto wanted = formats_.formats.find(statement.name);
   const auto format = wanted == formats_.formats.end() ? std::nullopt : std::optional<Format>(wanted->second);
-  const std::string spec = expanded(statement.spec);
+  const std::string& spec = statement.spec;
   const bool is_script = !options_.arguments.empty() && options_.arguments.front() != "-";
   if (!is_script && reads_standard_input(spec)) {
     return input_error("the statements come from standard input: give the name of a file, or the statements in a script");
@@ -240,7 +235,8 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
     const bool is_word = statement.slice_text.empty() && statement.target.empty();
     if (is_word && find_command(statement.name) && statement.name.size() > 1) return run_command(*this, statement.name, "");
     if (statement.target.empty() || !statement.slice_text.empty()) return std::unexpected(found.error());
-    return input_error(fmt::format("no tensor is named {}, and a file is named with its extension (.tns, .mtx, .npy)", statement.name));
+    return input_error(fmt::format(
+        "no tensor is named {}, and a file is named with its extension (.tns, .mtx, .npy, .npz)", statement.name));
   }
   if (statement.slice_text.empty()) {
     if (statement.target.empty()) return print(tensor_text(*found, statement.name));

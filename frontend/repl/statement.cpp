@@ -38,7 +38,7 @@ bool is_file_like(std::string_view spec) {
                                         spec.find_first_not_of("0123456789x", colon + 1) == std::string_view::npos
                                     ? spec.substr(0, colon)
                                     : spec;
-  for (const std::string_view extension : {".tns", ".mtx", ".npy", ".gz", ".zst"}) {
+  for (const std::string_view extension : {".tns", ".mtx", ".npy", ".npz", ".gz", ".zst"}) {
     if (path.ends_with(extension)) return true;
   }
   return path.find_first_of("()[]*, \t") == std::string_view::npos && path.find_first_of("./") != std::string_view::npos;

@@ -92,6 +92,34 @@ def case_man_pages_and_completions_are_what_help_says(weft):
     require_equal((done.returncode, done.stderr), (0, ""), "docs/commands.py --check")
 
 
+def case_lines_of_the_table_can_be_measured(weft):
+    """README.md names a problem of weft-bench for every line of its table."""
+    bench = shutil.which("weft-bench", path=os.path.dirname(os.path.abspath(weft.command)))
+    if not bench:
+        raise Skip("weft-bench is not built")
+    known = subprocess.run([bench, "--list"], capture_output=True, text=True, check=True).stdout
+    table = re.search(r"^\| milliseconds.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    lines = table.splitlines()
+    require_equal(len(lines), 8, "lines of the table")
+    for line in lines:
+        problem = re.search(r"`([\w/-]+)`[^|]*\|$", line).group(1)
+        require(re.search(rf"^{re.escape(problem)}\s", known, re.MULTILINE), f"weft-bench knows {problem}")
+
+
+def case_bash_completes(_):
+    """An expression in the place of a command means run."""
+    if not shutil.which("bash"):
+        raise Skip("no bash")
+    script = f"""source {ROOT}/docs/completions/weft.bash
+compopt() {{ :; }}
+for line in "weft r" "weft 'ij->i' --exp" "weft plan --emit a" "weft cache s" "weft --vers" "weft info --thr" "weft help cal" "weft compare --rep"; do
+  eval "COMP_WORDS=($line)"; COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _weft; echo "${{COMPREPLY[*]}}"
+done"""
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=False)
+    require_equal((done.stdout.splitlines(), done.stderr), (["run repl", "--explain", "asm", "status", "--version", "--threads", "calibrate", "--repeat"], ""),
+                  "what bash completes")
+
+
 def case_the_first_page_is_short(_):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     require(len(text.splitlines()) < 150, "README.md has fewer than 150 lines")
@@ -108,7 +136,13 @@ def case_the_quickstart(weft):
     require_equal((done.returncode, done.stderr), (0, ""), "the quickstart")
     require(re.search(r"^ +[0-9.]+ ms  as weft plans it", done.stdout, re.MULTILINE), f"what it computed: {done.stdout[-900:]!r}")
     following = [line.strip() for line in done.stdout.split("Next:")[1].splitlines() if "build/bin/weft " in line]
-    require_equal(len(following), 3, "things to try")
+    require_equal(len(following), 5, "things to try")
+    weft("convert", "sparse(30x20x10,nnz=200,seed=1)", "own.tns")
+    for line in following[3:]:
+        own = line.replace("FILE", weft.path("own.tns")).replace("Jx", "20x").replace("Kx", "10x").replace("A.npy", weft.path("A.npy"))
+        again = subprocess.run(["bash", "-c", own], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
+        require_equal((again.returncode, again.stderr), (0, ""), own)
+    require(weft.exists("A.npy"), "the MTTKRP of a user's own file")
     for line in following[:2]:
         again = subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
         require_equal((again.returncode, again.stderr), (0, ""), line)

@@ -129,9 +129,13 @@ def case_a_missing_calibration_is_told(weft):
 def case_a_page_labels_its_times(weft):
     weft("ij,j->i", "A=sparse(3000x3000,nnz=90000,seed=1)", "x=ones(3000)", "--html", "run.html", "--threads", 2)
     page = weft.text("run.html")
-    require(re.search(r"predicted <b>[^<]+</b> on 2 threads, measured <b>[^<]+</b>, [^<]+/s", page), "the nest's times")
+    times = r"predicted <b>[^<]+</b> on 2 threads, measured <b>[^<]+</b>{}, [^<]+/s through caches and memory"
+    require(re.search(times.format(""), page), "the nest's times")
     require_in("predicted for a run on 2 threads", page, "the tile")
     require_in("predicted, one thread", page, "the column of times")
+    run = weft("ij,j->i", "A=sparse(3000x3000,nnz=90000,seed=1)", "x=ones(3000)", "--html", "run.html", "--threads", 2, "--repeat", 5, "--explain")
+    require(re.search(times.format(" in the fastest run"), weft.text("run.html")), "beside the median of the runs")
+    require_in(" in the fastest run for the nest of ", run.out, "--explain")
 
 
 def case_comparison(weft):
@@ -147,6 +151,8 @@ def case_comparison(weft):
     require(float(weft("compare", "a", "b", "-q", "--repeat", "3", "--", "y = ij,jk,k->i A B c", *operands).out) > 0, "the ratio alone")
     weft.error("compare", "a", "b", says="wants two schedules, an expression and its operands")
     weft.error("compare", "a", "nosuch", expression, *operands, says="nosuch")
+    for words in (["a", expression, *operands], [expression, "a", "b", *operands]):
+        weft.error("compare", *words, says=["cannot read", "the files of two schedules, then an expression"])
     weft.write("empty", " \n")
     weft.error("compare", "a", "empty", expression, *operands, says="empty holds no schedule")
     weft.write("other", weft.text("a").replace("k", "m"))
@@ -213,3 +219,10 @@ def case_json_of_a_comparison_is_an_object(weft):
     weft("plan", "ij,j->i", MATRIX, VECTOR, "--emit", "schedule=a")
     weft("compare", "a", "a", "ij,j->i", MATRIX, VECTOR, "--json=c.json", "--repeat", "3")
     require_equal(sorted(json.loads(weft.text("c.json"))), ["expression", "first", "ratio", "second", "threads", "weft"], "fields")
+
+
+def case_runners_up_that_tie(weft):
+    """Three digits of a ratio tell a tie from nothing: then it is no number."""
+    text = weft("plan", "a,b,c->abc", "ones(9)", "ones(9)", "ones(9)").out
+    require_in("; hardly more time: ", text, "the runner-up")
+    require(not re.search(r"\b1 times the time", text), "no ratio of 1")

@@ -13,6 +13,8 @@ quietly cmake --build "$build" --target weft_static
 quietly cpack --config "$build/CPackConfig.cmake" -B "$place/packed"
 deb=$(find "$place/packed" -maxdepth 1 -name 'weft_*.deb')
 [ -n "$deb" ] || fail "cpack made no package"
+# What was installed before can be uninstalled after.
+if grep -qs '^/usr/bin/weft$' "$build/installed_files.txt"; then fail "cpack writes the list of what is installed"; fi
 dpkg-deb -c "$deb" >"$place/content"
 for path in bin/weft include/weft.h include/weft/session.h lib/libweft.so lib/libweft.a lib/cmake/weft/weft-config.cmake \
             lib/pkgconfig/weft.pc share/doc/weft/LICENSE; do
@@ -23,6 +25,13 @@ for needed in libtbb12 libfmt9 libzstd1 zlib1g libxxhash0 libstdc++6; do
   grep -qF "$needed" "$place/depends" || { cat "$place/depends" >&2; fail "the package does not depend on $needed"; }
 done
 grep -q libz3 <(dpkg-deb -f "$deb" Recommends) || fail "the package does not recommend libz3-4"
+
+# The same without the tools that look into libraries, as after samples/quickstart.sh on a fresh system.
+quietly cpack --config "$build/CPackConfig.cmake" -B "$place/bare" -D CPACK_WEFT_TOOLS=no-such-tool
+bare=$(find "$place/bare" -maxdepth 1 -name 'weft_*.deb')
+[ -n "$bare" ] || fail "cpack without dpkg-shlibdeps made no package"
+names() { dpkg-deb -f "$1" Depends | sed 's/ ([^)]*)//g; s/, /\n/g' | sort -u; }
+diff <(names "$deb") <(names "$bare") >&2 || fail "without dpkg-shlibdeps the package depends on others (< with, > without)"
 
 dpkg-deb -x "$deb" "$place/root"
 [ "$("$place/root/usr/bin/weft" --version | cut -d' ' -f1)" = weft ] || fail "the packaged command does not answer --version"

@@ -19,6 +19,11 @@ TEST_CASE("the nearest word") {
   CHECK(!nearest("a", {"b"}));
   CHECK(!nearest("a", {}));
   CHECK(nearest("flihgts", {"flights", "T"}) == "flights");
+  CHECK(nearest("x", {"A", "X"}) == "X");
+  CHECK(nearest("LOOPS", known) == "loops");
+  CHECK(nearest("--output", {"--out", "--quiet"}) == "--out");
+  CHECK(did_you_mean("lops", known) == "; did you mean loops?");
+  CHECK(did_you_mean("xyzzy", known).empty());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ TEST_CASE("an operand is NAME=SPEC, or SPEC alone") {
   CHECK(parse_operand("uniform(20x3,seed=1)") == OperandText{"", "uniform(20x3,seed=1)"});
   CHECK(parse_operand("dir/a=b.tns") == OperandText{"", "dir/a=b.tns"});
   CHECK(parse_operand("s=") == OperandText{"s", ""});
+  CHECK(parse_operand(" T = a b.tns") == OperandText{"T", "a b.tns"});
 }
 
 TEST_CASE("shapes") {

@@ -10,6 +10,7 @@ namespace {
 
 const std::vector<std::string> tensors{"Alpha", "Albert", "b"};
 using Words = std::vector<std::string>;
+const Words tensors_in_order{"Albert", "Alpha", "b"};
 
 TEST_CASE("names of tensors") {
   CHECK(complete("Al", tensors) == Completion{0, {"Albert", "Alpha"}});
@@ -43,16 +44,23 @@ TEST_CASE("commands and what follows them") {
 TEST_CASE("files of tensors, directories and generators after NAME =") {
   std::string directory = (std::filesystem::temp_directory_path() / "weft-completion-XXXXXX").string();
   REQUIRE(mkdtemp(directory.data()) != nullptr);
-  for (const char* name : {"x.tns", "x.mtx.gz", "x.npy", "x.txt", ".x.tns"}) std::ofstream(directory + '/' + name) << '\n';
+  for (const char* name : {"x.tns", "x.mtx.gz", "x.npy", "x.npz", "x.txt", ".x.tns"})
+    std::ofstream(directory + '/' + name) << '\n';
   std::filesystem::create_directory(directory + "/xs");
   const std::string path = directory + "/x";
-  CHECK(complete("T = " + path, {}) == Completion{4, {path + ".mtx.gz", path + ".npy", path + ".tns", path + "s/"}});
+  CHECK(complete("T = " + path, {}) ==
+        Completion{4, {path + ".mtx.gz", path + ".npy", path + ".npz", path + ".tns", path + "s/"}});
   CHECK(complete(":load T=" + path + ".t", {}) == Completion{8, {path + ".tns"}});
   CHECK(complete(":source " + path + ".tx", {}) == Completion{8, {path + ".txt"}});
   CHECK(complete(":write T=" + path + ".t", {}) == Completion{9, {path + ".tns"}});
   CHECK(complete(":spy T " + path + ".t", {}) == Completion{7, {path + ".tns"}});
   CHECK(complete("T = " + directory + "/nowhere/", {}).candidates.empty());
   CHECK(complete("T = uni", {}) == Completion{4, {"uniform("}});
+  CHECK(complete("T = uniform(2x3,s", {}) == Completion{16, {"seed="}});
+  CHECK(complete("T = sparse(2x3, ", {}) == Completion{16, {"nnz=", "seed="}});
+  CHECK(complete(":load T=sparse(2x3,nnz=2,s", {}) == Completion{25, {"seed="}});
+  CHECK(complete("T = ones(2x3,", {}).candidates.empty());
+  CHECK(complete("A(i) = sparse(i,", tensors).candidates == tensors_in_order);
   CHECK(complete("T = Alp", tensors) == Completion{4, {"Alpha"}});
   std::filesystem::remove_all(directory);
 }

@@ -43,6 +43,21 @@ TEST_CASE("habits of other languages get a sentence about what to write") {
   CHECK(said("A(i,2:4)") == "a slice stands in square brackets and alone: B = A[:,2:4], and then B in the expression");
   CHECK(said("y(i) = A(i,2:4)").starts_with("a slice stands in square brackets"));
   CHECK(said("A(0,1)") == "a slice stands in square brackets and alone: B = A[0,1], and then B in the expression");
+  CHECK(said("C = x @ x") == "write C = x(i) * x(i)");
+  CHECK(said("T.T") == "a transposed tensor is an expression: B(k,j,i) = T(i,j,k)");
+  CHECK(said("C = transpose(A)") == "a transposed tensor is an expression: C(j,i) = A(i,j)");
+  CHECK(said("np.sum(T)") == "a sum leaves indices out on the left: s = T(i,j,k)");
+  CHECK(said("t = sum(A, axis=0)") == "a sum leaves indices out on the left: t = A(i,j)");
+  CHECK(said("np.linalg.norm(x)") == "the square of a norm is a sum of products: s = x(i) * x(i)");
+  CHECK(said("trace(A)") == "a trace is a sum along a diagonal: s = A(i,i)");
+  CHECK(said("C = np.einsum('ij,jk->ik', A, B)") == "write C = ij,jk->ik A B");
+  CHECK(said("einsum(\"ij->i\", A)") == "write ij->i A");
+  CHECK(said("Z = zeros(3x4)").starts_with("there is no generator zeros: T = uniform(2000x32,seed=1)"));
+  CHECK(said("Z = np.random.rand(3,4)").starts_with("there is no generator rand:"));
+  CHECK(said("v = [1,2,3]").starts_with("values are read from a file, or generated"));
+  CHECK(said("A[1,2] = 5").starts_with("entries are not assigned one by one"));
+  CHECK(said("load T x.tns") == "commands begin with a colon: :load T x.tns");
+  CHECK(said("plan y(i) = A(i,j) * x(j)") == "commands begin with a colon: :plan y(i) = A(i,j) * x(j)");
   CHECK(said("import numpy as np").find("none of Python's") != std::string::npos);
 }
 
@@ -56,9 +71,34 @@ TEST_CASE("what weft does not compute is unsupported, by its name") {
 }
 
 TEST_CASE("what means something is left alone") {
-  for (const char* text : {"", "A", "A[0,1]", "A[0:2, 1]", "s * 2", "2 * 3", "y(i,j) = A(i,j) * 2", "y = s * 2", "B = A", "C = A[0,:]", ":time A",
-                           "!ls A.T", "A = A.tns", "x = x.npy", "ij,jk->ik A B", "X = ij->j A", "print", "sum(i) = A(i,j)", "exp = 2.5",
-                           "T = sparse(3x4,nnz=2)", "nosuch.shape", "unknown * 2"}) {
+  for (const char* text : {"",
+                           "A",
+                           "A[0,1]",
+                           "A[0:2, 1]",
+                           "s * 2",
+                           "2 * 3",
+                           "y(i,j) = A(i,j) * 2",
+                           "y = s * 2",
+                           "B = A",
+                           "C = A[0,:]",
+                           ":time A",
+                           "!ls A.T",
+                           "A = A.tns",
+                           "x = x.npy",
+                           "ij,jk->ik A B",
+                           "X = ij->j A",
+                           "print",
+                           "sum(i) = A(i,j)",
+                           "exp = 2.5",
+                           "T = sparse(3x4,nnz=2)",
+                           "nosuch.shape",
+                           "unknown * 2",
+                           "T = x.mat",
+                           "T = A.csv",
+                           "spy T",
+                           "plan = T",
+                           "A[i,j] = T(i,j,k)",
+                           "sum = ij->j A"}) {
     CHECK_MESSAGE(said(text) == "nothing", text);
   }
 }
