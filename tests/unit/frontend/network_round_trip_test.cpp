@@ -119,7 +119,10 @@ class RandomNetwork {
 
   NamedAssignment make_assignment(std::size_t number) {
     NamedAssignment assignment;
-    const std::vector<std::uint64_t> extents{0, 1, 2, 7, std::uint64_t{1} << 40};
+    constexpr std::uint64_t one = 1;
+    static const std::vector<std::uint64_t> extents{0,         1,               2,         7,
+                                                    (one << 31) - 1, (one << 31) + 1, (one << 32) - 1, one << 32,
+                                                    (one << 32) + 1, one << 40,       one << 62};
     bool all_f32 = true;
     const std::size_t factors = below(12) == 0 ? 16 : below(6);
     for (std::size_t factor = 0; factor < factors; ++factor) {
