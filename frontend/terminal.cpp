@@ -86,7 +86,7 @@ Expected<void> write_text(const std::string& path, std::string_view text) {
     }
     return {};
   }
-  auto file = OutputFile::create(path, Compression::none);
+  auto file = OutputFile::create(path);
   if (!file) return std::unexpected(file.error());
   if (auto written = file->write(text); !written) return written;
   return file->finish();

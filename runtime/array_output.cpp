@@ -11,7 +11,7 @@ constexpr std::size_t written_piece = std::size_t{1} << 20;
 
 Expected<ArrayOutput> ArrayOutput::create(const std::string& path, Compression compression,
                                           const Resources& resources) {
-  Expected<OutputFile> file = OutputFile::create(path, compression);
+  Expected<OutputFile> file = OutputFile::create(path, compression, resources.memory);
   if (!file) return std::unexpected(file.error());
   Charge charge;
   if (compression == Compression::gzip) {

@@ -14,13 +14,22 @@
 
 namespace weft {
 
-Expected<void> check_buildable(const Format& format, std::size_t order, std::string_view name) {
+Expected<void> check_extents(std::span<const std::uint64_t> extents, std::string_view name) {
+  for (std::size_t mode = 0; mode < extents.size(); ++mode)
+    if (extents[mode] > largest_extent)
+      return input_error(fmt::format("the extent {} of {} in mode {} is above 2^63 - 1", extents[mode], name, mode));
+  return {};
+}
+
+Expected<void> check_buildable(const Format& format, std::span<const std::uint64_t> extents, std::string_view name) {
   constexpr std::size_t largest_order = 32;  // a set of modes is a 32-bit mask everywhere
+  const std::size_t order = extents.size();
   if (order > largest_order)
     return unsupported(fmt::format("{} has order {}; orders above {} are not supported", name, order, largest_order));
   if (format.order() != order || format.mode_order.size() != order)
     return input_error(fmt::format("format {} of {} has {} levels, but the tensor has order {}", format.text(), name,
                                    format.order(), order));
+  if (auto checked = check_extents(extents, name); !checked) return checked;
   std::vector<bool> seen(order, false);
   for (std::uint32_t mode : format.mode_order) {
     if (mode >= order || seen[mode])
@@ -116,7 +125,7 @@ Expected<Buffer> gathered(const Buffer& array, unsigned element_bits, const Buff
 Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
                             const Resources& resources, std::string_view name) {
   const std::size_t order = coordinates.extents.size();
-  if (auto checked = check_buildable(format, order, name); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_buildable(format, coordinates.extents, name); !checked) return std::unexpected(checked.error());
   if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
   if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
 

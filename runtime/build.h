@@ -27,7 +27,10 @@ struct SortedEntries {
 Expected<Tensor> assemble(SortedEntries entries, Format format, std::vector<std::uint64_t> extents,
                           const Resources& resources, std::string_view name);
 
-/// Input or unsupported error if no tensor over that many modes can be built in the format.
-Expected<void> check_buildable(const Format& format, std::size_t order, std::string_view name);
+/// Input error if one is above largest_extent.
+Expected<void> check_extents(std::span<const std::uint64_t> extents, std::string_view name);
+
+/// Input or unsupported error if no tensor over these extents can be built in the format, whatever it stores.
+Expected<void> check_buildable(const Format& format, std::span<const std::uint64_t> extents, std::string_view name);
 
 }  // namespace weft

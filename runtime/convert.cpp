@@ -107,7 +107,7 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
                                   std::string_view name) {
   if (tensor.format() == format) return tensor;
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
-  if (auto checked = check_buildable(format, tensor.order(), name); !checked)
+  if (auto checked = check_buildable(format, tensor.extents(), name); !checked)
     return std::unexpected(checked.error());
   if (has_gaps(tensor.format()) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
   if (same_layout(tensor.format(), format)) return with_other_widths(tensor, format, resources, name);
@@ -168,6 +168,7 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
   if (extents == tensor.extents()) return tensor;
   if (extents.size() != tensor.order())
     return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));
+  if (auto checked = check_extents(extents, name); !checked) return std::unexpected(checked.error());
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (has_gaps(tensor.format())) {
     auto listed = relaid(tensor, without_gaps(tensor.format()), resources, name);

@@ -17,7 +17,7 @@ namespace weft {
 
 static Expected<Tensor> zeros(std::vector<std::uint64_t> extents, Format format, const Resources& resources,
                              std::string_view name) {
-  if (auto checked = check_buildable(format, extents.size(), name); !checked)
+  if (auto checked = check_buildable(format, extents, name); !checked)
     return std::unexpected(checked.error());
   if (!format.all_dense())
     return internal_error(fmt::format("dense_zeros: format {} of {} has a sparse level", format.text(), name));

@@ -9,6 +9,9 @@ namespace weft {
 
 constexpr std::uint64_t saturated = std::numeric_limits<std::uint64_t>::max();
 
+/// Of a mode of any tensor: signed numbers hold every coordinate, and every distance between two.
+constexpr std::uint64_t largest_extent = std::numeric_limits<std::int64_t>::max();
+
 /// a * b, or 2^64 - 1 if that does not fit; 0 times anything is 0, even times a saturated product.
 constexpr std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;

@@ -10,7 +10,6 @@
 #include <new>
 
 #include "runtime/guarded.h"
-#include "runtime/machine_memory.h"
 
 namespace weft {
 namespace {
@@ -58,12 +57,10 @@ Expected<void> GrowingBuffer::grow_to(std::uint64_t bytes, const Memory& memory,
   const auto exhausted = [&] {
     return std::unexpected(no_room(bytes, what));
   };
-  if (bytes > machine_memory()) return exhausted();
+  if (bytes > Memory::unlimited - huge_page) return exhausted();  // whose pages cannot be counted
   bytes = bytes < paged_from ? rounded_up(bytes, 64) : rounded_up(bytes, bytes < huge_page ? page_bytes() : huge_page);
   auto charge = memory.charge(bytes - capacity_, what);
   if (!charge) return std::unexpected(std::move(charge.error()));
-  // The system promises more than it has, and ends the process that takes it at its word.
-  if (bytes >= paged_from && memory.used() > machine_memory()) return exhausted();
   try {
     if (!block_) block_ = std::make_shared<Block>();
   } catch (const std::bad_alloc&) {

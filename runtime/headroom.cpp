@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 /// Of all steps that run now.
-std::atomic<std::uint64_t> taken{0};
+std::atomic<std::uint64_t> promised{0};
 
 }  // namespace
 
@@ -23,13 +23,13 @@ bool Headroom::is_there(std::uint64_t bytes) noexcept {
 
 Expected<Headroom> Headroom::take(std::uint64_t bytes, std::string_view doing) {
   Headroom headroom(bytes);
-  if (is_there(taken.fetch_add(bytes) + bytes)) return headroom;
+  if (is_there(promised.fetch_add(bytes) + bytes)) return headroom;
   return guarded({doing}, [&] {
     return Expected<Headroom>(fail(ErrorKind::resource, fmt::format("out of memory while {}, which may take {:.0f} MB", doing,
                                                                     static_cast<double>(bytes) * 1e-6)));
   });
 }
 
-Headroom::~Headroom() { taken.fetch_sub(bytes_); }
+Headroom::~Headroom() { promised.fetch_sub(bytes_); }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -17,7 +18,7 @@ namespace weft {
 
 struct Memory::Account {
   std::uint64_t limit = unlimited;
-  /// Without a limit what there is counts: the system would promise more, and end the process that takes it.
+  /// No more than there is: the system would promise more, and end the process that takes it.
   std::uint64_t most = machine_memory();
   std::atomic<std::uint64_t> used{0};
   std::atomic<std::uint64_t> peak{0};
@@ -37,7 +38,7 @@ Memory::Memory(std::uint64_t limit_bytes) {
   (void)had_memory_for([&] {
     account_ = std::make_shared<Account>();
     account_->limit = limit_bytes;
-    if (limit_bytes != unlimited) account_->most = limit_bytes;
+    account_->most = std::min(limit_bytes, account_->most);
   });
 }
 
@@ -52,7 +53,7 @@ Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) cons
     const bool room = used <= account_->most && bytes <= account_->most - used;
     if (!room && !(bytes <= account_->most && account_->kept.make_room(fits)))
       return guarded({"charging ", what}, [&]() -> Expected<Charge> {
-        if (account_->limit == unlimited)
+        if (account_->limit > account_->most)
           return resource_error(fmt::format("out of memory: {} needs {} bytes, but {} of the machine's {} are in use", what,
                                             bytes, used, account_->most));
         return resource_error(fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what,

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/charge.h"
 #include "runtime/unfinished_files.h"
 
 namespace weft {
@@ -24,6 +25,7 @@ struct OutputFile::State {
   UnfinishedFile listed;   // under that name
   int descriptor = -1;
   ZSTD_CCtx* zstandard = nullptr;
+  Charge charge;  // for it
   std::string compressed;
 
   State() = default;
@@ -67,7 +69,7 @@ OutputFile::OutputFile(OutputFile&&) noexcept = default;
 OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
-Expected<OutputFile> OutputFile::create(const std::string& path, Compression compression) {
+Expected<OutputFile> OutputFile::create(const std::string& path) {
   auto state = std::make_unique<State>();
   const bool standard = path == "-";
   state->path = standard ? "standard output" : path;
@@ -101,13 +103,21 @@ Expected<OutputFile> OutputFile::create(const std::string& path, Compression com
       if (code != EEXIST || attempt == 1000) return state->failure(code);
     }
   }
-  if (compression == Compression::zstandard) {
-    state->zstandard = ZSTD_createCCtx();
-    if (state->zstandard == nullptr) return resource_error("no memory to compress " + path);
-    ZSTD_CCtx_setParameter(state->zstandard, ZSTD_c_checksumFlag, 1);
-    state->compressed.resize(ZSTD_CStreamOutSize());
-  }
   return OutputFile(std::move(state));
+}
+
+Expected<OutputFile> OutputFile::create(const std::string& path, Compression compression, const Memory& memory) {
+  Expected<OutputFile> file = create(path);
+  if (!file || compression != Compression::zstandard) return file;
+  State& state = *file->state_;
+  Expected<Charge> charge = memory.charge(zstandard_bytes, "compression of " + state.path);
+  if (!charge) return std::unexpected(charge.error());
+  state.charge = std::move(*charge);
+  state.zstandard = ZSTD_createCCtx();
+  if (state.zstandard == nullptr) return resource_error("no memory to compress " + state.path);
+  ZSTD_CCtx_setParameter(state.zstandard, ZSTD_c_checksumFlag, 1);
+  state.compressed.resize(ZSTD_CStreamOutSize());
+  return file;
 }
 
 const std::string& OutputFile::path() const { return state_->path; }

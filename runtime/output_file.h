@@ -8,6 +8,7 @@
 
 #include "runtime/byte_source.h"
 #include "weft/error.h"
+#include "weft/memory.h"
 
 namespace weft {
 
@@ -16,9 +17,11 @@ namespace weft {
 /// are written in place. Belongs to one thread at a time.
 class OutputFile {
  public:
-  /// "-" is standard output. zstandard: what is written is compressed, as one frame. gzip: the caller writes finished gzip members
-  /// (gzip_member), which several threads can make at the same time.
-  static Expected<OutputFile> create(const std::string& path, Compression compression);
+  /// "-" is standard output. What is written stands there as it is.
+  static Expected<OutputFile> create(const std::string& path);
+  /// zstandard: what is written is compressed, as one frame; what that takes is charged. gzip: the caller writes finished gzip
+  /// members (gzip_member), which several threads can make at the same time.
+  static Expected<OutputFile> create(const std::string& path, Compression compression, const Memory& memory);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
   ~OutputFile();
@@ -36,6 +39,9 @@ class OutputFile {
 
 /// What deflate holds: (1 << 17) + (1 << 17) for windowBits = 15 and memLevel = 8, in zlib's own words, and small change.
 constexpr std::uint64_t deflate_bytes = 270 * 1024;
+
+/// What zstd's encoder holds at its usual level, with a window of 2 MB, and a block of its output.
+constexpr std::uint64_t zstandard_bytes = 3800 * 1024;
 
 /// Writes the bytes, as one gzip member where the file is of such.
 Expected<void> write_member(OutputFile& file, Compression compression, std::string_view bytes);

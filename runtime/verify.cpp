@@ -77,7 +77,7 @@ class Verification {
         level.strided = false;
       }
     }
-    if (auto checked = check_buildable(format, tensor_.order(), name_); !checked) return checked;
+    if (auto checked = check_buildable(format, tensor_.extents(), name_); !checked) return checked;
     if (tensor_.levels().size() != tensor_.order())
       return refuse("{} level arrays for order {}", tensor_.levels().size(), tensor_.order());
     for (std::size_t l = 0; l < tensor_.order(); ++l) {

@@ -179,7 +179,7 @@ bool has_trailing_empty_slices(const Coordinates& coordinates) {
 
 Expected<void> write_lines(const Lines& lines, const std::string& header, const std::string& path,
                            Compression compression, const Resources& resources) {
-  Expected<OutputFile> file = OutputFile::create(path, compression);
+  Expected<OutputFile> file = OutputFile::create(path, compression, resources.memory);
   if (!file) return std::unexpected(file.error());
   if (Expected<void> written = write_member(*file, compression, header); !written) return written;
   if (Expected<void> written = BlockWriter(lines, *file, compression, resources).run(); !written) return written;

@@ -110,7 +110,8 @@ build_sanitized() {
   renice -n 10 "$BASHPID" >/dev/null
   step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
   configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_PRECOMPILE=OFF -DWEFT_BENCH=OFF -DWEFT_UNIT_FLAGS=-O0 &&
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_PRECOMPILE=OFF -DWEFT_BENCH=OFF \
+    -DWEFT_UNIT_FLAGS=-O0 -DWEFT_BRIEF_FLAGS=-O0 &&
     build build/asan "${targets[@]}"
 }
 build_sanitized &

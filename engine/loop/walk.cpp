@@ -1,5 +1,7 @@
 #include "engine/loop/walk.h"
 
+#include <algorithm>
+
 #include "engine/loop/overloaded.h"
 
 namespace weft::loop {

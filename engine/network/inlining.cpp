@@ -198,9 +198,13 @@ class Inliner {
     for (const Term& term : assignment.terms) {
       for (std::size_t number = 0; number < term.factors.size(); ++number) {
         const auto& written = written_[term.factors[number].tensor];
-        if (!written || !is_in_parentheses(term, number)) continue;
-        const Term& product = written->terms.front();
-        const bool elsewhere = product.factors.size() == 1 ? sums_its_factor(*written) : sums_after(assignment, term, number);
+        if (!written) continue;
+        const std::set<IndexId> kept = indices_beside(assignment, term, number);
+        bool elsewhere = sums_in_group(*written, term.factors[number], kept);
+        if (is_in_parentheses(term, number)) {
+          const bool single = written->terms.front().factors.size() == 1;
+          elsewhere = elsewhere || (single ? sums_its_factor(*written) : sums_after(term.factors[number], kept));
+        }
         if (elsewhere) sums_in_parentheses_[assignment.result.tensor].insert(term.factors[number].tensor);
       }
     }
@@ -213,13 +217,49 @@ class Inliner {
     return std::ranges::any_of(read, [&](IndexId index) { return std::ranges::find(kept, index) == kept.end(); });
   }
 
-  // An index that the reader sums and that only this factor has: the node of a product would sum it before the others are met.
-  static bool sums_after(const Assignment& reader, const Term& term, std::size_t number) {
+  // What the reader does not sum, or not before its other factors are met.
+  static std::set<IndexId> indices_beside(const Assignment& reader, const Term& term, std::size_t number) {
     std::set<IndexId> others(reader.result.indices.begin(), reader.result.indices.end());
     for (std::size_t other = 0; other < term.factors.size(); ++other) {
       if (other != number) others.insert(term.factors[other].indices.begin(), term.factors[other].indices.end());
     }
-    return std::ranges::any_of(term.factors[number].indices, [&](IndexId index) { return !others.contains(index); });
+    return others;
+  }
+
+  // An index that the reader sums and that only this factor has: the node of a product would sum it before the others are met.
+  static bool sums_after(const TensorAccess& read, const std::set<IndexId>& kept) {
+    return std::ranges::any_of(read.indices, [&](IndexId index) { return !kept.contains(index); });
+  }
+
+  // An index that the reader sums and that the product has within one of its groups alone, as j in S(j,k) = (T(k) * (U(j) * V(j,k)));
+  // O(k) = S(j,k): the group would sum it before T is met. An open product around the group leaves that to whoever plans it.
+  static bool sums_in_group(const Assignment& written, const TensorAccess& read, const std::set<IndexId>& kept) {
+    const Term& product = written.terms.front();
+    const std::vector<ContractionTree::Node>& nodes = product.pinned.nodes;
+    std::map<IndexId, std::set<IndexId>> read_as;  // by the reader's index, several of the product's on a diagonal
+    for (std::size_t mode = 0; mode < read.indices.size(); ++mode) {
+      if (!kept.contains(read.indices[mode])) read_as[read.indices[mode]].insert(written.result.indices[mode]);
+    }
+    return std::ranges::any_of(read_as, [&](const auto& summed) {
+      const auto has = [&](const TensorAccess& factor) {
+        return std::ranges::any_of(factor.indices, [&](IndexId index) { return summed.second.contains(index); });
+      };
+      const auto all = static_cast<std::size_t>(std::ranges::count_if(product.factors, has));
+      std::vector<std::size_t> below(nodes.size(), 0);  // of those factors; children stand before their parents
+      std::size_t group = nodes.size();
+      for (std::size_t number = 0; number < nodes.size(); ++number) {
+        const ContractionTree::Node& node = nodes[number];
+        if (node.children.empty()) {
+          below[number] = has(product.factors[node.factor]) ? 1 : 0;
+          continue;
+        }
+        if (group < number && std::ranges::find(node.children, group) != node.children.end())
+          return !product.open || number + 1 < nodes.size();
+        for (const std::uint32_t child : node.children) below[number] += below[child];
+        if (group == nodes.size() && below[number] == all) group = number;
+      }
+      return false;
+    });
   }
 
   Term expanded(const TensorAccess& result, const Term& term) {

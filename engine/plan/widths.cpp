@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/plan/binding.h"
 #include "engine/plan/statements.h"
 #include "runtime/extents.h"
 #include "runtime/widths.h"

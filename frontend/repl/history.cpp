@@ -47,7 +47,7 @@ History::History(std::optional<std::string> path) : path_(std::move(path)) {
 void History::shorten() const {
   std::string text;
   for (const std::string& entry : entries_) text += entry + '\n';
-  auto file = OutputFile::create(*path_, Compression::none);
+  auto file = OutputFile::create(*path_);
   if (file && file->write(text) && file->finish()) chmod(path_->c_str(), 0600);
 }
 

@@ -203,7 +203,7 @@ Expected<void> Repl::print(std::string_view text) { return output_ ? output_->wr
 
 Expected<void> Repl::begin_output(const std::string& path) {
   if (auto ended = end_output(); !ended) return ended;
-  auto file = OutputFile::create(path, Compression::none);
+  auto file = OutputFile::create(path);
   if (!file) return std::unexpected(file.error());
   output_ = std::move(*file);
   return {};

@@ -103,7 +103,11 @@ def case_while_reading_a_pipe(weft):
         os.close(descriptor)
 
 
-WRITES = ["run", "A(i,j) = u(i) * v(j)", "u=uniform(3000,seed=1)", "v=uniform(3000,seed=2)", "--out", "A=a.tns.gz"]
+def writes(extent):
+    return ["run", "A(i,j) = u(i) * v(j)", f"u=uniform({extent},seed=1)", f"v=uniform({extent},seed=2)", "--out", "A=a.tns.gz"]
+
+
+WRITES = writes(3000)  # what takes far longer than it takes to interrupt it
 
 
 def temporary_files(weft):
@@ -121,10 +125,10 @@ def case_while_writing(weft):
     require_equal(weft.text("a.tns.gz"), "old", "the file of that name is untouched")
 
 
-def ended_by(weft, number, **options):
+def ended_by(weft, number, arguments=WRITES, **options):
     """The exit status of a command that gets the signal while it writes."""
     weft.write("a.tns.gz", "old")
-    process = weft.start(*WRITES, **options)
+    process = weft.start(*arguments, **options)
     try:
         deadline = time.monotonic() + 30
         while not writing(weft)(process) and process.poll() is None and time.monotonic() < deadline:
@@ -151,7 +155,7 @@ def cases_ended_while_writing(_):
 
 def case_ignored_hangup(weft):
     """As nohup starts it: it goes on."""
-    status = ended_by(weft, signal.SIGHUP, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    status = ended_by(weft, signal.SIGHUP, writes(1000), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     require_equal(status, 0, "exit status")
     require(weft.read("a.tns.gz") != b"old", "the result is written")
 

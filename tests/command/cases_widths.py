@@ -87,13 +87,20 @@ def case_operands_in_other_formats(weft):
 
 
 def cases_what_is_dense_over_them_is_refused(_):
-    for extent in (2**40, 2**62, 2**63):
+    for extent in (2**40, 2**62, 2**63 - 1):
         for form in ("dd", "sd", "ds:1,0", "db", "sb"):
             def case(weft, extent=extent, form=form):
                 operands, _ = wide_matrices(weft, extent)
                 run = weft.error("run", "F(u,L) = A(u,k) * B(k,L)", *operands, "--format", f"F:{form}", status=5)
                 require_in("bytes", run.err, "the message")
             yield f"{extent} {form}", case
+
+
+def case_the_largest_extent(weft):
+    for extent, status in ((2**63 - 1, 0), (2**63, 2)):
+        weft.write("v.tns", f"1 1\n{extent} 2\n")
+        run = weft("run", "s = v(i)", "v=v.tns", status=status)
+        require_in("3" if status == 0 else f"the extent {extent} of v in mode 0 is above 2^63 - 1", run.out + run.err, "what is said")
 
 
 def cases_workspaces_over_all_of_them_are_refused(_):

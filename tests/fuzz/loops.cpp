@@ -20,6 +20,7 @@ namespace {
 using namespace weft::loop;
 
 constexpr std::uint64_t most_iterations = 2000;
+constexpr std::uint32_t usual_words = 16, most_words = 2000;  // of coefficients
 
 /// How many levels are above the trailing dense ones.
 std::size_t sparse_levels(const Storage& storage) {
@@ -39,8 +40,8 @@ bool wants_one_each(const Storage& storage) {
 }
 
 /// Extents of 1 to 3, those that facts state, and tensors of a share of the entries: whatever follows from the
-/// program's text. Nothing where it is too large to try or has facts that such tensors do not satisfy.
-std::optional<Interpretation> values_for(const Program& program, test::Dice& dice) {
+/// program's text; `words` of coefficients. Nothing where it is too large to try or has facts that such tensors do not satisfy.
+std::optional<Interpretation> values_for(const Program& program, std::uint32_t words, test::Dice& dice) {
   std::vector<std::uint64_t> extents(program.indices.size());
   for (std::uint64_t& extent : extents) extent = 1 + dice.below(3);
   std::vector<StorageId> full;
@@ -61,7 +62,8 @@ std::optional<Interpretation> values_for(const Program& program, test::Dice& dic
   }
   Interpretation values;
   for (IndexId id = 0; id < extents.size(); ++id) values.extents[program.indices[id]] = extents[id];
-  for (int n = 0; n < 16; ++n) values.coefficients.push_back(static_cast<double>(dice.below(5)) - 2);
+  if (words > most_words) return std::nullopt;
+  for (std::uint32_t n = 0; n < words; ++n) values.coefficients.push_back(static_cast<double>(dice.below(5)) - 2);
   for (StorageId id = 0; id < program.storages.size(); ++id) {
     const Storage& storage = program.storages[id];
     if (storage.role != Role::input) continue;
@@ -93,11 +95,13 @@ std::optional<Interpretation> values_for(const Program& program, test::Dice& dic
   return values;
 }
 
-void check_runs(const Program& program, const std::string& printed) {
+void check_runs(const Program& program, const Canonical& canonical, const std::string& printed) {
   std::uint64_t seed = 0;
   for (const char c : printed) seed = seed * 31 + static_cast<unsigned char>(c);
   test::Dice dice(seed);
-  const auto values = values_for(program, dice);
+  std::uint32_t words = usual_words;
+  for (const std::uint32_t word : canonical.coefficients) words = std::max(words, word < most_words ? word + 1 : most_words + 1);
+  const auto values = values_for(program, words, dice);
   if (!values) return;
   auto wanted = interpret(program, *values);
   require(wanted.has_value(),
@@ -140,7 +144,7 @@ void loops(Bytes bytes) {
           [&] { return "the canonical form does not verify:\n" + printed; });
   require(loop::canonical(canonical.program).program == canonical.program,
           [&] { return "the canonical form has another one:\n" + printed; });
-  loop_programs::check_runs(*program, printed);
+  loop_programs::check_runs(*program, canonical, printed);
 }
 
 }  // namespace weft::fuzz

@@ -155,7 +155,7 @@ TEST_CASE("kernels bound to operands over long extents, and back") {
     }
   }
   MESSAGE(counts.computed << " computed, " << counts.refused << " refused for their size, " << counts.slow << " too slow");
-  CHECK(counts.computed > 4 * (counts.refused + counts.slow));
+  if (drawn.count >= 50) CHECK(counts.computed > 4 * (counts.refused + counts.slow));
 }
 
 TEST_CASE("random products over long extents, compiled and run") {

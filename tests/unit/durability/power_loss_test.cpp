@@ -23,7 +23,7 @@ std::size_t calls_of(const std::vector<durability::Call>& calls, durability::Cal
 }
 
 void write_file(const fs::path& path, Compression compression, const std::string& bytes) {
-  auto file = OutputFile::create(path.string(), compression);
+  auto file = OutputFile::create(path.string(), compression, Memory());
   REQUIRE_MESSAGE(file.has_value(), file.error().message);
   // Two writes, so that there is a point between them.
   for (const std::string& part : {bytes.substr(0, bytes.size() / 2), bytes.substr(bytes.size() / 2)}) {

@@ -34,6 +34,9 @@ struct NamedAssignment {
 class RandomNetwork {
  public:
   explicit RandomNetwork(unsigned seed) : random_(seed) {
+    constexpr std::uint64_t one = 1;
+    const std::uint64_t choices[] = {(one << 31) - 1, (one << 31) + 1, (one << 32) - 1, one << 32, (one << 32) + 1, one << 40, one << 62};
+    long_extent_ = choices[below(std::size(choices))];
     for (std::size_t count = 1 + below(3); count > 0; --count)
       assignments_.push_back(make_assignment(assignments_.size()));
   }
@@ -119,7 +122,7 @@ class RandomNetwork {
 
   NamedAssignment make_assignment(std::size_t number) {
     NamedAssignment assignment;
-    const std::vector<std::uint64_t> extents{0, 1, 2, 7, std::uint64_t{1} << 40};
+    const std::vector<std::uint64_t> extents{0, 1, 2, 7, long_extent_};
     bool all_f32 = true;
     const std::size_t factors = below(12) == 0 ? 16 : below(6);
     for (std::size_t factor = 0; factor < factors; ++factor) {
@@ -224,6 +227,7 @@ class RandomNetwork {
   }
 
   std::mt19937 random_;
+  std::uint64_t long_extent_ = 0;  // one, for there are not names for many
   std::vector<NamedAssignment> assignments_;
   std::map<std::string, TensorDeclaration> declarations_;
   int left_ = 1;

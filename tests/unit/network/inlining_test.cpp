@@ -151,6 +151,16 @@ TEST_CASE("what parentheses read has to be stored where a group would sum it at 
   CHECK(kept("S(i) = A(i) B(i); O(i) = S(i) v(j) | (S * v)") == 0);    // i is kept
   CHECK(kept("S(i) = A(i); O(j) = S(i) v(j) | (S * v)") == 0);         // a leaf is summed where it is read
   CHECK(kept("S(i) = A(ij); P(i) = S(i) v(i) w(i) | (S * v * w); O(i) = A(ij)") == 1);
+  // j is summed after T, in a group before.
+  CHECK(kept("S(jk) = T(ik) U(j) V(jk) | (T * (U * V)); O(k) = S(jk)") == 1);
+  CHECK(kept("S(jk) = T(ik) U(j) V(jk) | (T * (U * V)); O(k) = S(jk) w(k)") == 1);
+  CHECK(kept("S(jlk) = T(ik) U(ll) V(jk) | (T * (U * V)); O() = S(iik)") == 1);
+  CHECK(kept("S(jlk) = T(ik) U(ll) V(jk) | (T * (U * V)); O() = S(ijk) w(ij)") == 0);  // w has both
+  CHECK(kept("S(jk) = T(ij) U(j) V(jk) | (T * (U * V)); O(k) = S(jk)") == 0);           // and so has T
+  CHECK(kept("S(jk) = T(ik) U(j) V(jk) | (T * (U * V)); O(jk) = S(jk)") == 0);
+  CHECK(kept("S(jk) = T(ik) U(j) V(jk) | (T * U * V); O(k) = S(jk)") == 0);
+  CHECK(kept("S(j) = T(k) U(j) | (T * U); O() = S(j)") == 0);
+  CHECK(kept("S(j) = T(k) U(j) v(k) w(k) | (T * (v * (U * w))); O() = S(j)") == 1);
   const Network given = network("S(i) = A(ij); P(i) = S(i); O(i) = P(i) v(i) w(i) | ((P * v) * w)");
   CHECK(summed_in_parentheses(given, {given.assignments[0].result.tensor, given.assignments[1].result.tensor}).size() == 1);
   CHECK(summed_in_parentheses(given, {given.assignments[0].result.tensor}).empty());

@@ -9,6 +9,7 @@
 #include "engine/plan/prove.h"
 #include "engine/plan/sparse_intermediates.h"
 #include "unit/plan/networks.h"
+#include "unit/plan/stretched.h"
 
 namespace encode_memory_test {
 
@@ -56,7 +57,7 @@ Problem sparse_product(unsigned seed) {
   for (OperandFacts& operand : made.operands) operand.pinned = !free || below(2) == 0;
   made.options.calls = below(2) == 0 ? 1 : 1000;
   made.options.strict_fp = below(6) == 0;
-  return made;
+  return is_stretched(seed) ? stretched(std::move(made), random) : made;
 }
 
 // Whether threads may share the nest that begins with a statement, and how: however long it takes.

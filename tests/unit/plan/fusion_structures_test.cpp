@@ -12,6 +12,7 @@
 #include "engine/plan/search.h"
 #include "engine/plan/trees.h"
 #include "unit/plan/networks.h"
+#include "unit/plan/stretched.h"
 
 namespace fusion_structures_test {
 
@@ -185,7 +186,7 @@ Problem random_factors(unsigned seed, bool sparse) {
   for (OperandFacts& operand : made.operands) operand.pinned = true;
   const std::vector<ContractionTree> trees = all_trees(factors);
   made.options.tree = trees[random() % trees.size()];
-  return made;
+  return sparse && is_stretched(seed) ? stretched(std::move(made), random) : made;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "engine/plan/binding.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/shared_layouts.h"
+#include "unit/plan/stretched.h"
 
 namespace weft::plan_test {
 namespace {
@@ -200,6 +201,7 @@ RandomForest random_forest(unsigned seed) {
   drawn.made.options.calls = std::vector<double>{1, 3, 1000}[below(3)];
   for (OperandFacts& facts : drawn.made.operands) facts.pinned = below(6) == 0;
   if (below(4) == 0) drawn.made.options.results.insert("S");
+  if (is_stretched(seed)) drawn.made = stretched(std::move(drawn.made), random);
   return drawn;
 }
 

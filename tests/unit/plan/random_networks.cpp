@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "unit/plan/stretched.h"
+
 namespace weft::plan_test {
 
 Problem random_network(unsigned seed, bool shared, bool dense) {
@@ -47,7 +49,7 @@ Problem random_network(unsigned seed, bool shared, bool dense) {
   made.options.calls = below(2) == 0 ? 1 : shared ? 5 : 1000;
   made.options.strict_fp = below(6) == 0;
   if (dense) made.options.result_formats["R"] = dense_format(result.size());
-  return made;
+  return is_stretched(seed) ? stretched(std::move(made), random) : made;
 }
 
 }  // namespace weft::plan_test

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <limits>
-
+#include "runtime/extents.h"
 #include "unit/runtime/reference.h"
+#include "weft/file.h"
 #include "weft/tensor.h"
 
 namespace build_test {
@@ -56,7 +56,7 @@ TEST_CASE("large random builds, sorted and unsorted, on one thread and on two") 
 }
 
 TEST_CASE("coordinates of 64 bits and extents whose product exceeds 2^64") {
-  const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t huge = largest_extent;
   List list{.extents = {huge, huge, 5, huge},
             .tuples = {{huge - 1, 3, 4, 0}, {0, huge - 1, 0, 7}, {huge - 1, 3, 4, 0}, {0, huge - 1, 0, 6}, {1ull << 40, 1, 1, 1}},
             .values = {1, 2, 4, 8, 16}};
@@ -142,6 +142,23 @@ TEST_CASE("what cannot be built is refused by name") {
   Resources stopped = resources();
   stopped.cancellation.cancel();
   CHECK(failure(good, "ss", stopped).kind == ErrorKind::cancelled);
+}
+
+TEST_CASE("extents above 2^63 - 1 are refused, wherever tensors come from") {
+  const std::uint64_t above = largest_extent + 1;
+  const auto is_refused = [](const auto& made) {
+    return !made && made.error().kind == ErrorKind::input &&
+           made.error().message == "the extent 9223372036854775808 of T in mode 1 is above 2^63 - 1";
+  };
+  const List list{.extents = {3, above}, .tuples = {{1, 1}}, .values = {1}};
+  CHECK(is_refused(build(coordinates(list), *parse_format("ss"), resources(), "T")));
+  CHECK(is_refused(dense_zeros({0, above}, dense_format(2), resources(), "T")));
+  CHECK(is_refused(generate_tensor("sparse(3x9223372036854775808,nnz=1)", std::nullopt, resources(), "T")));
+  const List good{.extents = {3, 4}, .tuples = {{1, 1}}, .values = {1}};
+  auto tensor = build(coordinates(good), *parse_format("ss"), resources(), "T");
+  REQUIRE(tensor);
+  CHECK(is_refused(with_extents(*tensor, {3, above}, resources(), "T")));
+  CHECK(with_extents(*tensor, {3, largest_extent}, resources(), "T"));
 }
 
 TEST_CASE("an extent of 0 behind huge dense extents is empty, not too large") {

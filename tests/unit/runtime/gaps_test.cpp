@@ -1,5 +1,6 @@
 #include "runtime/gaps.h"
 
+#include "runtime/extents.h"
 #include "unit/runtime/reference.h"
 
 namespace gaps_test {
@@ -53,9 +54,9 @@ TEST_CASE("a hashed level: a power of two of slots per fiber, never full") {
 }
 
 TEST_CASE("hashing many coordinates of one fiber, and of the whole range of a mode") {
-  List list{.extents = {~std::uint64_t{0}}, .tuples = {}, .values = {}};
+  List list{.extents = {largest_extent}, .tuples = {}, .values = {}};
   for (std::uint64_t n = 0; n < 3000; ++n) {
-    list.tuples.push_back({n % 2 ? n << 40 : ~std::uint64_t{0} - 1 - n});
+    list.tuples.push_back({n % 2 ? n << 40 : largest_extent - 1 - n});
     list.values.push_back(static_cast<double>(n));
   }
   const Tensor tensor = built(list, "h");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/charge.h"
+#include "runtime/growing_buffer.h"
 #include "unit/runtime/file_fixture.h"
 #include "weft/memory.h"
 
@@ -44,18 +45,23 @@ TEST_CASE("the narrowest control group around the process counts, in either vers
   CHECK(least("0::/machine/of/the/host\n") == 700000);
 }
 
-TEST_CASE("without a limit no more is charged than there is") {
+TEST_CASE("without a limit, or with one above it, no more is charged than there is") {
   const std::uint64_t all = machine_memory();
   CHECK(all > 0);
   REQUIRE(all < Memory::unlimited);
-  const Memory memory;
-  CHECK(memory.limit() == Memory::unlimited);
-  const auto most = memory.charge(all, "everything");
-  CHECK(most);
-  const auto more = memory.charge(1, "a byte more");
-  REQUIRE_FALSE(more);
-  CHECK(more.error().kind == ErrorKind::resource);
-  CHECK(more.error().message.find("a byte more needs 1 bytes") != std::string::npos);
+  for (const std::uint64_t limit : {Memory::unlimited, all + 1}) {
+    const Memory memory(limit);
+    CHECK(memory.limit() == limit);
+    const auto most = memory.charge(all, "everything");
+    CHECK(most);
+    const auto more = memory.charge(1, "a byte more");
+    REQUIRE_FALSE(more);
+    CHECK(more.error().kind == ErrorKind::resource);
+    CHECK(more.error().message.find("a byte more needs 1 bytes") != std::string::npos);
+    CHECK(more.error().message.find("of the machine's") != std::string::npos);
+    GrowingBuffer buffer;
+    CHECK_FALSE(buffer.reserve(64, memory, "a byte more"));
+  }
 }
 
 }  // namespace machine_memory_test

@@ -137,14 +137,17 @@ TEST_CASE("tns: numbers") {
 
 TEST_CASE("tns: coordinates beyond 32 bits, and a product of extents beyond 64") {
   const TemporaryDirectory directory;
-  const std::string path = directory.write("a.tns", "4294967297 1 2\n4294967296 18446744073709551615 3\n1 1 4\n");
+  const std::string path = directory.write("a.tns", "4294967297 1 2\n4294967296 9223372036854775807 3\n1 1 4\n");
   const Tensor tensor = read(path);
-  CHECK(tensor.extents() == Extents{4294967297, 18446744073709551615u});
-  CHECK(stored(tensor) == Entries{{{4294967296, 0}, 2}, {{4294967295, 18446744073709551614u}, 3}, {{0, 0}, 4}});
+  CHECK(tensor.extents() == Extents{4294967297, 9223372036854775807u});
+  CHECK(stored(tensor) == Entries{{{4294967296, 0}, 2}, {{4294967295, 9223372036854775806u}, 3}, {{0, 0}, 4}});
   const Tensor edge = read(directory.write("b.tns", "4294967296 1 2\n"));
   CHECK(stored(edge) == Entries{{{4294967295, 0}, 2}});
   const Tensor beyond = read(directory.write("b.tns", "4294967297 1 2\n"));
   CHECK(stored(beyond) == Entries{{{4294967296, 0}, 2}});
+  const Error refused = read_failure(directory.write("c.tns", "1 1 2\n1 9223372036854775808 2\n"));
+  CHECK(refused.kind == ErrorKind::input);
+  CHECK(refused.message.find("the extent 9223372036854775808 of T in mode 1 is above 2^63 - 1") != std::string::npos);
 }
 
 TEST_CASE("tns: every malformed line is told with its number and reason") {

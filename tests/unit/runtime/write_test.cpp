@@ -129,9 +129,9 @@ TEST_CASE("write tns: numbers at the edge come back unchanged") {
 
 TEST_CASE("write tns: coordinates beyond 32 bits") {
   const TemporaryDirectory directory;
-  const Entries entries_ = {{{4294967296, 18446744073709551614u}, 1}, {{0, 0}, 2}};
-  const Tensor tensor = tensor_of({4294967297, 18446744073709551615u}, entries_, "ss");
-  CHECK(written(directory, tensor, "a.tns") == "1 1 2\n4294967297 18446744073709551615 1\n");
+  const Entries entries_ = {{{4294967296, 9223372036854775806u}, 1}, {{0, 0}, 2}};
+  const Tensor tensor = tensor_of({4294967297, 9223372036854775807u}, entries_, "ss");
+  CHECK(written(directory, tensor, "a.tns") == "1 1 2\n4294967297 9223372036854775807 1\n");
   CHECK(stored(read(directory.path("a.tns"))) == entries_);
 }
 
@@ -265,6 +265,41 @@ TEST_CASE("write: paths that cannot be written, and files that are replaced") {
   REQUIRE(::stat(directory.path("a.tns").c_str(), &made) == 0);
   REQUIRE(::stat(directory.path("ordinary").c_str(), &ordinary) == 0);
   CHECK(made.st_mode == ordinary.st_mode);
+}
+
+TEST_CASE("write: what zstd's encoder holds is charged") {
+  ZSTD_CCtx* const encoder = ZSTD_createCCtx();
+  REQUIRE(encoder != nullptr);
+  std::mt19937 random(1);
+  std::string text(8 << 20, ' '), output(ZSTD_CStreamOutSize(), '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  ZSTD_inBuffer input{text.data(), text.size(), 0};
+  while (input.pos < input.size) {
+    ZSTD_outBuffer to{output.data(), output.size(), 0};
+    REQUIRE(ZSTD_isError(ZSTD_compressStream2(encoder, &to, &input, ZSTD_e_continue)) == 0);
+  }
+  const std::uint64_t held = ZSTD_sizeof_CCtx(encoder) + output.size();
+  ZSTD_freeCCtx(encoder);
+  CHECK(held <= zstandard_bytes);
+  CHECK(held > zstandard_bytes / 2);
+
+  const TemporaryDirectory directory;
+  const Tensor tensor = tensor_of({3}, {{{1}, 2}}, "s");
+  for (const char* name : {"a.tns.zst", "a.npy.zst"}) {
+    CAPTURE(name);
+    Resources little = resources();
+    little.memory = Memory(zstandard_bytes);
+    const Expected<void> refused = write_tensor(tensor, directory.path(name), little, "A");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::resource);
+    CHECK(little.memory.used() == 0);
+    CHECK(directory.files() == 0);
+    Resources enough = resources();
+    enough.memory = Memory(zstandard_bytes + (2 << 20));
+    CHECK(write_tensor(tensor, directory.path(name), enough, "A"));
+    CHECK(enough.memory.used() == 0);
+    std::filesystem::remove(directory.path(name));
+  }
 }
 
 TEST_CASE("write: a disk that takes no more is a resource error and leaves nothing") {
