@@ -125,7 +125,8 @@ Expected<Buffer> gathered(const Buffer& array, unsigned element_bits, const Buff
 Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
                             const Resources& resources, std::string_view name) {
   const std::size_t order = coordinates.extents.size();
-  if (auto checked = check_buildable(format, coordinates.extents, name); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_buildable(format, coordinates.extents, name); !checked)
+    return std::unexpected(checked.error());
   if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
   if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
 

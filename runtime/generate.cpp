@@ -315,7 +315,8 @@ static Expected<Tensor> generated(std::string_view text, const std::optional<For
   if (!recipe) return std::unexpected(recipe.error());
   const std::size_t order = recipe->extents.size();
   if (format)
-    if (auto checked = check_buildable(*format, recipe->extents, name); !checked) return std::unexpected(checked.error());
+    if (auto checked = check_buildable(*format, recipe->extents, name); !checked)
+      return std::unexpected(checked.error());
   const Scalar scalar = format ? format->scalar : Scalar::f64;
   if (recipe->kind == Recipe::Kind::sparse) {
     auto coordinates = generate_sparse(*recipe, scalar, resources, name);

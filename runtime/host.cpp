@@ -71,7 +71,8 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
     tensor.levels[l].pos = std::move(*made);
   }
   format.scalar = values.scalar;
-  if (auto checked = check_buildable(format, extents, "a borrowed tensor"); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_buildable(format, extents, "a borrowed tensor"); !checked)
+    return std::unexpected(checked.error());
   const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
   if (!wrong.empty()) return input_error(fmt::format("a borrowed tensor: the array of values {}", wrong));
   tensor.format = std::move(format);

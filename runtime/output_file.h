@@ -19,8 +19,8 @@ class OutputFile {
  public:
   /// "-" is standard output. What is written stands there as it is.
   static Expected<OutputFile> create(const std::string& path);
-  /// zstandard: what is written is compressed, as one frame; what that takes is charged. gzip: the caller writes finished gzip
-  /// members (gzip_member), which several threads can make at the same time.
+  /// zstandard: what is written is compressed, as one frame; what that takes is charged. gzip: the caller writes finished
+  /// gzip members (gzip_member), which several threads can make at the same time.
   static Expected<OutputFile> create(const std::string& path, Compression compression, const Memory& memory);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;

@@ -226,13 +226,15 @@ class Inliner {
     return others;
   }
 
-  // An index that the reader sums and that only this factor has: the node of a product would sum it before the others are met.
+  // An index that the reader sums and that only this factor has: the node of a product would sum it before the others
+  // are met.
   static bool sums_after(const TensorAccess& read, const std::set<IndexId>& kept) {
     return std::ranges::any_of(read.indices, [&](IndexId index) { return !kept.contains(index); });
   }
 
-  // An index that the reader sums and that the product has within one of its groups alone, as j in S(j,k) = (T(k) * (U(j) * V(j,k)));
-  // O(k) = S(j,k): the group would sum it before T is met. An open product around the group leaves that to whoever plans it.
+  // An index that the reader sums and that the product has within one of its groups alone, as j in
+  // S(j,k) = (T(k) * (U(j) * V(j,k))); O(k) = S(j,k): the group would sum it before T is met. An open product around the
+  // group leaves that open, too.
   static bool sums_in_group(const Assignment& written, const TensorAccess& read, const std::set<IndexId>& kept) {
     const Term& product = written.terms.front();
     const std::vector<ContractionTree::Node>& nodes = product.pinned.nodes;

@@ -22,8 +22,8 @@ Network inlined(const Network& network, const std::vector<TensorId>& dropped);
 
 /// Those of `dropped` that have to be stored for parentheses to mean what they say, for inlined() would move their sums:
 /// y = S(i) in (y * U(j)), where no group says that S is summed first, and y(i) = A(i) * B(i) in (y(i) * U(j)), whose
-/// group sums i before U is met; and y(j) = (T(i) * (U(i) * V(j))) in z = y(j), whose group sums j before T is met. Where all is finite
-/// that is the same.
+/// group sums i before U is met; and y(j) = (T(i) * (U(i) * V(j))) in z = y(j), whose group sums j before T is met.
+/// Where all is finite that is the same.
 std::vector<TensorId> summed_in_parentheses(const Network& network, const std::vector<TensorId>& dropped);
 
 /// How often each tensor stands as a factor, by TensorId.

@@ -104,7 +104,8 @@ def case_while_reading_a_pipe(weft):
 
 
 def writes(extent):
-    return ["run", "A(i,j) = u(i) * v(j)", f"u=uniform({extent},seed=1)", f"v=uniform({extent},seed=2)", "--out", "A=a.tns.gz"]
+    vectors = [f"u=uniform({extent},seed=1)", f"v=uniform({extent},seed=2)"]
+    return ["run", "A(i,j) = u(i) * v(j)", *vectors, "--out", "A=a.tns.gz"]
 
 
 WRITES = writes(3000)  # what takes far longer than it takes to interrupt it
@@ -155,7 +156,8 @@ def cases_ended_while_writing(_):
 
 def case_ignored_hangup(weft):
     """As nohup starts it: it goes on."""
-    status = ended_by(weft, signal.SIGHUP, writes(1000), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    status = ended_by(weft, signal.SIGHUP, writes(1000), preexec_fn=ignoring)
     require_equal(status, 0, "exit status")
     require(weft.read("a.tns.gz") != b"old", "the result is written")
 

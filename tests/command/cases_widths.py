@@ -100,7 +100,8 @@ def case_the_largest_extent(weft):
     for extent, status in ((2**63 - 1, 0), (2**63, 2)):
         weft.write("v.tns", f"1 1\n{extent} 2\n")
         run = weft("run", "s = v(i)", "v=v.tns", status=status)
-        require_in("3" if status == 0 else f"the extent {extent} of v in mode 0 is above 2^63 - 1", run.out + run.err, "what is said")
+        says = "3" if status == 0 else f"the extent {extent} of v in mode 0 is above 2^63 - 1"
+        require_in(says, run.out + run.err, "what is said")
 
 
 def cases_workspaces_over_all_of_them_are_refused(_):

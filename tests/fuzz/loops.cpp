@@ -40,7 +40,8 @@ bool wants_one_each(const Storage& storage) {
 }
 
 /// Extents of 1 to 3, those that facts state, and tensors of a share of the entries: whatever follows from the
-/// program's text; `words` of coefficients. Nothing where it is too large to try or has facts that such tensors do not satisfy.
+/// program's text; `words` of coefficients. Nothing where it is too large to try or has facts that such tensors do not
+/// satisfy.
 std::optional<Interpretation> values_for(const Program& program, std::uint32_t words, test::Dice& dice) {
   std::vector<std::uint64_t> extents(program.indices.size());
   for (std::uint64_t& extent : extents) extent = 1 + dice.below(3);
@@ -100,7 +101,7 @@ void check_runs(const Program& program, const Canonical& canonical, const std::s
   for (const char c : printed) seed = seed * 31 + static_cast<unsigned char>(c);
   test::Dice dice(seed);
   std::uint32_t words = usual_words;
-  for (const std::uint32_t word : canonical.coefficients) words = std::max(words, word < most_words ? word + 1 : most_words + 1);
+  for (const std::uint32_t word : canonical.coefficients) words = std::max(words, std::min(word, most_words) + 1);
   const auto values = values_for(program, words, dice);
   if (!values) return;
   auto wanted = interpret(program, *values);

@@ -42,7 +42,8 @@ TEST_CASE("several assignments are planned as cheaply as the cheapest of all the
     CAPTURE(schedule);
     CHECK(check(found->schedule, drawn.made.network, drawn.made.operands, drawn.made.options));
     const double least = least_of_all(drawn.made);
-    // Over long extents some loops take 1e-8 of the whole: without a proof, what differs in those alone is not looked for.
+    // Over long extents some loops take 1e-8 of the whole: without a proof, what differs in those alone is not looked
+    // for.
     const bool nearly = is_stretched(seed) && found->optimal != "all";
     CHECK(found->cost.ns <= least * (1 + (nearly ? 1e-6 : accuracy)));
     if (!has_lookups(found->schedule)) CHECK(found->cost.ns >= least * (1 - accuracy));

@@ -127,7 +127,8 @@ TEST_CASE("whatever is asked for has a plan, and what needs no workspace is alwa
     for (std::size_t level = 0; level < order; ++level) text += kinds[random() % 6];
     Format format = *parse_format(text);
     std::ranges::shuffle(format.mode_order, random);
-    format = sparse_where_long(std::move(format), made.network.tensors[made.network.assignments[0].result.tensor].extents);
+    const TensorId result = made.network.assignments[0].result.tensor;
+    format = sparse_where_long(std::move(format), made.network.tensors[result].extents);
     made.options.result_formats["R"] = format;
     if (seed % 4 == 0 && made.operands.size() > 2) made.options.tree = parse_tree("((A * B) * C)", {"A", "B", "C"}).value();
     CAPTURE(seed);

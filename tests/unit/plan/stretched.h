@@ -18,8 +18,8 @@ std::uint64_t long_extent(std::mt19937& random);
 /// The format with dense and bitmap levels over long extents made compressed and hashed, and all wide enough.
 Format sparse_where_long(Format format, const std::vector<std::uint64_t>& extents);
 
-/// The problem with some of its extents made long, at least one where any may be; those of an asked-for result that is all dense stay.
-/// Indices of one extent stay of one. Operands keep their numbers of entries.
+/// The problem with some of its extents made long, at least one where any may be; those of an asked-for result that is
+/// all dense stay. Indices of one extent stay of one. Operands keep their numbers of entries.
 Problem stretched(Problem made, std::mt19937& random);
 
 }  // namespace weft::plan_test
