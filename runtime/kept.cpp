@@ -22,12 +22,12 @@ void KeptList::give_back() noexcept {
   if (all_.empty()) std::vector<std::weak_ptr<Kept>>().swap(all_);
 }
 
-std::shared_ptr<Kept> KeptList::next(std::uint64_t after) noexcept {
+std::shared_ptr<Kept> KeptList::next(std::uint64_t after, std::uint64_t until) noexcept {
   std::shared_ptr<Kept> oldest;
   const std::lock_guard lock(mutex_);
   for (const std::weak_ptr<Kept>& one : all_) {
     std::shared_ptr<Kept> living = one.lock();
-    if (!living || living->last_used() <= after) continue;
+    if (!living || living->last_used() <= after || living->last_used() > until) continue;
     if (!oldest || living->last_used() < oldest->last_used()) oldest = std::move(living);
   }
   return oldest;

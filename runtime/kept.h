@@ -20,6 +20,7 @@ class Kept {
   virtual void give_back() noexcept = 0;
   void touch() noexcept { last_used_.store(clock().fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed); }
   std::uint64_t last_used() const noexcept { return last_used_.load(std::memory_order_relaxed); }
+  static std::uint64_t now() noexcept { return clock().load(std::memory_order_relaxed); }
 
  private:
   static std::atomic<std::uint64_t>& clock() noexcept {
@@ -35,11 +36,13 @@ class KeptList {
   void enlist(std::weak_ptr<Kept> one);
   /// Gives back everything.
   void give_back() noexcept;
-  /// Gives back one after the other, the least recently used first, until `enough()`; false if that never came.
+  /// Gives back one after the other, the least recently used first, until `enough()`; false if that never came. What others
+  /// use meanwhile is left alone, so that it ends.
   template <class Enough>
   bool make_room(Enough&& enough) noexcept {
+    const std::uint64_t until = Kept::now();
     for (std::uint64_t after = 0; !enough();) {
-      const std::shared_ptr<Kept> oldest = next(after);
+      const std::shared_ptr<Kept> oldest = next(after, until);
       if (!oldest) return false;
       after = oldest->last_used();
       oldest->give_back();
@@ -48,8 +51,8 @@ class KeptList {
   }
 
  private:
-  /// The one that was used longest ago, of those used later than `after`.
-  std::shared_ptr<Kept> next(std::uint64_t after) noexcept;
+  /// The one that was used longest ago, of those used later than `after`, and not later than `until`.
+  std::shared_ptr<Kept> next(std::uint64_t after, std::uint64_t until) noexcept;
   void prune() noexcept;
   std::mutex mutex_;
   std::vector<std::weak_ptr<Kept>> all_;
