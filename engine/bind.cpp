@@ -326,6 +326,19 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
   return replaced;
 }
 
+void BoundNetwork::State::note_patterns() {
+  const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
+  patterns.clear();
+  for (const ScheduledTensor& result : scheduled) {
+    if (result.role != TensorRole::result || !result.like || result.delivered) continue;
+    const ScheduledTensor& operand = scheduled[*result.like];
+    const bool as_given = operand.role == TensorRole::operand && laid[*result.like] == arrays[*result.like];
+    if (!as_given || operand.format.mode_order != result.format.mode_order) continue;
+    if (extents_of(result, kernel->network) != tensors[*result.like].extents()) continue;
+    patterns[result.name] = kernel->network.tensors[operand.tensor].name;
+  }
+}
+
 void BoundNetwork::State::let_go() {
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
@@ -387,6 +400,7 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
   }
   if (auto written = state.take_outputs(host, replaced); !written) return std::unexpected(written.error());
   if (replaced.any_values) state.convert_ms += milliseconds_since(start);
+  if (replaced.any_pattern) state.note_patterns();
   if (!replaced.any_pattern && !replaced.any_values) return true;
   if (broken_assumption(state.kernel->nests, state.kernel->network, state.kernel->plan.schedule, state.kernel->finite, state.tensors,
                         state.resources.threads, replaced))
@@ -437,6 +451,7 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   }
   if (auto written = state->take_outputs(host, *replaced); !written) return std::unexpected(written.error());
   state->convert_ms = milliseconds_since(start);
+  state->note_patterns();
   if (const auto broken =
           broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced)) {
     const auto general = state_->generalise(state_->given, operands, *broken);

@@ -96,6 +96,8 @@ class BoundNetwork {
   /// they have to be bound by CompiledNetwork::bind. Input error for an operand that is missing. After an error, or false, it
   /// has to be bound anew.
   Expected<bool> rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host);
+  /// Results that are stored at the positions of an operand as that was given, by name: theirs is its pattern.
+  const std::map<std::string, std::string>& patterns() const;
   /// Of operands that are lent: lets go of their layouts; where there are any it has to be bound again before it runs.
   void let_go();
   bool whole() const;  ///< whether it could run as it is

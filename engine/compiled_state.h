@@ -97,6 +97,7 @@ struct BoundNetwork::State {
   std::vector<std::vector<std::uint64_t>> counts;  ///< by nest and loop
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
   bool writes_to_host = false;  ///< the host gave memory for results
+  std::map<std::string, std::string> patterns;  ///< results with the pattern of an operand as it was given, by name
   std::map<std::uint32_t, Tensor> written_to;  ///< memory of the host that results are copied to
   std::map<std::string, Tensor> operands;  ///< where some change and are not lent: as the host gave them
   HostMemory host;                         ///< likewise
@@ -110,6 +111,8 @@ struct BoundNetwork::State {
   void let_go();
   /// Takes the operands, laid out as the schedule says; tells which are others than before.
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
+  /// Tells which results have the pattern of an operand as it was given.
+  void note_patterns();
   /// A result in the host's memory, or in its own: where that is another than before it is told in `replaced`.
   Expected<void> take_outputs(const HostMemory& from, Replaced& replaced);
   /// Writes the words of frames that tell of tensors that were replaced.

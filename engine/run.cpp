@@ -411,6 +411,7 @@ std::uint64_t BoundNetwork::bytes() const {
   return bytes;
 }
 
+const std::map<std::string, std::string>& BoundNetwork::patterns() const { return state_->patterns; }
 void BoundNetwork::let_go() { state_->let_go(); }
 bool BoundNetwork::whole() const { return state_->whole; }
 const LayoutCounters& BoundNetwork::layouts() const { return state_->layouts; }

@@ -201,8 +201,16 @@ Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellatio
     put_back(std::move(*bound));
     return results;
   }
+  const std::map<std::string, std::string>& patterns = network.patterns();
   const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(*bound));
-  for (auto& [name, tensor] : *results) tensor = TensorParts::owned_by(tensor, lease);
+  for (auto& [name, tensor] : *results) {
+    const auto pattern = patterns.find(name);
+    const auto operand = pattern == patterns.end() ? operands.tensors.end() : operands.tensors.find(pattern->second);
+    // What is known of the operand's pattern is known of the result's: the next kernel neither counts nor converts it again.
+    tensor = operand == operands.tensors.end()
+                 ? TensorParts::owned_by(tensor, lease)
+                 : TensorParts::with_values(operand->second, tensor.values().owned_by(lease), 0, tensor.format().scalar);
+  }
   return results;
 }
 

@@ -286,6 +286,32 @@ TEST_CASE("workspaces: one layout for all kernels over a tensor, and for all val
   CHECK(engine.counters().layouts_known >= 9);
 }
 
+TEST_CASE("workspaces: a result at the positions of an operand is the operand's pattern to the next kernel") {
+  const Engine engine = engine_with();
+  const Tensor T = operand("sparse(40x50x60,nnz=3000,seed=1)");
+  const Tensor turned = *convert(T, *parse_format("sss:2,1,0"), Resources(), "T");
+  const Tensor B = operand("uniform(50x4)");
+  const Tensor C = operand("uniform(60x4)");
+  CompileOptions like;
+  like.patterns["y"] = "T";
+  const Kernel products = compiled(engine, "y(i,j,k) = T(i,j,k) * B(j,r) * C(k,r)", {{"T", T}, {"B", B}, {"C", C}}, like);
+  const Kernel sums = compiled(engine, "z(i,r) = T(i,j,k) * B(j,r) * C(k,r)", {{"T", turned}, {"B", B}, {"C", C}});
+  Bindings bindings;
+  for (const auto& [name, tensor] : Tensors{{"T", T}, {"B", B}, {"C", C}}) bindings.set(name, tensor);
+  (void)ran(sums, bindings);
+  CHECK(engine.counters().layouts_made == 1);
+  const auto y = products.run(bindings);
+  REQUIRE(y);
+  Bindings next = bindings;
+  next.set("T", y->at("y"));
+  CHECK(ran(sums, next) == fresh("z(i,r) = T(i,j,k) * B(j,r) * C(k,r)", {{"T", y->at("y")}, {"B", B}, {"C", C}}));
+  CHECK(engine.counters().layouts_made == 1);
+  CHECK(engine.counters().layouts_refilled == 1);
+  const std::vector<double> before = numbers(y->at("y"));
+  (void)ran(products, bindings);
+  CHECK(numbers(y->at("y")) == before);
+}
+
 TEST_CASE("workspaces: replaced values of the wrong number, and names that are not there, change nothing") {
   const Engine engine = engine_with();
   const Tensors operands = {{"M", operand("sparse(6x30,nnz=90,seed=1)")}, {"x", operand("uniform(30)")}};
