@@ -14,7 +14,7 @@
 namespace weft {
 
 struct PatternFacts;
-struct ValueFacts;
+class ValueFacts;
 
 /// The arrays of one level. Elements are 32- or 64-bit unsigned as Level says. compressed and nonunique: pos has
 /// (positions of the parent) + 1 elements, crd one per position; singleton: crd only; dense: neither. hashed and
