@@ -11,9 +11,8 @@ namespace {
 
 /// Facts shape code, so they are checked against the tensors actually bound: one that does not hold.
 std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& network, const Schedule& schedule,
-                                       const std::vector<Tensor>& tensors, const Threads& threads, bool only_values) {
+                                       const std::vector<Tensor>& tensors, const Threads& threads, const Replaced& replaced) {
   for (const loop::Fact& fact : nest.program.facts) {
-    if (only_values && !std::holds_alternative<loop::FiniteFact>(fact)) continue;
     if (const auto* extent = std::get_if<loop::ExtentFact>(&fact)) {
       const Index& index = network.indices[nest.indices[extent->index]];
       if (index.extent != extent->extent) {
@@ -29,6 +28,7 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
         fact);
     const std::uint32_t number = nest.tensors[storage];
     if (number >= tensors.size() || schedule.tensors[number].role != TensorRole::operand) continue;
+    if (!(std::holds_alternative<loop::FiniteFact>(fact) ? replaced.values : replaced.patterns)[number]) continue;
     const Tensor& tensor = tensors[number];
     const std::string& name = schedule.tensors[number].name;
     if (std::holds_alternative<loop::FiniteFact>(fact) && !statistics(tensor, threads).finite()) {
@@ -100,15 +100,17 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
 
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads, bool only_values) {
+                                             const Threads& threads, const Replaced& replaced) {
   for (const CompiledNest& nest : nests) {
-    if (auto broken = other_widths(nest.nest, schedule, tensors, true)) return broken;
-    if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads, only_values)) return broken;
+    if (replaced.any_pattern) {
+      if (auto broken = other_widths(nest.nest, schedule, tensors, true)) return broken;
+    }
+    if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads, replaced)) return broken;
   }
   // What one nest stores for the next may be read as if nothing could tell absent from zero, which no fact states.
   for (std::size_t number = 0; nests.size() > 1 && number < tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
-    if (scheduled.role != TensorRole::operand || !finite[number] || statistics(tensors[number], threads).finite()) continue;
+    if (scheduled.role != TensorRole::operand || !finite[number] || !replaced.values[number] || statistics(tensors[number], threads).finite()) continue;
     return fmt::format("operand {} holds NaN or Inf, the schedule was made for finite values", scheduled.name);
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/compiled_network.h"
+#include "engine/compiled_state.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -22,10 +22,10 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
 
 /// A fact of a nest that does not hold for `tensors` (by position in Schedule::tensors), or values that are not `finite` where
 /// a schedule of several nests rests on it. Facts about extents are about the network, and that a result has the positions of
-/// an operand is so by how results are made. Of patterns nothing can have changed if only values may have.
+/// an operand is so by how results are made. Only tensors that were replaced are looked at.
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads, bool only_values = false);
+                                             const Threads& threads, const Replaced& replaced);
 
 /// A tensor that is stored in other kinds of levels, or with other index widths, than the nest reads, and which. Of what is not
 /// an operand this is a mistake of weft's: nothing else can be done about it.

@@ -11,6 +11,7 @@
 #include "runtime/dense.h"
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
+#include "runtime/layouts.h"
 #include "runtime/succession.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
@@ -29,7 +30,8 @@ constexpr double told_nanoseconds = 50e6;
 constexpr double most_told = 1024;
 
 /// What is bound and no operand of the kernel may serve another kernel; where one is missing it may be that, misspelt.
-std::unexpected<Error> missing_operand(const std::string& name, const Network& network, const std::map<std::string, Tensor>& operands) {
+std::unexpected<Error> missing_operand(const std::string& name, const Network& network,
+                                       const std::map<std::string, Tensor>& operands) {
   std::vector<std::string> others;
   for (const auto& [other, tensor] : operands) {
     if (std::ranges::find(network.tensors, other, &TensorDeclaration::name) == network.tensors.end()) others.push_back(other);
@@ -39,12 +41,10 @@ std::unexpected<Error> missing_operand(const std::string& name, const Network& n
                           fmt::join(others, ", ")));
 }
 
-Expected<Tensor> bound_operand(const ScheduledTensor& scheduled, const Network& network,
-                               const std::map<std::string, Tensor>& operands, const Resources& resources) {
-  const TensorDeclaration& declared = network.tensors[scheduled.tensor];
-  const auto found = operands.find(declared.name);
-  if (found == operands.end()) return missing_operand(declared.name, network, operands);
-  return convert(found->second, scheduled.format, resources, declared.name);
+BoundArrays arrays_of(const Tensor& tensor) {
+  const PatternFacts* const pattern = TensorParts::pattern_facts(tensor);
+  const ValueFacts* const values = TensorParts::value_facts(tensor);
+  return {pattern ? pattern->number : 0, values ? values->number : 0, values ? values->version() : 0};
 }
 
 /// The positions of `pattern`, with values of its own; its modes may stand in another order.
@@ -309,23 +309,116 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   return {};
 }
 
-Expected<std::optional<std::string>> BoundNetwork::State::refresh() {
-  if (changing.empty()) return std::nullopt;
-  bool moved = false;
-  for (const ChangingOperand& operand : changing) {
-    const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[operand.tensor];
-    const Tensor& given = operand.given;
-    given.values_changed();
-    auto converted = convert(given, scheduled.format, resources, scheduled.name);
-    if (!converted) return std::unexpected(converted.error());
-    moved = moved || given.format() != scheduled.format;
-    tensors[operand.tensor] = std::move(*converted);
+Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from) {
+  whole = true;
+  const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
+  Replaced replaced{std::vector<bool>(scheduled.size()), std::vector<bool>(scheduled.size())};
+  for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
+    if (scheduled[number].role != TensorRole::operand) continue;
+    const std::string& name = kernel->network.tensors[scheduled[number].tensor].name;
+    const auto found = given.find(name);
+    if (found == given.end()) return missing_operand(name, kernel->network, given);
+    const Tensor& tensor = found->second;
+    const BoundArrays now = arrays_of(tensor);
+    const bool same = now == arrays[number] && now.values != 0;
+    if (tensor.format() == scheduled[number].format) {
+      // A handle costs as much as a pointer, and those of another binding may be gone.
+      tensors[number] = from.lent ? TensorParts::unowned(tensor) : tensor;
+    } else {
+      auto layout = laid_out(tensor, scheduled[number].format, from.changing.contains(name), resources, name, std::move(tensors[number]));
+      if (!layout) return std::unexpected(layout.error());
+      tensors[number] = std::move(layout->tensor);
+      ++(layout->origin == LayoutOrigin::made ? layouts.made : layout->origin == LayoutOrigin::known ? layouts.known : layouts.refilled);
+    }
+    const BoundArrays read = arrays_of(tensors[number]);
+    replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
+    replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values;
+    replaced.any_pattern = replaced.any_pattern || replaced.patterns[number];
+    replaced.any_values = replaced.any_values || replaced.values[number];
+    arrays[number] = now;
+    laid[number] = read;
   }
-  if (auto broken = broken_assumption(kernel->nests, kernel->network, kernel->plan.schedule, kernel->finite, tensors, resources.threads, true)) return broken;
-  for (std::size_t number = 0; moved && number < nests.size(); ++number) {
-    for (std::size_t slot = 0; slot < nests[number].frames.size(); ++slot) nests[number].frames[slot] = frame(number, slot);
+  return replaced;
+}
+
+void BoundNetwork::State::let_go() {
+  const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
+  for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
+    if (scheduled[number].role != TensorRole::operand || tensors[number].values().size_bytes() == 0) continue;
+    if (laid[number] == arrays[number]) continue;  // as it was given: a handle that owns nothing
+    tensors[number] = {};
+    whole = false;
   }
-  return std::nullopt;
+}
+
+Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replaced& replaced) {
+  const Schedule& schedule = kernel->plan.schedule;
+  if (from.outputs.empty() && written_to.empty() && !writes_to_host) return {};
+  for (const auto& [name, memory] : from.outputs) {
+    if (auto right = check_output(name, memory, schedule, kernel->network); !right) return right;
+  }
+  writes_to_host = !from.outputs.empty();
+  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    if (scheduled.role != TensorRole::result) continue;
+    const auto memory = from.outputs.find(scheduled.name);
+    const BoundArrays now = memory == from.outputs.end() ? BoundArrays{} : arrays_of(memory->second);
+    if (now == arrays[number]) continue;
+    arrays[number] = now;
+    written_to.erase(number);
+    if (!used_by_nests(kernel->nests, number)) continue;
+    const bool was_own = tensors[number].order() == scheduled.format.order() && !tensors[number].values().borrowed();
+    const bool in_place = memory != from.outputs.end() && is_packed(memory->second, scheduled.format);
+    if (memory != from.outputs.end() && (scheduled.delivered || !in_place)) written_to[number] = memory->second;
+    if (!in_place && was_own && tensors[number].values().size_bytes() > 0) continue;
+    auto tensor = fresh(scheduled, kernel->network, tensors, resources, from);
+    if (!tensor) return std::unexpected(tensor.error());
+    tensors[number] = std::move(*tensor);
+    replaced.values[number] = true;
+    replaced.any_values = true;
+  }
+  return {};
+}
+
+Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
+  State& state = *state_;
+  for (TensorId tensor = 0; tensor < state.kernel->given.tensors.size(); ++tensor) {
+    const TensorDeclaration& declared = state.kernel->given.tensors[tensor];
+    const auto given = operands.find(declared.name);
+    if (!declared.is_result && given != operands.end() && given->second.extents() != declared.extents) return false;
+  }
+  const auto start = Clock::now();
+  auto taken = state.take_operands(operands, host);
+  if (!taken) return std::unexpected(taken.error());
+  Replaced& replaced = *taken;
+  const std::vector<ScheduledTensor>& scheduled = state.kernel->plan.schedule.tensors;
+  for (std::uint32_t number = 0; replaced.any_pattern && number < scheduled.size(); ++number) {
+    const auto& pattern = scheduled[number].like;
+    if (scheduled[number].role == TensorRole::operand || !pattern || !replaced.patterns[*pattern]) continue;
+    auto tensor = like(state.tensors[*pattern], scheduled[number], extents_of(scheduled[number], state.kernel->network), state.resources);
+    if (!tensor) return std::unexpected(tensor.error());
+    state.tensors[number] = std::move(*tensor);
+    replaced.patterns[number] = replaced.values[number] = true;
+  }
+  if (auto written = state.take_outputs(host, replaced); !written) return std::unexpected(written.error());
+  if (replaced.any_values) state.convert_ms += milliseconds_since(start);
+  if (!replaced.any_pattern && !replaced.any_values) return true;
+  if (broken_assumption(state.kernel->nests, state.kernel->network, state.kernel->plan.schedule, state.kernel->finite, state.tensors,
+                        state.resources.threads, replaced))
+    return false;
+  for (std::size_t number = 0; number < state.nests.size(); ++number) {
+    if (state.nests[number].late) continue;
+    const std::vector<std::uint32_t>& tensors = state.kernel->nests[number].nest.tensors;
+    const bool cut_anew = std::ranges::any_of(tensors, [&](std::uint32_t tensor) {
+      return tensor < scheduled.size() && replaced.patterns[tensor] && !scheduled[tensor].format.all_dense();
+    });
+    if (!cut_anew) {
+      state.refill_frames(number, replaced);
+    } else if (auto bound = state.bind_chunks(number); !bound) {
+      return std::unexpected(bound.error());
+    }
+  }
+  return true;
 }
 
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
@@ -346,36 +439,26 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   const Schedule& schedule = state_->plan.schedule;
   const auto start = Clock::now();
   state->tensors.resize(schedule.tensors.size());
-  for (const auto& [name, memory] : host.outputs) {
-    if (auto right = check_output(name, memory, schedule, state_->network); !right) return std::unexpected(right.error());
+  state->arrays.resize(schedule.tensors.size());
+  state->laid.resize(schedule.tensors.size());
+  auto replaced = state->take_operands(operands, host);
+  if (!replaced) return std::unexpected(replaced.error());
+  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    if (scheduled.role == TensorRole::operand || !used_by_nests(state_->nests, number)) continue;
+    auto tensor = fresh(scheduled, state_->network, state->tensors, resources, host);
+    if (!tensor) return std::unexpected(tensor.error());
+    state->tensors[number] = std::move(*tensor);
   }
-  for (const bool operand : {true, false}) {  // results may have the pattern of an operand
-    for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
-      const ScheduledTensor& scheduled = schedule.tensors[number];
-      if ((scheduled.role == TensorRole::operand) != operand) continue;
-      if (!operand && !used_by_nests(state_->nests, number)) continue;
-      auto tensor = operand ? bound_operand(scheduled, state_->network, operands, resources)
-                            : fresh(scheduled, state_->network, state->tensors, resources, host);
-      if (!tensor) return std::unexpected(tensor.error());
-      state->tensors[number] = std::move(*tensor);
-      if (operand && host.changing.contains(scheduled.name))
-        state->changing.push_back({number, operands.at(scheduled.name)});
-    }
-  }
-  for (const auto& [name, memory] : host.outputs) {
-    for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
-      const ScheduledTensor& scheduled = schedule.tensors[number];
-      if (scheduled.role != TensorRole::result || scheduled.name != name) continue;
-      if (scheduled.delivered || !is_packed(memory, scheduled.format)) state->written_to[number] = memory;
-    }
-  }
+  if (auto written = state->take_outputs(host, *replaced); !written) return std::unexpected(written.error());
   state->convert_ms = milliseconds_since(start);
-  if (const auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads)) {
+  if (const auto broken =
+          broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced)) {
     const auto general = state_->generalise(state_->given, operands, *broken);
     if (!general) return std::unexpected(general.error());
     return general->bind(operands, resources, deterministic, host);
   }
-  if (!host.changing.empty()) {
+  if (!host.changing.empty() && !host.lent) {
     state->operands = operands;
     state->host = host;
   }

@@ -45,6 +45,15 @@ class BoundNetwork;
 struct HostMemory {
   std::map<std::string, Tensor> outputs;  ///< dense memory that results are written to, by name
   std::set<std::string> changing;         ///< operands whose values change between runs
+  /// Operands are held by somebody else while a run is under way, and bound anew before the next: the binding holds none.
+  bool lent = false;
+};
+
+/// What layouts of operands took, of one binding since it was made.
+struct LayoutCounters {
+  std::uint64_t made = 0;      ///< converted
+  std::uint64_t known = 0;     ///< found with the tensor
+  std::uint64_t refilled = 0;  ///< values gathered
 };
 
 /// Immutable, shareable between threads; outlives its engine.
@@ -82,6 +91,15 @@ class BoundNetwork {
   BoundNetwork& operator=(BoundNetwork&&) noexcept;
   ~BoundNetwork();
 
+  /// Other operands, or the same: what does not depend on those that are others stays as it is (workspaces, frames,
+  /// conversions). False where this binding cannot take them (extents, a pattern that is baked in, a full level, finite values):
+  /// they have to be bound by CompiledNetwork::bind. Input error for an operand that is missing. After an error, or false, it
+  /// has to be bound anew.
+  Expected<bool> rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host);
+  /// Of operands that are lent: lets go of their layouts; where there are any it has to be bound again before it runs.
+  void let_go();
+  bool whole() const;  ///< whether it could run as it is
+  const LayoutCounters& layouts() const;
   /// Converts and checks anew what changes, clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined; what
   /// was appended until then is freed.
   Expected<void> run();
@@ -103,8 +121,6 @@ class BoundNetwork {
  private:
   friend class CompiledNetwork;
   struct State;
-  /// To a kernel that assumes less, for what has changed.
-  Expected<void> rebind(const std::string& why);
   explicit BoundNetwork(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -70,23 +70,35 @@ struct BoundNest {
   std::vector<WorkerTables> tables;    ///< per worker, of the only nest: kept from one run to the next
 };
 
-/// An operand whose values the host changes, as the host has it.
-struct ChangingOperand {
-  std::uint32_t tensor = 0;  ///< position in Schedule::tensors
-  Tensor given;
+/// Which arrays a tensor was bound to, by the numbers of what is known of them (PatternFacts, ValueFacts).
+struct BoundArrays {
+  std::uint64_t pattern = 0;
+  std::uint64_t values = 0;
+  std::uint64_t version = 0;
+  bool operator==(const BoundArrays&) const = default;
+};
+
+/// Tensors of the schedule that are others than before.
+struct Replaced {
+  std::vector<bool> patterns, values;  ///< by position in Schedule::tensors
+  bool any_pattern = false, any_values = false;
 };
 
 struct BoundNetwork::State {
   std::shared_ptr<const CompiledNetwork::State> kernel;
   Resources resources;
   std::vector<Tensor> tensors;  ///< by position in Schedule::tensors
+  std::vector<BoundArrays> arrays;  ///< likewise: of operands as they were given, and of the host's memory for results
+  bool whole = true;                ///< false: let go of layouts
+  std::vector<BoundArrays> laid;    ///< likewise: of operands as the kernel reads them
+  LayoutCounters layouts;
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker
   std::vector<std::vector<std::uint64_t>> counts;  ///< by nest and loop
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
+  bool writes_to_host = false;  ///< the host gave memory for results
   std::map<std::uint32_t, Tensor> written_to;  ///< memory of the host that results are copied to
-  std::vector<ChangingOperand> changing;
-  std::map<std::string, Tensor> operands;  ///< where some change: as the host gave them, to bind them anew
+  std::map<std::string, Tensor> operands;  ///< where some change and are not lent: as the host gave them
   HostMemory host;                         ///< likewise
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
   bool deterministic = false;
@@ -94,8 +106,14 @@ struct BoundNetwork::State {
   bool timed = false;
   std::vector<double> nest_ms;  ///< of the last run, where it is timed
 
-  /// What is derived from operands that change, made anew; or what the kernel assumes and no longer holds.
-  Expected<std::optional<std::string>> refresh();
+  /// Lets go of what can be had again from operands: layouts that are kept with these.
+  void let_go();
+  /// Takes the operands, laid out as the schedule says; tells which are others than before.
+  Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
+  /// A result in the host's memory, or in its own: where that is another than before it is told in `replaced`.
+  Expected<void> take_outputs(const HostMemory& from, Replaced& replaced);
+  /// Writes the words of frames that tell of tensors that were replaced.
+  void refill_frames(std::size_t number, const Replaced& replaced);
 
   /// Chunks, private copies and frames of a nest whose tensors are all there.
   Expected<void> bind_chunks(std::size_t number);

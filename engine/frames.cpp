@@ -68,4 +68,23 @@ std::vector<std::uint64_t> BoundNetwork::State::frame(std::size_t number, std::s
   return words;
 }
 
+void BoundNetwork::State::refill_frames(std::size_t number, const Replaced& replaced) {
+  const CompiledNest& nest = kernel->nests[number];
+  const ScratchLayout none;
+  for (std::size_t slot = 0; slot < nests[number].frames.size(); ++slot) {
+    std::map<std::uint32_t, const void*> copied;
+    for (const PrivateCopies& copies : nests[number].copies) {
+      if (slot > 0) copied[copies.tensor] = copies.buffers[slot - 1].data();
+    }
+    std::vector<std::uint64_t>& words = nests[number].frames[slot];
+    for (std::size_t place = 0; place < words.size(); ++place) {
+      const Word& word = nest.signature.words[place];
+      if (word.kind == Word::Kind::extent || word.kind == Word::Kind::coefficient || word.kind == Word::Kind::scratch) continue;
+      const std::uint32_t tensor = nest.nest.tensors[nest.canonical.storages[word.storage]];
+      if (tensor < tensors.size() && (replaced.patterns[tensor] || replaced.values[tensor]))
+        words[place] = word_value(word, nest, kernel->network, tensors, none, copied);
+    }
+  }
+}
+
 }  // namespace weft

@@ -223,6 +223,12 @@ CacheCounters Pipeline::counters() const {
           .plans_made = plans(PlanOrigin::planned)};
 }
 
+void Pipeline::found_again(const CompiledNetwork& code) const {
+  state_->memory_hits += code.nests().size();
+  ++state_->by_grade[static_cast<std::size_t>(code.grade())];
+  ++state_->plans_by_origin[static_cast<std::size_t>(PlanOrigin::memory)];
+}
+
 std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                           const std::map<std::string, bool>& pinned) const {
   std::map<std::string, OperandFigures> figures;

@@ -66,6 +66,8 @@ class Pipeline {
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                            bool count = false, const CompileFor& specialize = {}) const;
   CacheCounters counters() const;
+  /// Counts code that was found without looking for its parts.
+  void found_again(const CompiledNetwork& code) const;
 
  private:
   /// A generic kernel for operands of which something does not hold that `plan` or a kernel rests on: of its schedule, or,

@@ -322,26 +322,22 @@ BoundNetwork::BoundNetwork(BoundNetwork&&) noexcept = default;
 BoundNetwork& BoundNetwork::operator=(BoundNetwork&&) noexcept = default;
 BoundNetwork::~BoundNetwork() = default;
 
-Expected<void> BoundNetwork::rebind(const std::string& why) {
-  std::map<std::string, Tensor> operands = state_->operands;
-  for (auto& [name, tensor] : operands) {
-    if (state_->host.changing.contains(name)) tensor.values_changed();
-  }
-  const auto general = state_->kernel->generalise(state_->kernel->given, operands, why);
-  if (!general) return std::unexpected(general.error());
-  auto bound = general->bind(operands, state_->resources, state_->deterministic, state_->host);
-  if (!bound) return std::unexpected(bound.error());
-  bound->state_->timed = state_->timed;
-  *this = std::move(*bound);
-  return {};
-}
-
 Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
-  const auto broken = state_->refresh();
-  if (!broken) return std::unexpected(broken.error());
-  if (*broken) {
-    if (auto bound = rebind(**broken); !bound) return bound;
+  if (!state_->host.changing.empty()) {
+    for (const auto& [name, tensor] : state_->operands) {
+      if (state_->host.changing.contains(name)) tensor.values_changed();
+    }
+    const auto taken = rebind(state_->operands, state_->host);
+    if (!taken) return std::unexpected(taken.error());
+    if (!*taken) {
+      CompiledNetwork kernel;
+      kernel.state_ = state_->kernel;
+      auto bound = kernel.bind(state_->operands, state_->resources, state_->deterministic, state_->host);
+      if (!bound) return std::unexpected(bound.error());
+      bound->state_->timed = state_->timed;
+      *this = std::move(*bound);
+    }
   }
   state_->absent.clear();
   Succession& succession = state_->resources.threads.succession();
@@ -415,6 +411,9 @@ std::uint64_t BoundNetwork::bytes() const {
   return bytes;
 }
 
+void BoundNetwork::let_go() { state_->let_go(); }
+bool BoundNetwork::whole() const { return state_->whole; }
+const LayoutCounters& BoundNetwork::layouts() const { return state_->layouts; }
 double BoundNetwork::convert_ms() const { return state_->convert_ms; }
 unsigned BoundNetwork::threads() const { return state_->resources.threads.count(); }
 

@@ -30,6 +30,8 @@ std::vector<std::uint64_t> numbers(const Buffer& buffer, std::uint8_t bits) {
   return {all.begin(), all.end()};
 }
 
+}  // namespace
+
 std::vector<bool> full_levels(const Statistics& statistics, const Format& format, const std::vector<std::uint64_t>& extents) {
   std::vector<bool> full;
   ModeSet prefix = 0;
@@ -44,7 +46,6 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
   return full;
 }
 
-/// Fibers of compressed levels below another that are short: of these loops and searches are straight code.
 std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads) {
   std::vector<LoweringFacts::Fiber> fibers(tensor.order());
   for (std::uint32_t level = 1; level < tensor.order(); ++level) {
@@ -56,8 +57,6 @@ std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threa
   }
   return fibers;
 }
-
-}  // namespace
 
 bool may_be_baked(const Tensor& tensor) {
   bool sparse = false;

@@ -18,6 +18,11 @@ namespace weft {
 /// an iteration of its own, some 50 to 130 us of compile time.
 constexpr std::uint64_t most_baked_entries = 4096;
 
+/// Levels of which every coordinate occurs below every position above, by level.
+std::vector<bool> full_levels(const Statistics& statistics, const Format& format, const std::vector<std::uint64_t>& extents);
+/// Fibers of compressed levels below another that are short: of these loops and searches are straight code.
+std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads);
+
 /// Dense and compressed levels, at least one of these, with few enough entries.
 bool may_be_baked(const Tensor& tensor);
 /// Of extents, positions and coordinates, whatever their widths; values have no part in it.

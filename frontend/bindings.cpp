@@ -1,31 +1,11 @@
-// Bindings: tensors of the host, verified once, and the memory of the runs over them.
+// Bindings: tensors of the host by name, and host memory for results.
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <functional>
-#include <mutex>
 
 #include "frontend/engine_state.h"
 #include "runtime/guarded.h"
 #include "weft/host.h"
 
 namespace weft {
-namespace {
-
-bool overlap(const Buffer& a, const Buffer& b) {
-  const auto begin = [](const Buffer& buffer) { return static_cast<const std::byte*>(buffer.data()); };
-  if (a.size_bytes() == 0 || b.size_bytes() == 0) return false;
-  const std::less<const std::byte*> before;
-  return before(begin(a), begin(b) + b.size_bytes()) && before(begin(b), begin(a) + a.size_bytes());
-}
-
-bool overlap(const Tensor& tensor, const Buffer& memory) {
-  return overlap(tensor.values(), memory) || std::ranges::any_of(tensor.levels(), [&](const LevelArrays& level) {
-           return overlap(level.pos, memory) || overlap(level.crd, memory);
-         });
-}
-
-}  // namespace
 
 Bindings::Bindings() {
   failed_ = !had_memory_for([&] { state_ = std::make_shared<State>(); });
@@ -37,21 +17,25 @@ std::optional<Error> Bindings::failure() const {
   return out_of_memory({"operands and outputs were set"});
 }
 
-// Whoever changes bindings gets tables of its own: copies, and runs under way, keep theirs.
+// Copies, and runs under way, keep the tables that they have; those that nobody else has are changed in place.
 void Bindings::separate() {
-  auto own = std::make_shared<State>();
-  if (state_) {
-    const std::shared_lock lock(state_->mutex);
-    own->operands = state_->operands;
-    own->outputs = state_->outputs;
-    own->idle = state_->idle;
+  if (state_ && state_.use_count() == 1) {
+    state_->stamp = State::next_stamp();
+    state_->verified.store(false, std::memory_order_relaxed);
+    return;
   }
-  state_ = std::move(own);
+  state_ = state_ ? std::make_shared<State>(*state_) : std::make_shared<State>();
 }
 
 void Bindings::put(const std::string& name, Tensor tensor, OperandUse use) {
   separate();
-  state_->operands[name] = {std::move(tensor), use};
+  if (use.trusted) tensor = trusted(std::move(tensor));
+  state_->tensors[name] = std::move(tensor);
+  if (use.changes) {
+    state_->host.changing.insert(name);
+  } else if (!state_->host.changing.empty()) {
+    state_->host.changing.erase(name);
+  }
 }
 
 // Of bindings of which something is missing nothing runs, so nothing more is set either.
@@ -59,56 +43,24 @@ void Bindings::set(const std::string& name, Tensor tensor, OperandUse use) {
   failed_ = failed_ || !had_memory_for([&] { put(name, std::move(tensor), use); });
 }
 
-void Bindings::output(const std::string& name, Tensor memory) {
-  failed_ = failed_ || !had_memory_for([&] {
+Expected<void> Bindings::replace_values(const std::string& name, HostValues values) {
+  if (auto failed = failure()) return std::unexpected(std::move(*failed));
+  return guarded({"replacing the values of ", name}, [&]() -> Expected<void> {
+    const auto known = state_->tensors.find(name);
+    if (known == state_->tensors.end()) return input_error(fmt::format("no operand {} is set whose values could be replaced", name));
+    auto replaced = same_pattern(known->second, values);
+    if (!replaced) return input_error(fmt::format("operand {}: {}", name, replaced.error().message));
     separate();
-    state_->outputs[name] = std::move(memory);
+    state_->tensors.find(name)->second = std::move(*replaced);
+    return {};
   });
 }
 
-Expected<void> Bindings::State::verify(const Resources& resources) {
-  for (auto& [name, operand] : operands) {
-    if (operand.use.trusted || operand.verified) continue;
-    // Arrays that are not borrowed may have been filled by the host all the same.
-    auto right = operand.tensor.borrowed() ? verify_once(operand.tensor, resources, name) : weft::verify(operand.tensor, resources, name);
-    if (!right) return right;
-    operand.verified = true;
-  }
-  for (const auto& [name, memory] : outputs) {
-    if (auto right = weft::verify(memory, resources, name); !right) return right;
-    for (const auto& [operand, stored] : operands) {
-      if (overlap(stored.tensor, memory.values()))
-        return input_error(fmt::format("the memory for {} overlaps the operand {}", name, operand));
-    }
-    for (const auto& [other, second] : outputs) {
-      if (other != name && overlap(second.values(), memory.values()))
-        return input_error(fmt::format("the memory for {} overlaps that for {}", name, other));
-    }
-  }
-  return {};
-}
-
-Expected<std::shared_ptr<RunPool>> Bindings::State::pool(const std::shared_ptr<const Kernel::State>& kernel,
-                                                         const Cancellation* cancellation) {
-  const auto known = [&] { return std::ranges::find(runs, kernel, &Run::kernel); };
-  {
-    const std::shared_lock lock(mutex);
-    if (const auto found = known(); found != runs.end()) return found->pool;
-  }
-  const std::unique_lock lock(mutex);
-  if (const auto found = known(); found != runs.end()) return found->pool;
-  const Resources& resources = kernel->options.resources;
-  if (auto right = verify(cancellation ? resources.with(*cancellation) : resources); !right) return std::unexpected(right.error());
-  Tensors tensors;
-  HostMemory host{outputs, {}};
-  for (const auto& [name, operand] : operands) {
-    tensors[name] = operand.use.trusted ? trusted(operand.tensor) : operand.tensor;
-    if (operand.use.changes) host.changing.insert(name);
-  }
-  auto pool = std::make_shared<RunPool>(kernel->code, std::move(tensors), std::move(host), kernel->options, idle);
-  if (runs.size() == most_runs) runs.pop_back();
-  runs.insert(runs.begin(), {kernel, pool});
-  return pool;
+void Bindings::output(const std::string& name, Tensor memory) {
+  failed_ = failed_ || !had_memory_for([&] {
+    separate();
+    state_->host.outputs[name] = std::move(memory);
+  });
 }
 
 }  // namespace weft

@@ -162,6 +162,7 @@ struct Reach {
   std::uint64_t elements = 0;
 };
 /// A dense tensor in the host's memory. `strides` as below.
+HostValues values_of(Scalar scalar, const void* data, std::uint64_t count);
 Expected<Tensor> borrowed_dense(std::int32_t scalar, std::vector<std::uint64_t> extents, const std::int64_t* strides, const void* values);
 /// `strides` in elements by mode, or NULL: row-major. Input error if no memory is that large.
 Expected<Reach> reach(const std::vector<std::uint64_t>& extents, const std::int64_t* strides);

@@ -271,7 +271,13 @@ int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_
         {"compiled", &CacheCounters::compiled},     {"generic", &CacheCounters::generic},
         {"profiled", &CacheCounters::profiled},     {"baked", &CacheCounters::baked},
         {"fallbacks", &CacheCounters::fallbacks},   {"plans_memory", &CacheCounters::plans_memory},
-        {"plans_disk", &CacheCounters::plans_disk}, {"plans_made", &CacheCounters::plans_made}};
+        {"plans_disk", &CacheCounters::plans_disk}, {"plans_made", &CacheCounters::plans_made},
+        {"known", &CacheCounters::known},           {"missed_text", &CacheCounters::missed_text},
+        {"missed_options", &CacheCounters::missed_options},     {"missed_operands", &CacheCounters::missed_operands},
+        {"missed_format", &CacheCounters::missed_format},       {"missed_extents", &CacheCounters::missed_extents},
+        {"missed_pattern", &CacheCounters::missed_pattern},     {"missed_values", &CacheCounters::missed_values},
+        {"layouts_made", &CacheCounters::layouts_made},         {"layouts_known", &CacheCounters::layouts_known},
+        {"layouts_refilled", &CacheCounters::layouts_refilled}, {"idle_bytes", &CacheCounters::idle_bytes}};
     for (const auto& [text, counter] : known) {
       if (text != name) continue;
       *value = engine->engine.counters().*counter;
@@ -288,6 +294,10 @@ int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_tas
     engine->resources().threads.for_each(tasks, [&](std::size_t task, unsigned slot) { body(context, task, slot); });
     return {};
   });
+}
+
+void weft_engine_give_back(const weft_engine* engine) {
+  if (engine) engine->engine.give_back();
 }
 
 void weft_engine_free(weft_engine* engine) { delete engine; }

@@ -55,6 +55,22 @@ int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_
   });
 }
 
+int32_t weft_bindings_replace_values(weft_bindings* bindings, const char* name, int32_t scalar, const void* values, uint64_t count,
+                                     weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (auto there = all(given(name, "name"), count > 0 ? given(values, "values") : Expected<void>{}); !there) return there;
+    const auto type = scalar_of(scalar);
+    if (!type) return std::unexpected(type.error());
+    const auto known = bindings->operands.find(name);
+    if (known == bindings->operands.end()) return input_error(fmt::format("no operand {} is set whose values could be replaced", name));
+    auto replaced = same_pattern(known->second, values_of(*type, values, count));
+    if (!replaced) return std::unexpected(std::move(replaced.error()));
+    if (auto done = bindings->bindings.replace_values(name, values_of(*type, values, count)); !done) return done;
+    known->second = std::move(*replaced);
+    return {};
+  });
+}
+
 int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order, const uint64_t* extents,
                                  const int64_t* strides, void* values, weft_error** error) {
   return setting(bindings, "bindings", error, [&]() -> Expected<void> {
@@ -157,6 +173,14 @@ int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings
     if (!results) return std::unexpected(std::move(results.error()));
     if (made) *made = new weft_evaluation{std::move(*results), std::nullopt, true, {}};
     return {};
+  });
+}
+
+int32_t weft_kernel_prepare(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
+                            weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings")); !there) return there;
+    return kernel->kernel.prepare(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
   });
 }
 

@@ -115,6 +115,14 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
   });
 }
 
+int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    (coordinates != 0 ? request->options.changing_patterns : request->options.changing).emplace_back(name);
+    return {};
+  });
+}
+
 int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     request->cancellation.reset();

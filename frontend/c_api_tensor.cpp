@@ -17,6 +17,12 @@ weft_tensor* tensor_handle(Tensor tensor) {
   return new weft_tensor{std::move(tensor), std::move(format), std::move(summary)};
 }
 
+HostValues values_of(Scalar scalar, const void* data, std::uint64_t count) {
+  const auto elements = static_cast<std::size_t>(count);
+  if (scalar == Scalar::f32) return std::span(static_cast<const float*>(data), elements);
+  return std::span(static_cast<const double*>(data), elements);
+}
+
 Expected<Scalar> scalar_of(std::int32_t scalar) {
   if (scalar == WEFT_F64) return Scalar::f64;
   if (scalar == WEFT_F32) return Scalar::f32;
@@ -52,12 +58,6 @@ Expected<HostIndices> indices(const void* data, std::uint64_t count, std::uint32
   array.bytes = saturating_product(count, bits / 8);
   array.bits = static_cast<std::uint8_t>(bits);
   return array;
-}
-
-HostValues values_of(Scalar scalar, const void* data, std::uint64_t count) {
-  const auto elements = static_cast<std::size_t>(count);
-  if (scalar == Scalar::f32) return std::span(static_cast<const float*>(data), elements);
-  return std::span(static_cast<const double*>(data), elements);
 }
 
 Expected<void> copy(Buffer& buffer, const Resources& resources) {

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/preparation.h"
+#include "runtime/charge.h"
 #include "runtime/elapsed.h"
+#include "runtime/machine_memory.h"
 #include "runtime/guarded.h"
 
 namespace weft {
@@ -35,6 +39,7 @@ struct Engine::Compilation {
   std::function<void(const Expected<Kernel>&)> done;
   Cancellation cancellation;
   std::optional<Pipeline> pipeline;
+  std::shared_ptr<Kernels> kernels;
   Machine machine;
   std::promise<Expected<Kernel>> promise;
   std::shared_future<Expected<Kernel>> future = promise.get_future().share();
@@ -42,9 +47,7 @@ struct Engine::Compilation {
   Expected<Kernel> kernel(bool dropped) const {
     if (dropped) return fail(ErrorKind::cancelled, "the engine has ended");
     if (cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
-    const auto inputs = operand_inputs(operands, pipeline->options().resources.with(cancellation));
-    if (!inputs) return std::unexpected(inputs.error());
-    return Kernel::made(pipeline->options(), prepared(*pipeline, machine, text, *inputs, options, cancellation));
+    return kernels->compile(*pipeline, machine, text, operands, options, cancellation);
   }
   void end(bool dropped) {
     promise.set_value(guarded({"compiling ", text}, [&] { return kernel(dropped); }));
@@ -52,13 +55,93 @@ struct Engine::Compilation {
   }
 };
 
-Expected<Kernel> Kernel::made(const EngineOptions& options, Expected<Prepared> prepared) {
+// Workspaces may keep an eighth of the limit, or of what the machine has, between runs.
+Engine::Kernels::Kernels(const EngineOptions& options)
+    : idle(std::make_shared<IdleWorkspaces>(std::min(options.resources.memory.limit(), machine_memory()) / 8)),
+      known(std::make_shared<KnownKernels>(options.kernels_in_memory)) {
+  enlist(options.resources.memory, known);
+  enlist(options.resources.memory, idle);
+}
+
+Kernel Engine::Kernels::found_again(const Kernel& kernel) {
+  auto state = std::make_shared<Kernel::State>(*kernel.state_);
+  state->report.phases = {};
+  state->report.plan_cache = "hit";
+  state->report.kernel_cache = "memory";
+  Kernel found;
+  found.state_ = std::move(state);
+  return found;
+}
+
+Kernel Engine::Kernels::over(const Kernel& kernel, const Tensors& operands) {
+  const auto sizes_told = [&](const auto& one) {
+    const auto tensor = operands.find(one.first);
+    return tensor == operands.end() || (tensor->second.nnz() == one.second.nnz && tensor->second.bytes() == one.second.bytes);
+  };
+  if (std::ranges::all_of(kernel.state_->report.operands, sizes_told)) return kernel;
+  auto state = std::make_shared<Kernel::State>(*kernel.state_);
+  for (auto& [name, told] : state->report.operands) {
+    const auto tensor = operands.find(name);
+    if (tensor == operands.end()) continue;
+    told.nnz = tensor->second.nnz();
+    told.bytes = tensor->second.bytes();
+  }
+  Kernel other;
+  other.state_ = std::move(state);
+  return other;
+}
+
+Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, std::string_view text, const Tensors& operands,
+                                          const CompileOptions& options, const Cancellation& cancellation) {
+  const EngineOptions& engine = pipeline.options();
+  const Resources resources = engine.resources.with(cancellation);
+  const auto compiled = [&]() -> Expected<Kernel> {
+    const auto inputs = operand_inputs(operands, resources);
+    if (!inputs) return std::unexpected(inputs.error());
+    return made(engine, prepared(pipeline, machine, text, *inputs, options, cancellation), options);
+  };
+  if (!engine.use_cache) return compiled();
+  for (const auto& [name, tensor] : operands) {
+    if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
+  }
+  const KernelRequest request(text, operands, options, engine.resources);
+  for (;;) {
+    std::optional<Kernel> mine;
+    bool asked = false;
+    auto found = known->get(request, [&]() -> Expected<Kernel> {
+      asked = true;
+      const std::string why = known->missed(request);
+      auto first = compiled();
+      if (!first) return first;
+      if (engine.trace) engine.trace(fmt::format("{} # ask {}", first->state_->command, why));
+      mine = *first;
+      return found_again(*first);
+    });
+    if (mine) return std::move(*mine);
+    // Another who asked for the same may have cancelled what both waited for.
+    if (!found && !asked && found.error().kind == ErrorKind::cancelled && !cancellation.cancelled() &&
+        !engine.resources.cancellation.cancelled())
+      continue;
+    if (!found) return found;
+    known->hit();
+    pipeline.found_again(found->state_->code);
+    if (engine.trace) engine.trace(fmt::format("{} # ask known", found->state_->command));
+    return over(*found, operands);
+  }
+}
+
+Expected<Kernel> Engine::Kernels::made(const EngineOptions& engine, Expected<Prepared> prepared, const CompileOptions& options) const {
   if (!prepared) return std::unexpected(prepared.error());
   const CompiledNetwork& code = *prepared->code;
   std::string command;
-  if (options.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, options);
+  if (engine.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, engine);
+  auto workspaces = std::make_shared<Workspaces>(code, engine, std::set(options.changing.begin(), options.changing.end()),
+                                                 std::set(options.changing_patterns.begin(), options.changing_patterns.end()),
+                                                 idle, layouts);
+  idle->enlist(workspaces);
   Kernel kernel;
-  kernel.state_ = std::make_shared<State>(State{code, std::move(prepared->report), options, std::move(command)});
+  kernel.state_ = std::make_shared<Kernel::State>(
+      Kernel::State{code, std::move(prepared->report), engine, std::move(command), std::move(workspaces)});
   return kernel;
 }
 
@@ -85,22 +168,41 @@ const EngineOptions& Engine::options() const {
   static const EngineOptions none;
   return state_ ? state_->pipeline.options() : none;
 }
-CacheCounters Engine::counters() const { return state_ ? state_->pipeline.counters() : CacheCounters(); }
+CacheCounters Engine::counters() const {
+  if (!state_) return {};
+  CacheCounters counters = state_->pipeline.counters();
+  const Kernels& kernels = *state_->kernels;
+  counters.known = kernels.known->hits();
+  counters.missed_text = kernels.known->missed(Missed::text);
+  counters.missed_options = kernels.known->missed(Missed::options);
+  counters.missed_operands = kernels.known->missed(Missed::operands);
+  counters.missed_format = kernels.known->missed(Missed::format);
+  counters.missed_extents = kernels.known->missed(Missed::extents);
+  counters.missed_pattern = kernels.known->missed(Missed::pattern);
+  counters.missed_values = kernels.known->missed(Missed::values);
+  counters.layouts_made = kernels.layouts->made.load(std::memory_order_relaxed);
+  counters.layouts_known = kernels.layouts->known.load(std::memory_order_relaxed);
+  counters.layouts_refilled = kernels.layouts->refilled.load(std::memory_order_relaxed);
+  counters.idle_bytes = kernels.idle->bytes();
+  return counters;
+}
+
+void Engine::give_back() const {
+  if (state_) give_back_kept(options().resources.memory);
+}
 
 Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
                                         const Cancellation* cancellation, CodeFrom from) const {
   const Cancellation& token = cancellation ? *cancellation : pipeline.options().resources.cancellation;
-  return Kernel::made(pipeline.options(), prepared(pipeline, machine, text, operands, options, token, from));
+  return kernels->made(pipeline.options(), prepared(pipeline, machine, text, operands, options, token, from), options);
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
                                  const Cancellation* cancellation) const {
   if (!state_) return input_error(empty_engine);
   return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
-    const Resources& resources = this->options().resources;
-    const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
-    if (!inputs) return std::unexpected(inputs.error());
-    return state_->compile(text, *inputs, options, cancellation);
+    const Cancellation& token = cancellation ? *cancellation : this->options().resources.cancellation;
+    return state_->kernels->compile(state_->pipeline, state_->machine, text, operands, options, token);
   });
 }
 
@@ -132,6 +234,7 @@ std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Ten
     job->cancellation = std::move(cancellation);
     // Not the engine itself: its end would wait for work that keeps it alive.
     job->pipeline = state_->pipeline;
+    job->kernels = state_->kernels;
     job->machine = state_->machine;
     state_->background.post([job](bool dropped) { job->end(dropped); });
   });
@@ -148,15 +251,23 @@ Expected<Tensors> Kernel::run(const Bindings& bindings, const Cancellation* canc
 }
 
 Expected<Tensors> Kernel::ran(const Bindings& bindings, const Cancellation* cancellation) const {
-  const auto pool = bindings.state_->pool(state_, cancellation);
-  if (!pool) return std::unexpected(pool.error());
   const EngineOptions& options = state_->options;
-  if (!options.trace) return (*pool)->run(cancellation);
+  const std::shared_ptr<const Bindings::State> operands = bindings.state_;
+  if (!options.trace) return state_->workspaces->run(*operands, cancellation);
   const auto start = Clock::now();
-  auto results = (*pool)->run(cancellation);
+  auto results = state_->workspaces->run(*operands, cancellation);
   options.trace(fmt::format("{} # run threads {} {:.3f} ms{}", state_->command, options.resources.threads.available(),
                             milliseconds_since(start), results ? "" : ": " + results.error().message));
   return results;
+}
+
+Expected<void> Kernel::prepare(const Bindings& bindings, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_kernel);
+  if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
+  return guarded({"preparing a kernel"}, [&] {
+    const std::shared_ptr<const Bindings::State> operands = bindings.state_;
+    return state_->workspaces->prepare(*operands, cancellation);
+  });
 }
 
 Expected<std::string> Kernel::explain(const std::string& stage) const {

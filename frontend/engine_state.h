@@ -2,17 +2,38 @@
 #pragma once
 
 #include <optional>
-#include <shared_mutex>
 #include <vector>
 
 #include "engine/pipeline.h"
 #include "frontend/background.h"
+#include "frontend/known_kernels.h"
 #include "frontend/operand_inputs.h"
-#include "frontend/run_pool.h"
+#include "frontend/preparation.h"
+#include "frontend/workspaces.h"
 #include "runtime/guarded.h"
 #include "weft/engine.h"
 
 namespace weft {
+
+/// What the kernels of an engine share; outlives it with the last of them.
+struct Engine::Kernels {
+  explicit Kernels(const EngineOptions& options);
+  /// A kernel with its workspaces.
+  Expected<Kernel> made(const EngineOptions& options, Expected<Prepared> prepared, const CompileOptions& wanted) const;
+  /// As Engine::compile: what was compiled before is looked up by the text and what is known of the operands.
+  Expected<Kernel> compile(const Pipeline& pipeline, const Machine& machine, std::string_view text, const Tensors& operands,
+                           const CompileOptions& options, const Cancellation& cancellation);
+
+  std::shared_ptr<IdleWorkspaces> idle;
+  std::shared_ptr<LayoutTotals> layouts = std::make_shared<LayoutTotals>();
+  std::shared_ptr<KnownKernels> known;
+
+ private:
+  /// What those get who ask again: nothing of the time it took.
+  static Kernel found_again(const Kernel& kernel);
+  /// The same over other tensors of the kind, in whose report their sizes stand.
+  static Kernel over(const Kernel& kernel, const Tensors& operands);
+};
 
 struct Engine::State {
   State(Pipeline made, const Machine& planned_for, unsigned threads)
@@ -20,6 +41,7 @@ struct Engine::State {
     std::promise<Expected<Kernel>> promise;
     exhausted = promise.get_future().share();
     promise.set_value(std::unexpected(out_of_memory({"beginning to compile in the background"})));
+    kernels = std::make_shared<Kernels>(pipeline.options());
   }
 
   /// As Engine::compile.
@@ -29,6 +51,7 @@ struct Engine::State {
   Pipeline pipeline;
   Machine machine;  ///< what the planner takes the machine for
   mutable Background background;
+  std::shared_ptr<Kernels> kernels;
   std::shared_future<Expected<Kernel>> exhausted;  ///< given where there is no memory for another
 };
 
@@ -37,32 +60,9 @@ struct Kernel::State {
   Report report;
   EngineOptions options;
   std::string command;  ///< of trace lines; empty where nobody reads them
+  std::shared_ptr<Workspaces> workspaces;
 };
 
-struct Bindings::State {
-  struct Operand {
-    Tensor tensor;
-    OperandUse use;
-    bool verified = false;
-  };
-  /// Kernels that have run over the tensors, the latest first. They are kept alive, so that no other has their address.
-  struct Run {
-    std::shared_ptr<const Kernel::State> kernel;
-    std::shared_ptr<RunPool> pool;
-  };
-  static constexpr std::size_t most_runs = 16;
-
-  std::map<std::string, Operand> operands;
-  Tensors outputs;
-  std::optional<Memory> idle;  ///< limits what runs keep for the next; none: no limit
-  std::shared_mutex mutex;  // of what runs add: `verified` and `runs`
-  std::vector<Run> runs;
-
-  /// Verifies what has not been yet, on the first run of a kernel.
-  Expected<std::shared_ptr<RunPool>> pool(const std::shared_ptr<const Kernel::State>& kernel, const Cancellation* cancellation);
-
- private:
-  Expected<void> verify(const Resources& resources);
-};
+struct Bindings::State : RunOperands {};
 
 }  // namespace weft

@@ -133,12 +133,7 @@ Expected<Tensors> Session::evaluate(std::string_view text, Answer answer, const 
   const auto evaluated = [&] {
     return guarded({"evaluating ", text}, [&] { return state_->evaluate(text, answer, known, cancellation); });
   };
-  Expected<Tensors> results = known && known->bindings ? known->kernel.run(*known->bindings, cancellation) : evaluated();
-  if (results || results.error().kind != ErrorKind::resource) return results;
-  // What is kept for other texts may be what is missing.
-  bool forgotten = false;
-  if (!had_memory_for([&] { forgotten = state_->forget_memory(); }) || !forgotten) return results;
-  return evaluated();
+  return known && known->bindings ? known->kernel.run(*known->bindings, cancellation) : evaluated();
 }
 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& names,

@@ -9,11 +9,6 @@
 #include "runtime/guarded.h"
 
 namespace weft {
-namespace {
-
-constexpr std::uint64_t most_idle = std::uint64_t{256} << 20;
-
-}  // namespace
 
 Tensors chosen(const Tensors& tensors, const std::vector<std::string>& names) {
   Tensors some;
@@ -25,9 +20,7 @@ Tensors chosen(const Tensors& tensors, const std::vector<std::string>& names) {
 }
 
 Session::State::State(Engine made)
-    : engine(std::move(made)),
-      idle_(std::min(most_idle, engine.options().resources.memory.limit() / 8)),
-      table_{std::make_shared<const Tensors>(), 0} {}
+    : engine(std::move(made)), table_{std::make_shared<const Tensors>(), 0} {}
 
 Session::State::Table Session::State::table() const {
   const std::shared_lock lock(mutex_);
@@ -85,7 +78,6 @@ Bindings Session::State::bound(const Tensors& operands) const {
   Bindings bindings;
   if (auto failure = bindings.failure()) throw std::bad_alloc();
   for (const auto& [name, tensor] : operands) bindings.put(name, tensor, {.trusted = true});
-  bindings.state_->idle = idle_;
   return bindings;
 }
 
@@ -166,17 +158,6 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
   made->bindings = bound(operands);
   keep(text, made, now);
   return made->kernel.run(*made->bindings, cancellation);
-}
-
-bool Session::State::forget_memory() {
-  std::vector<std::shared_ptr<KnownText>> forgotten;
-  const std::unique_lock lock(mutex_);
-  for (auto& [text, known] : texts_) {
-    if (!known->bindings) continue;
-    auto without = std::make_shared<KnownText>(known->kernel, known->operands);
-    forgotten.push_back(std::exchange(known, std::move(without)));
-  }
-  return !forgotten.empty();
 }
 
 }  // namespace weft

@@ -49,8 +49,6 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
   /// Evaluates a text whose bindings are not known, and keeps them. `known`: a kernel for earlier tensors, or null.
   Expected<Tensors> evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
                              const Cancellation* cancellation);
-  /// Gives back what is kept for the next runs; false if that was nothing.
-  bool forget_memory();
 
   const Engine engine;
 
@@ -65,7 +63,6 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
   void keep(std::string_view text, std::shared_ptr<KnownText> known, const Table& table);
   void improve(const std::string& text, const std::vector<std::string>& operands, const Table& table);
 
-  const Memory idle_;  // of all runs that wait for the next
   mutable std::shared_mutex mutex_;
   Table table_;
   UnsetNames unset_;

@@ -5,6 +5,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/build.h"
+#include "runtime/convert.h"
 #include "runtime/dense.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
@@ -84,13 +85,6 @@ std::vector<std::uint32_t> block_modes(const Format& format) {
   return modes;
 }
 
-/// Whether some mode leaves the blocks, so that their zeros would become entries of their own.
-bool opens_blocks(const Format& from, const Format& to) {
-  const std::vector<std::uint32_t> kept = block_modes(to);
-  return std::ranges::any_of(block_modes(from),
-                             [&](std::uint32_t mode) { return std::ranges::find(kept, mode) == kept.end(); });
-}
-
 /// By way of compressed levels, which everything else knows.
 Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                      std::string_view name) {
@@ -101,6 +95,13 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 }
 
 }  // namespace
+
+bool values_decide_pattern(const Format& from, const Format& to) {
+  // Some mode leaves the blocks, so that their zeros would become entries of their own.
+  const std::vector<std::uint32_t> kept = block_modes(to);
+  return std::ranges::any_of(block_modes(from),
+                             [&](std::uint32_t mode) { return std::ranges::find(kept, mode) == kept.end(); });
+}
 
 static Expected<Tensor> converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                   std::string_view name) {
@@ -116,7 +117,7 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
     if (!opened || opened->format() == format) return opened;
     return with_other_widths(*opened, format, resources, name);
   }
-  auto listed = entries(tensor, opens_blocks(tensor.format(), format), resources);
+  auto listed = entries(tensor, values_decide_pattern(tensor.format(), format), resources);
   if (!listed) return std::unexpected(listed.error());
   return build_from(std::move(*listed), format, tensor.format().mode_order, resources, name);
 }

@@ -10,6 +10,7 @@
 
 #include "runtime/block.h"
 #include "runtime/guarded.h"
+#include "runtime/kept.h"
 #include "runtime/machine_memory.h"
 
 namespace weft {
@@ -20,7 +21,17 @@ struct Memory::Account {
   std::uint64_t most = machine_memory();
   std::atomic<std::uint64_t> used{0};
   std::atomic<std::uint64_t> peak{0};
+  KeptList kept;
 };
+
+void enlist(const Memory& memory, const std::shared_ptr<Kept>& one) {
+  one->touch();
+  if (memory.account_) memory.account_->kept.enlist(one);
+}
+
+void give_back_kept(const Memory& memory) noexcept {
+  if (memory.account_) memory.account_->kept.give_back();
+}
 
 Memory::Memory(std::uint64_t limit_bytes) {
   (void)had_memory_for([&] {
@@ -33,8 +44,13 @@ Memory::Memory(std::uint64_t limit_bytes) {
 Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) const {
   if (!account_) return std::unexpected(out_of_memory({"opening the account of memory"}));
   std::uint64_t used = account_->used.load(std::memory_order_relaxed);
+  const auto fits = [&] {
+    used = account_->used.load(std::memory_order_relaxed);
+    return used <= account_->most && bytes <= account_->most - used;
+  };
   do {
-    if (used > account_->most || bytes > account_->most - used)
+    const bool room = used <= account_->most && bytes <= account_->most - used;
+    if (!room && !(bytes <= account_->most && account_->kept.make_room(fits)))
       return guarded({"charging ", what}, [&]() -> Expected<Charge> {
         if (account_->limit == unlimited)
           return fail(ErrorKind::resource, ErrorCode::memory_limit, what,

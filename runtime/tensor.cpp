@@ -32,6 +32,11 @@ std::uint64_t PatternFacts::next_number() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+std::uint64_t ValueFacts::next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 std::shared_ptr<const Statistics> PatternFacts::keep(Scalar scalar, std::shared_ptr<const Statistics> counted) {
   std::shared_ptr<const Statistics> known;
   return std::atomic_compare_exchange_strong(&counted_[place(scalar)], &known, counted) ? counted : known;
@@ -67,6 +72,19 @@ Tensor TensorParts::pattern_alone(const Tensor& tensor) {
   alone.pattern_ = std::make_shared<PatternWithFacts>(StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}},
                                                       tensor.pattern_->facts->valid.load());
   return alone;
+}
+
+Tensor TensorParts::without_values(const Tensor& tensor) {
+  Tensor pattern;
+  pattern.pattern_ = tensor.pattern_;
+  return pattern;
+}
+
+Tensor TensorParts::unowned(const Tensor& tensor) {
+  Tensor handle;
+  handle.pattern_ = {std::shared_ptr<void>(), tensor.pattern_.get()};
+  handle.values_ = {std::shared_ptr<void>(), tensor.values_.get()};
+  return handle;
 }
 
 Tensor TensorParts::with_values(const Tensor& tensor, Buffer values, std::uint64_t offset, Scalar scalar) {

@@ -1,6 +1,7 @@
 // What is known of the arrays of a tensor, shared by its copies, and how tensors are put together from shared parts.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -8,11 +9,63 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "runtime/kept.h"
 #include "weft/statistics.h"
 #include "weft/tensor.h"
 
 namespace weft {
+
+/// A pattern in another format, and where its values come from.
+class PatternLayout : public Kept {
+ public:
+  explicit PatternLayout(Format laid_out) : format(std::move(laid_out)) {}
+  void give_back() noexcept override;
+
+  const Format format;   ///< f64, whatever the values are
+  std::mutex making;     ///< held while it is made: others wait for it
+  std::atomic<bool> busy{false};
+  std::mutex mutex;      ///< of what follows
+  std::optional<Tensor> pattern;
+  /// By position of the other layout 1 + the element of the given values that stands there, 0 for none; 32 bits wide, or 64
+  /// where they do not suffice. Empty until values have changed once.
+  Buffer sources;
+  unsigned source_bits = 32;
+};
+
+/// Values in another format, of one version.
+class ValuesLayout : public Kept {
+ public:
+  explicit ValuesLayout(Format laid_out) : format(std::move(laid_out)) {}
+  void give_back() noexcept override;
+
+  const Format format;
+  std::mutex making;
+  std::atomic<bool> busy{false};
+  std::mutex mutex;  ///< of what follows
+  std::optional<Tensor> tensor;
+  std::uint64_t version = 0;
+};
+
+/// The layouts of a pattern, or of values, by format. Thread safe.
+template <class Layout>
+class KnownLayouts {
+ public:
+  /// The one of that format, made known to the account if it is new.
+  std::shared_ptr<Layout> of(const Format& format, const Memory& memory) {
+    const std::lock_guard lock(mutex_);
+    for (const std::shared_ptr<Layout>& known : all_)
+      if (known->format == format) return known;
+    all_.push_back(std::make_shared<Layout>(format));
+    enlist(memory, all_.back());
+    return all_.back();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Layout>> all_;
+};
 
 /// What is known of a pattern, by all tensors over it. Thread safe.
 struct PatternFacts {
@@ -22,6 +75,20 @@ struct PatternFacts {
   const std::uint64_t number = next_number();
   std::atomic<bool> valid;
   std::mutex verifying;  ///< a second caller waits for the first verification and takes its answer
+  KnownLayouts<PatternLayout> layouts;
+
+  /// What plans and code know of the pattern, as a number of 128 bits; made by `make` when first asked.
+  template <class Make>
+  std::array<std::uint64_t, 2> digest(Make&& make) {
+    {
+      const std::lock_guard lock(digesting_);
+      if (digest_) return *digest_;
+    }
+    const std::array<std::uint64_t, 2> made = make();
+    const std::lock_guard lock(digesting_);
+    digest_ = made;
+    return made;
+  }
 
   /// Of tensors with values of that type, which only the format tells apart; null: not asked yet.
   std::shared_ptr<const Statistics> counted(Scalar scalar) const { return std::atomic_load(&counted_[place(scalar)]); }
@@ -32,6 +99,8 @@ struct PatternFacts {
   static std::uint64_t next_number();
   static std::size_t place(Scalar scalar) { return scalar == Scalar::f64 ? 0 : 1; }
   std::shared_ptr<const Statistics> counted_[2];
+  std::mutex digesting_;
+  std::optional<std::array<std::uint64_t, 2>> digest_;
 };
 
 /// What is known of values, by all tensors that share them. Thread safe.
@@ -51,8 +120,12 @@ class ValueFacts {
   void forget();
   /// Counts announced changes.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// Tells values apart: no two of a process have the same.
+  const std::uint64_t number = next_number();
+  KnownLayouts<ValuesLayout> layouts;
 
  private:
+  static std::uint64_t next_number();
   mutable std::mutex mutex_;
   std::optional<bool> finite_;
   std::atomic<std::uint64_t> version_{0};
@@ -63,6 +136,8 @@ struct TensorParts {
   static PatternFacts* pattern_facts(const Tensor& tensor) { return tensor.pattern_ ? tensor.pattern_->facts : nullptr; }
   static ValueFacts* value_facts(const Tensor& tensor) { return tensor.values_ ? tensor.values_->facts : nullptr; }
   static const std::shared_ptr<const StoredValues>& values(const Tensor& tensor) { return tensor.values_; }
+  /// How many handles have these values.
+  static long handles(const Tensor& tensor) { return tensor.values_.use_count(); }
   /// What a run writes to; it makes a tensor of its own of it for those who read it.
   static std::span<std::byte> bytes_of_values(const Tensor& tensor) {
     const Buffer& values = tensor.values();
@@ -70,6 +145,10 @@ struct TensorParts {
   }
   /// The same arrays, of which nothing is known but whether they are valid; without values.
   static Tensor pattern_alone(const Tensor& tensor);
+  /// The same pattern, and what is known of it, without values.
+  static Tensor without_values(const Tensor& tensor);
+  /// A handle that keeps nothing alive: for those who run while somebody else holds the tensor.
+  static Tensor unowned(const Tensor& tensor);
   /// The same pattern, and what is known of it, with other values.
   static Tensor with_values(const Tensor& tensor, Buffer values, std::uint64_t offset, Scalar scalar);
   /// The same arrays, kept alive by `owner`.

@@ -63,6 +63,22 @@ class MemoryCache {
     }
   }
 
+  /// Forgets what is finished.
+  void clear() {
+    Removed removed;  // ends after the lock does
+    const std::unique_lock lock(mutex_);
+    removed.reserve(entries_.size());
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+      if (!entry->second->finished) {
+        ++entry;
+        continue;
+      }
+      weight_ -= entry->second->weight;
+      removed.push_back(std::move(entry->second));
+      entry = entries_.erase(entry);
+    }
+  }
+
   /// Whether a value is there, finished; asking is no use of it.
   bool holds(std::string_view key) const {
     const std::shared_lock lock(mutex_);

@@ -163,12 +163,19 @@ const char* weft_engine_cache_directory(const weft_engine* engine); /* "": none 
 /* What the engine has done so far. Kernels, one per loop nest: "memory" found there, "disk" loaded from there,
  * "compiled". Networks by the grade of their code, found or made: "generic", "profiled", "baked". "fallbacks": bindings
  * of which a kernel assumed too much, so that a more general one ran. Plans: "plans_memory", "plans_disk",
- * "plans_made". WEFT_INPUT for other names. */
+ * "plans_made". Compilations answered at once: "known"; others by the part in which they differ from the last of the
+ * same text: "missed_text" (new), "missed_options", "missed_operands" (names), and of an operand "missed_format",
+ * "missed_extents", "missed_pattern", "missed_values" (finite or not). Operands in other layouts: "layouts_made",
+ * "layouts_known" (found with the tensor), "layouts_refilled" (values had changed). "idle_bytes" of workspaces that
+ * wait for a run. WEFT_INPUT for other names. */
 int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_t* value, weft_error** error);
 /* Calls body(context, task, slot) for every task below `tasks`, in any order, on the threads of the engine, and returns
  * when all are done; `slot`, below their number, is exclusive to one thread at a time. */
 int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_task_callback body, void* context,
                              weft_error** error);
+/* Gives back what is kept only to be faster next time: kernels known by their text, workspaces that wait for a run, and
+ * layouts of operands. What is under way is not touched. */
+void weft_engine_give_back(const weft_engine* engine);
 void weft_engine_free(weft_engine* engine);
 
 /* ---- tensors ----
@@ -311,6 +318,9 @@ int32_t weft_request_set_prove(weft_request* request, int32_t prove,
                                weft_error** error); /* until nothing cheaper can exist */
 /* How often it is expected to run, which amortises the conversion of operands. Default 1. */
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error);
+/* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
+ * coordinates too, which each run then verifies. */
+int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error);
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
  * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
  * the same. */
@@ -360,6 +370,10 @@ int32_t weft_bindings_create(weft_bindings** made, weft_error** error);
 /* Replaces what the name stood for. Flags: 0 or WEFT_CHANGES. */
 int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags,
                           weft_error** error);
+/* Other values over the pattern of an operand that is set, `count` of them, as many as it stores; what is known of the
+ * pattern, and what runs have made of it, stays. They are borrowed. */
+int32_t weft_bindings_replace_values(weft_bindings* bindings, const char* name, int32_t scalar, const void* values,
+                                     uint64_t count, weft_error** error);
 /* The result is also written to this memory, shaped as for weft_tensor_dense; in place if it is row-major and of the
  * result's scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
 int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order,
@@ -394,6 +408,9 @@ void weft_compilation_free(weft_compilation* compilation); /* does not wait, and
  * report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error);
+/* Does now what the first run over these bindings would do: verifies, converts, allocates. */
+int32_t weft_kernel_prepare(const weft_kernel* kernel, const weft_bindings* bindings,
+                            const weft_cancellation* cancellation, weft_error** error);
 /* Any stage, without having asked for it; see weft_request_add_stage and weft_evaluation_stage. */
 int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes,
                           weft_error** error);

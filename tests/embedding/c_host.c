@@ -108,6 +108,7 @@ int main(int arguments, char** argument) {
   requests();
   entries_of(plain, argument[1]);
   threads_of_the_host();
+  weft_engine_give_back(plain); /* workspaces and layouts that wait for the next run */
   EXPECT(weft_engine_memory_peak(engine) > 0 && weft_engine_memory_used(plain) == 0);
   weft_options_free(options);
   weft_engine_free(engine);

@@ -38,6 +38,15 @@ struct CacheCounters {
   std::uint64_t generic = 0, profiled = 0, baked = 0;  ///< networks by the grade of their code, found or made
   std::uint64_t fallbacks = 0;  ///< bindings of which a kernel assumed too much: a more general one ran instead
   std::uint64_t plans_memory = 0, plans_disk = 0, plans_made = 0;
+  /// Compilations answered at once, by text, options and what is known of the operands; and those that were not, by the
+  /// first part in which they differ from the last of the same text (a text that is new or was forgotten, options, the
+  /// names of operands; of an operand its format, its extents, its pattern, whether its values are finite).
+  std::uint64_t known = 0;
+  std::uint64_t missed_text = 0, missed_options = 0, missed_operands = 0;
+  std::uint64_t missed_format = 0, missed_extents = 0, missed_pattern = 0, missed_values = 0;
+  /// Operands in other layouts: converted, found with the tensor, filled anew because values had changed.
+  std::uint64_t layouts_made = 0, layouts_known = 0, layouts_refilled = 0;
+  std::uint64_t idle_bytes = 0;  ///< of workspaces that wait for the next run
 };
 
 }  // namespace weft

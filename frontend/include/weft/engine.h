@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/host.h"
 #include "weft/objective.h"
 #include "weft/options.h"
 #include "weft/report.h"
@@ -54,6 +55,10 @@ struct CompileOptions {
   /// How far the kernel is made for these operands; automatic: by `calls`. The report tells what was chosen. Operands
   /// that a kernel assumes too much of run in a generic one.
   Specialization specialize = Specialization::profiled;
+  /// Operands whose values the host may change in place between runs, without any further word, as OperandUse::changes
+  /// tells of one binding; and those whose coordinates, too, which are then verified in each run. What is derived from
+  /// them is made anew in each run, and priced so.
+  std::vector<std::string> changing, changing_patterns;
   bool operator==(const CompileOptions&) const = default;
 };
 
@@ -62,8 +67,9 @@ struct OperandUse {
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
 };
 
-/// Operands by name, and host memory for results. A value; only const use is thread safe. Runs keep their memory here,
-/// for each kernel: a repetition allocates nothing, n at once need n times the memory of one.
+/// Operands by name, and host memory for results. A value; only const use is thread safe. What runs need beside these
+/// is kept with the kernel: setting an operand leaves what does not depend on it as it is, a repetition allocates
+/// nothing, n at once need n times the memory of one. Operands have to be there while runs over them are under way.
 class Bindings {
  public:
   Bindings();
@@ -73,6 +79,10 @@ class Bindings {
   /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so:
   /// row-major, of the same scalar type. Runs then take turns. It must not overlap an operand.
   void output(const std::string& name, Tensor memory);
+  /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what is
+  /// known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
+  /// number is another.
+  Expected<void> replace_values(const std::string& name, HostValues values);
   /// That memory ran out while these, or what they are copies of, were made or set. Every run over them then says so:
   /// make them anew.
   std::optional<Error> failure() const;
@@ -96,6 +106,8 @@ class Kernel {
   /// input (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled
   /// (by `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
+  /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
+  Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
   Expected<std::string> explain(Stage stage) const;
@@ -104,9 +116,7 @@ class Kernel {
 
  private:
   friend class Engine;
-  friend class Bindings;
   struct State;
-  static Expected<Kernel> made(const EngineOptions& options, Expected<Prepared> prepared);
   Expected<Tensors> ran(const Bindings& bindings, const Cancellation* cancellation) const;
   std::shared_ptr<const State> state_;
 };
@@ -117,6 +127,9 @@ class Engine {
   static Expected<Engine> create(EngineOptions options = {});
   const EngineOptions& options() const;
   CacheCounters counters() const;
+  /// Gives back what is kept only to be faster next time: kernels known by their text, workspaces that wait for a run,
+  /// and layouts of operands, of all engines that share the memory account. What is under way is not touched.
+  void give_back() const;
 
   /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all
   /// are finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Tensors that the text does
@@ -138,6 +151,7 @@ class Engine {
  private:
   friend class Session;
   struct State;
+  struct Kernels;
   struct Compilation;
   static Expected<Engine> made(EngineOptions options);
   std::shared_ptr<const State> state_;

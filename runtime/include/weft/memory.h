@@ -14,6 +14,7 @@
 namespace weft {
 
 class Charge;
+class Kept;
 class Succession;
 
 /// A shared account of bytes with an optional limit. Cheap to copy (copies share the account), thread safe. One that
@@ -23,8 +24,8 @@ class Memory {
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
   Memory() : Memory(unlimited) {}
   explicit Memory(std::uint64_t limit_bytes);
-  /// Reserves bytes until the Charge dies. Resource error naming `what`, the bytes asked, used and
-  /// the limit.
+  /// Reserves bytes until the Charge dies. What weft keeps only to be faster next time is given back first, the least
+  /// recently used first. Resource error naming `what`, the bytes asked, used and the limit.
   Expected<Charge> charge(std::uint64_t bytes, std::string_view what) const;
   std::uint64_t used() const;
   std::uint64_t peak() const;
@@ -32,6 +33,8 @@ class Memory {
 
  private:
   friend class Charge;
+  friend void enlist(const Memory& memory, const std::shared_ptr<Kept>& one);
+  friend void give_back_kept(const Memory& memory) noexcept;
   struct Account;
   std::shared_ptr<Account> account_;
 };

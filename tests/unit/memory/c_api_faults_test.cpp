@@ -239,7 +239,11 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_kernel_report(kernel, &text, error));
     GOOD(weft_compilation_start(engine, product, copy, request, nullptr, nullptr, nullptr, compilation.place(), error));
     GOOD(weft_compilation_kernel(compilation, later.place(), error));
+    GOOD(weft_bindings_replace_values(copy, "x", WEFT_F64, x_values.data(), 4, error));
+    GOOD(weft_request_add_changing(request, "x", 0, error));
+    GOOD(weft_kernel_prepare(kernel, copy, nullptr, error));
     Outcome outcome = calls.outcome();
+    weft_engine_give_back(engine);
     if (!outcome.error && outcome.wrong.empty()) return judged(right(evaluation), "other sums");
     return outcome;
   }, Memory(), 150);

@@ -279,6 +279,7 @@ TEST_CASE("faults: bindings of which something could not be set refuse every run
   for (const auto& [name, tensor] : run.operands) bindings.set(name, tensor);
   REQUIRE(kernel->run(bindings));
   Tensor other = run.operands.at("x");
+  const Bindings copy = bindings;  // so that these need tables of their own
   allocation_faults::begin(1, allocation_faults::Fails::one);
   armed([&] { bindings.set("x", std::move(other)); });
   REQUIRE(allocation_faults::fired());

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/kept.h"
 #include "unit/sanitized.h"
 #include "weft/file.h"
 
@@ -80,6 +81,7 @@ void fail_every_allocation(const std::string& name, const std::function<Outcome(
     REQUIRE_MESSAGE(!usually.error, usually.error->message);
   }
   const std::uint64_t allocations = allocation_faults::seen();
+  give_back_kept(memory);
   std::size_t kept = kept_in_the_end(0);
   const std::uint64_t charged = memory.used();
   REQUIRE(allocations > 0);
@@ -94,12 +96,14 @@ void fail_every_allocation(const std::string& name, const std::function<Outcome(
       ++totals.points;
       refused_here += faulty.error ? 1 : 0;
       const Outcome again = run(name, scenario, 0, Fails::none);
+      give_back_kept(memory);
       std::size_t kept_now = left == Left::tokens ? kept : kept_in_the_end(kept);
       if (kept_now != kept) {
         // What a process makes once, on the way to its first error, stays; what is lost is lost each time.
         kept = kept_now;
         (void)run(name, scenario, number, fails);
         (void)run(name, scenario, 0, Fails::none);
+        give_back_kept(memory);
         kept_now = kept_in_the_end(kept);
       }
       const bool sound = faulty.wrong.empty() && again.wrong.empty() && !again.error && kept_now == kept && memory.used() == charged &&

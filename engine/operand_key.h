@@ -1,0 +1,18 @@
+// What plans and code depend on of an operand, as a few bytes: two operands with the same have the same kernel.
+#pragma once
+
+#include <string>
+
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// Appends it. `by_pattern`: the very pattern matters, because joins of several sparse operands are sampled, because it may be
+/// baked into code, or because a memory limit counts exact bytes; else its quantised statistics, full levels and short fibers
+/// do, so that a tensor over another pattern of the same kind has the same key. Counted once for all tensors over a pattern.
+void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern, const Resources& resources);
+
+/// The parts in which two keys of one operand differ: "format", "extents", "pattern", "values". For people.
+std::string differing_parts(std::string_view one, std::string_view other);
+
+}  // namespace weft

@@ -1,0 +1,209 @@
+#include "frontend/workspaces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "runtime/tensor_facts.h"
+
+namespace weft {
+namespace {
+
+bool overlap(const Buffer& a, const Buffer& b) {
+  const auto begin = [](const Buffer& buffer) { return static_cast<const std::byte*>(buffer.data()); };
+  if (a.size_bytes() == 0 || b.size_bytes() == 0) return false;
+  const std::less<const std::byte*> before;
+  return before(begin(a), begin(b) + b.size_bytes()) && before(begin(b), begin(a) + a.size_bytes());
+}
+
+bool overlap(const Tensor& tensor, const Buffer& memory) {
+  return overlap(tensor.values(), memory) || std::ranges::any_of(tensor.levels(), [&](const LevelArrays& level) {
+           return overlap(level.pos, memory) || overlap(level.crd, memory);
+         });
+}
+
+}  // namespace
+
+std::uint64_t RunOperands::next_stamp() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+Expected<void> RunOperands::verify(const Resources& resources) const {
+  if (verified.load(std::memory_order_acquire)) return {};
+  for (const auto& [name, tensor] : tensors) {
+    if (auto right = verify_once(tensor, resources, name); !right) return right;
+  }
+  for (const auto& [name, memory] : host.outputs) {
+    if (auto right = weft::verify(memory, resources, name); !right) return right;
+    for (const auto& [operand, stored] : tensors) {
+      if (overlap(stored, memory.values()))
+        return input_error(fmt::format("the memory for {} overlaps the operand {}", name, operand));
+    }
+    for (const auto& [other, second] : host.outputs) {
+      if (other != name && overlap(second.values(), memory.values()))
+        return input_error(fmt::format("the memory for {} overlaps that for {}", name, other));
+    }
+  }
+  verified.store(true, std::memory_order_release);
+  return {};
+}
+
+void IdleWorkspaces::add(std::uint64_t bytes) noexcept {
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  touch();
+  list_.make_room([&] {
+    const std::uint64_t all = bytes_.load(std::memory_order_relaxed);
+    return all <= most_ || all <= bytes;
+  });
+}
+
+/// Keeps what the tensors of a result point into, and puts it back with the last of them.
+class Workspaces::Lease {
+ public:
+  Lease(std::shared_ptr<Workspaces> workspaces, std::unique_ptr<Bound> bound)
+      : workspaces_(std::move(workspaces)), bound_(std::move(bound)) {}
+  ~Lease() { workspaces_->put_back(std::move(bound_)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+ private:
+  std::shared_ptr<Workspaces> workspaces_;
+  std::unique_ptr<Bound> bound_;
+};
+
+Workspaces::Workspaces(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
+                       std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle,
+                       std::shared_ptr<LayoutTotals> totals)
+    : code_(std::move(code)),
+      resources_(options.resources),
+      deterministic_(options.deterministic),
+      changing_(std::move(changing)),
+      changing_patterns_(std::move(changing_patterns)),
+      idle_(std::move(idle)),
+      totals_(std::move(totals)) {}
+
+Workspaces::~Workspaces() { give_back(); }
+
+void Workspaces::give_back() noexcept {
+  for (Place& place : places_) {
+    const std::unique_ptr<Bound> bound(place.bound.exchange(nullptr, std::memory_order_acq_rel));
+    if (bound) idle_->subtract(bound->idle_bytes);
+  }
+}
+
+std::unique_ptr<Workspaces::Bound> Workspaces::taken(std::uint64_t stamp) noexcept {
+  for (const bool any : {false, true}) {
+    for (Place& place : places_) {
+      if (place.bound.load(std::memory_order_relaxed) == nullptr) continue;
+      if (!any && place.stamp.load(std::memory_order_relaxed) != stamp) continue;
+      std::unique_ptr<Bound> bound(place.bound.exchange(nullptr, std::memory_order_acq_rel));
+      if (bound == nullptr) continue;
+      idle_->subtract(std::exchange(bound->idle_bytes, 0));
+      return bound;
+    }
+  }
+  return nullptr;
+}
+
+void Workspaces::put_back(std::unique_ptr<Bound> bound) noexcept {
+  bound->network.let_go();
+  bound->idle_bytes = bound->network.bytes();
+  touch();
+  for (Place& place : places_) {
+    if (place.bound.load(std::memory_order_relaxed) != nullptr) continue;
+    const std::uint64_t bytes = bound->idle_bytes;
+    const std::uint64_t stamp = bound->stamp;
+    Bound* empty = nullptr;
+    if (!place.bound.compare_exchange_strong(empty, bound.get(), std::memory_order_acq_rel)) continue;
+    (void)bound.release();
+    place.stamp.store(stamp, std::memory_order_relaxed);
+    idle_->add(bytes);
+    return;
+  }
+}
+
+void Workspaces::count(Bound& bound) noexcept {
+  const LayoutCounters now = bound.network.layouts();
+  if (now.made != bound.told.made) totals_->made.fetch_add(now.made - bound.told.made, std::memory_order_relaxed);
+  if (now.known != bound.told.known) totals_->known.fetch_add(now.known - bound.told.known, std::memory_order_relaxed);
+  if (now.refilled != bound.told.refilled)
+    totals_->refilled.fetch_add(now.refilled - bound.told.refilled, std::memory_order_relaxed);
+  bound.told = now;
+}
+
+Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOperands& operands, const Cancellation& cancellation) {
+  const Resources resources = resources_.with(cancellation);
+  if (auto right = operands.verify(resources); !right) return std::unexpected(right.error());
+  const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
+  auto bound = taken(operands.stamp);
+  if (bound && bound->stamp == operands.stamp && bound->network.whole() && !changes) {
+    bound->network.cancel_with(cancellation);
+    return bound;
+  }
+  const Tensors* tensors = &operands.tensors;
+  const HostMemory* host = &operands.host;
+  Tensors renewed;
+  HostMemory with_changing;
+  if (changes) {
+    with_changing = operands.host;
+    with_changing.changing.insert(changing_.begin(), changing_.end());
+    with_changing.changing.insert(changing_patterns_.begin(), changing_patterns_.end());
+    host = &with_changing;
+    if (!changing_patterns_.empty()) {
+      renewed = operands.tensors;
+      for (auto& [name, tensor] : renewed) {
+        if (!changing_patterns_.contains(name)) continue;
+        tensor = Tensor(tensor.arrays(), Validity::unknown);
+        if (auto right = verify_once(tensor, resources, name); !right) return std::unexpected(right.error());
+      }
+      tensors = &renewed;
+    }
+    for (const auto& [name, tensor] : *tensors) {
+      if (with_changing.changing.contains(name)) tensor.values_changed();
+    }
+  }
+  if (bound) {
+    bound->network.cancel_with(cancellation);
+    bound->stamp = 0;
+    auto taken = bound->network.rebind(*tensors, *host);
+    if (!taken) return std::unexpected(taken.error());
+    if (!*taken) bound.reset();
+  }
+  if (!bound) {
+    auto network = code_.bind(*tensors, resources, deterministic_, *host);
+    if (!network) return std::unexpected(network.error());
+    bound = std::make_unique<Bound>(Bound{std::move(*network)});
+  }
+  bound->stamp = operands.stamp;
+  count(*bound);
+  return bound;
+}
+
+Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellation* cancellation) {
+  auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
+  if (!bound) return std::unexpected(bound.error());
+  put_back(std::move(*bound));
+  return {};
+}
+
+Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellation* cancellation) {
+  std::unique_lock<std::mutex> turn(operands.turn, std::defer_lock);
+  if (!operands.host.outputs.empty()) turn.lock();
+  auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
+  if (!bound) return std::unexpected(bound.error());
+  BoundNetwork& network = (*bound)->network;
+  const auto ran = network.run();
+  auto results = ran ? network.results() : std::unexpected(ran.error());
+  if (!results) {
+    put_back(std::move(*bound));
+    return results;
+  }
+  const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(*bound));
+  for (auto& [name, tensor] : *results) tensor = TensorParts::owned_by(tensor, lease);
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,64 @@
+// Kept: what can be made again, and is given back, least recently used first, when an account of memory has no room left.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "weft/memory.h"
+
+namespace weft {
+
+/// Converted layouts, workspaces between runs. Held by those who made it; an account knows of it while it lives.
+class Kept {
+ public:
+  virtual ~Kept() = default;
+  /// Gives back the memory, but for what is in use or just being made. From any thread, which may hold any lock but those
+  /// that this function takes: what takes them charges nothing meanwhile.
+  virtual void give_back() noexcept = 0;
+  void touch() noexcept { last_used_.store(clock().fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed); }
+  std::uint64_t last_used() const noexcept { return last_used_.load(std::memory_order_relaxed); }
+
+ private:
+  static std::atomic<std::uint64_t>& clock() noexcept {
+    static constinit std::atomic<std::uint64_t> ticks{1};
+    return ticks;
+  }
+  std::atomic<std::uint64_t> last_used_{0};
+};
+
+/// What was made with the memory of an account, to be given back before a charge is refused. Thread safe.
+class KeptList {
+ public:
+  void enlist(std::weak_ptr<Kept> one);
+  /// Gives back everything.
+  void give_back() noexcept;
+  /// Gives back one after the other, the least recently used first, until `enough()`; false if that never came.
+  template <class Enough>
+  bool make_room(Enough&& enough) noexcept {
+    for (std::uint64_t after = 0; !enough();) {
+      const std::shared_ptr<Kept> oldest = next(after);
+      if (!oldest) return false;
+      after = oldest->last_used();
+      oldest->give_back();
+    }
+    return true;
+  }
+
+ private:
+  /// The one that was used longest ago, of those used later than `after`.
+  std::shared_ptr<Kept> next(std::uint64_t after) noexcept;
+  void prune() noexcept;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Kept>> all_;
+  std::size_t pruned_at_ = 64;
+};
+
+/// Makes it known to the account.
+void enlist(const Memory& memory, const std::shared_ptr<Kept>& one);
+/// Gives back all that the account knows.
+void give_back_kept(const Memory& memory) noexcept;
+
+}  // namespace weft

@@ -1,0 +1,226 @@
+#include "runtime/layouts.h"
+
+#include "runtime/blocks.h"
+#include "runtime/convert.h"
+#include "runtime/dense.h"
+#include "runtime/guarded.h"
+#include "runtime/indices.h"
+#include "runtime/tensor_facts.h"
+
+namespace weft {
+
+void PatternLayout::give_back() noexcept {
+  if (busy.load(std::memory_order_acquire)) return;
+  std::optional<Tensor> freed_pattern;
+  Buffer freed;
+  const std::lock_guard lock(mutex);
+  freed_pattern.swap(pattern);
+  std::swap(freed, sources);
+}
+
+void ValuesLayout::give_back() noexcept {
+  if (busy.load(std::memory_order_acquire)) return;
+  std::optional<Tensor> freed;
+  const std::lock_guard lock(mutex);
+  freed.swap(tensor);
+}
+
+namespace {
+
+/// The only one that makes a layout; what it needs is not given back meanwhile.
+template <class Layout>
+class Making {
+ public:
+  explicit Making(Layout& layout) : lock_(layout.making), layout_(layout) {
+    layout_.busy.store(true, std::memory_order_release);
+    layout_.touch();
+  }
+  ~Making() { layout_.busy.store(false, std::memory_order_release); }
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+  Layout& layout_;
+};
+
+Format with_scalar(Format format, Scalar scalar) {
+  format.scalar = scalar;
+  return format;
+}
+
+template <class From, class To, class Source>
+void gather(const Buffer& from, Buffer& to, const Buffer& sources, const Threads& threads) {
+  const auto given = from.as<From>();
+  const auto filled = to.as<To>();
+  const auto source = sources.as<Source>();
+  for_blocks(threads, Blocks(filled.size(), threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+    for (std::uint64_t n = begin; n < end; ++n) filled[n] = source[n] == 0 ? To{0} : static_cast<To>(given[source[n] - 1]);
+  });
+}
+
+template <class From, class To>
+void gather(const Buffer& from, Buffer& to, const Buffer& sources, unsigned bits, const Threads& threads) {
+  if (bits == 32) return gather<From, To, const std::uint32_t>(from, to, sources, threads);
+  gather<From, To, const std::uint64_t>(from, to, sources, threads);
+}
+
+void gather(const Tensor& tensor, Buffer& to, Scalar scalar, const Buffer& sources, unsigned bits, const Threads& threads) {
+  const Buffer& from = tensor.values();
+  if (tensor.format().scalar == Scalar::f64) {
+    if (scalar == Scalar::f64) return gather<const double, double>(from, to, sources, bits, threads);
+    return gather<const double, float>(from, to, sources, bits, threads);
+  }
+  if (scalar == Scalar::f64) return gather<const float, double>(from, to, sources, bits, threads);
+  gather<const float, float>(from, to, sources, bits, threads);
+}
+
+/// Converts the numbers of the elements: what stands at a position afterwards is where its value comes from.
+Expected<void> make_sources(const Tensor& tensor, PatternLayout& layout, const Resources& resources, std::string_view name) {
+  const std::uint64_t elements = tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar);
+  auto numbers = Buffer::allocate(elements * sizeof(double), resources.memory, name);
+  if (!numbers) return std::unexpected(numbers.error());
+  const auto numbered = numbers->as<double>();
+  for_blocks(resources.threads, Blocks(elements, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+    for (std::uint64_t n = begin; n < end; ++n) numbered[n] = static_cast<double>(n + 1);
+  });
+  const Tensor given = TensorParts::with_values(tensor, std::move(*numbers), tensor.offset(), Scalar::f64);
+  const auto moved = convert(given, layout.format, resources, name);
+  if (!moved) return std::unexpected(moved.error());
+  const auto source = moved->values().as<const double>();
+  const unsigned bits = elements < ~std::uint32_t{0} ? 32 : 64;
+  auto sources = Buffer::allocate(source.size() * (bits / 8), resources.memory, name);
+  if (!sources) return std::unexpected(sources.error());
+  with_width(bits, [&]<class T>(T) {
+    const auto to = sources->as<T>();
+    for_blocks(resources.threads, Blocks(source.size(), resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t n = begin; n < end; ++n) to[n] = static_cast<T>(source[n]);
+    });
+  });
+  const std::lock_guard lock(layout.mutex);
+  if (!layout.pattern) layout.pattern = TensorParts::without_values(*moved);
+  layout.sources = std::move(*sources);
+  layout.source_bits = bits;
+  return {};
+}
+
+/// The values of a pattern that is laid out already, or nothing where it is not, or memory does not suffice for that.
+Expected<std::optional<Tensor>> filled(const Tensor& tensor, const std::optional<Tensor>& before, PatternLayout& layout, Scalar scalar,
+                                       const Resources& resources, std::string_view name, Tensor& spare) {
+  const Making making(layout);
+  std::optional<Tensor> pattern;
+  Buffer sources;
+  const auto known = [&] {
+    const std::lock_guard lock(layout.mutex);
+    pattern = layout.pattern;
+    sources = layout.sources;
+  };
+  known();
+  if (!pattern) return std::nullopt;
+  const std::uint64_t positions = pattern->order() == 0 ? 1 : pattern->positions(pattern->order() - 1);
+  if (sources.size_bytes() == 0 && positions > 0) {
+    if (auto made = make_sources(tensor, layout, resources, name); !made) {
+      if (made.error().kind == ErrorKind::resource) return std::nullopt;
+      return std::unexpected(made.error());
+    }
+    known();
+  }
+  const std::uint64_t bytes = positions * scalar_bytes(scalar);
+  // Others may be reading what they were given; the layout itself and `before` hold it too.
+  if (before && TensorParts::handles(*before) <= 2 && before->values().size_bytes() == bytes && before->format().scalar == scalar) {
+    before->values_changed();
+    Buffer values = before->values();
+    gather(tensor, values, scalar, sources, layout.source_bits, resources.threads);
+    return before;
+  }
+  // Memory that was touched before costs no page faults.
+  const bool fits = TensorParts::handles(spare) == 1 && spare.values().size_bytes() == bytes && !spare.values().borrowed();
+  Expected<Buffer> values = fits ? Expected<Buffer>(spare.values()) : Buffer::allocate(bytes, resources.memory, name);
+  if (!values) return std::unexpected(values.error());
+  gather(tensor, *values, scalar, sources, layout.source_bits, resources.threads);
+  return TensorParts::with_values(*pattern, std::move(*values), 0, scalar);
+}
+
+Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
+                                      std::string_view name, Tensor& spare) {
+  ValueFacts& values = *TensorParts::value_facts(tensor);
+  const auto layout = values.layouts.of(format, resources.memory);
+  const auto kept = [&]() -> std::optional<Tensor> {
+    const std::lock_guard lock(layout->mutex);
+    if (layout->version != values.version()) return std::nullopt;
+    layout->touch();
+    return layout->tensor;
+  };
+  if (auto known = kept()) return LaidOut{std::move(*known), LayoutOrigin::known};
+  const Making making(*layout);
+  if (auto known = kept()) return LaidOut{std::move(*known), LayoutOrigin::known};
+  if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
+  std::optional<Tensor> before;
+  {
+    const std::lock_guard lock(layout->mutex);
+    before = layout->tensor;
+  }
+  if (before && TensorParts::values(*before) == TensorParts::values(spare)) spare = {};
+  const std::uint64_t version = values.version();
+  const auto keep = [&](const Tensor& made) {
+    const std::lock_guard lock(layout->mutex);
+    layout->tensor = made;
+    layout->version = version;
+  };
+  const bool both_dense = tensor.format().all_dense() && format.all_dense();
+  if (both_dense && before && TensorParts::handles(*before) <= 2) {
+    before->values_changed();
+    if (auto written = write_dense(tensor, *before, resources, name); !written) return std::unexpected(written.error());
+    keep(*before);
+    return LaidOut{std::move(*before), LayoutOrigin::refilled};
+  }
+  const bool moved_as_a_whole = both_dense || values_decide_pattern(tensor.format(), format);
+  std::shared_ptr<PatternLayout> pattern;
+  if (!moved_as_a_whole) {
+    pattern = TensorParts::pattern_facts(tensor)->layouts.of(with_scalar(format, Scalar::f64), resources.memory);
+    auto refilled = filled(tensor, before, *pattern, format.scalar, resources, name, spare);
+    if (!refilled) return std::unexpected(refilled.error());
+    if (*refilled) {
+      keep(**refilled);
+      return LaidOut{std::move(**refilled), LayoutOrigin::refilled};
+    }
+  }
+  before.reset();
+  spare = {};
+  {
+    const std::lock_guard lock(layout->mutex);
+    layout->tensor.reset();
+  }
+  auto converted = convert(tensor, format, resources, name);
+  if (!converted) return std::unexpected(converted.error());
+  keep(*converted);
+  if (pattern) {
+    const Making making_pattern(*pattern);
+    {
+      const std::lock_guard lock(pattern->mutex);
+      pattern->pattern = TensorParts::without_values(*converted);
+    }
+    if (changes) {
+      const auto made = make_sources(tensor, *pattern, resources, name);
+      if (!made && made.error().kind != ErrorKind::resource) return std::unexpected(made.error());
+    }
+  }
+  return LaidOut{std::move(*converted), LayoutOrigin::made};
+}
+
+}  // namespace
+
+Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
+                           std::string_view name, Tensor spare) {
+  if (tensor.format() == format) return LaidOut{tensor, LayoutOrigin::given};
+  return guarded({"converting ", name}, [&]() -> Expected<LaidOut> {
+    if (TensorParts::value_facts(tensor) == nullptr || TensorParts::pattern_facts(tensor) == nullptr) {
+      auto converted = convert(tensor, format, resources, name);
+      if (!converted) return std::unexpected(converted.error());
+      return LaidOut{std::move(*converted), LayoutOrigin::made};
+    }
+    return laid_out_with_facts(tensor, format, changes, resources, name, spare);
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,341 @@
+// Bindings that change between runs: what is bound again, what stays, and that results are always those of the operands now.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/operand.h"
+#include "weft/engine.h"
+#include "weft/file.h"
+#include "weft/host.h"
+
+namespace workspaces_test {
+
+using namespace weft;
+
+namespace {
+
+Engine engine_with(unsigned threads = 1, Memory memory = Memory()) {
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  options.resources.memory = std::move(memory);
+  auto engine = Engine::create(options);
+  REQUIRE(engine);
+  return *engine;
+}
+
+/// Small integers, so that every order of summation gives the same.
+Tensor operand(const std::string& text, const std::string& format = "") {
+  std::optional<Format> wanted;
+  if (!format.empty()) wanted = *parse_format(format);
+  auto tensor = load_operand(text, wanted, Resources(), text);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  double next = 1;
+  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
+  return *tensor;
+}
+
+Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
+  auto kernel = engine.compile(text, operands, options);
+  REQUIRE_MESSAGE(kernel, kernel.error().message);
+  return *kernel;
+}
+
+/// Dense or not, the entries of a result in coordinate order.
+std::vector<double> numbers(const Tensor& tensor) {
+  REQUIRE(verify(tensor, Resources(), "result"));
+  const auto dense = convert(tensor, dense_format(tensor.order()), Resources(), "result");
+  REQUIRE(dense);
+  const auto values = dense->values().as<const double>();
+  return {values.begin(), values.end()};
+}
+
+/// What an engine that has never seen them computes.
+std::vector<double> fresh(const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
+  const Engine engine = engine_with();
+  const Kernel kernel = compiled(engine, text, operands, options);
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  const auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  return numbers(results->begin()->second);
+}
+
+std::vector<double> ran(const Kernel& kernel, const Bindings& bindings) {
+  const auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  return numbers(results->begin()->second);
+}
+
+struct Run {
+  std::string text;
+  std::vector<std::string> formats;  ///< of T, that are bound in turn
+  CompileOptions options;
+};
+
+}  // namespace
+
+TEST_CASE("workspaces: operands replaced at random, by others of any format, pattern and size, give what a new engine gives") {
+  CompileOptions often;
+  often.calls = 1000;
+  CompileOptions like = often;
+  like.patterns["y"] = "T";
+  CompileOptions sparse = often;
+  sparse.formats["y"] = *parse_format("ss");
+  const std::vector<Run> runs = {{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", {"sss", "sss:2,1,0", "uqq", "dss"}, often},
+                                 {"y(j,r) = T(i,j,k) * B(i,r) * C(k,r)", {"sss", "sss:1,0,2"}, often},
+                                 {"y(i,j,k) = T(i,j,k) * B(j,r) * C(k,r)", {"sss", "sss:1,0,2"}, like},
+                                 {"y(i,j) = T(i,j,k) * C(k,r) * D(r)", {"sss", "hss"}, sparse},
+                                 {"y(i,r) = T(i,j,k) * B(j,r) * C(k,r); z = y(i,r) * y(i,r)", {"sss"}, {}}};
+  std::mt19937_64 random(11);
+  const auto below = [&](std::uint64_t most) { return random() % most; };
+  for (const Run& run : runs) {
+    for (const unsigned threads : {1U, 2U}) {
+      CAPTURE(run.text);
+      CAPTURE(threads);
+      const Engine engine = engine_with(threads);
+      std::uint64_t extents[] = {9, 11, 8};  // i, j, k
+      unsigned seed = 1;
+      const auto made = [&](const std::string& name) {
+        ++seed;
+        const auto rows = std::to_string(run.text.find(name + "(i,") != std::string::npos ? extents[0] : name == "B" ? extents[1] : extents[2]);
+        if (name == "D") return operand("ones(4)");
+        if (name != "T") return operand("uniform(" + rows + "x4,seed=" + std::to_string(seed) + ")");
+        const std::string shape = std::to_string(extents[0]) + "x" + std::to_string(extents[1]) + "x" + std::to_string(extents[2]);
+        const std::string nnz = std::to_string(1 + below(300));
+        return operand("sparse(" + shape + ",nnz=" + nnz + ",seed=" + std::to_string(seed) + ")", run.formats[below(run.formats.size())]);
+      };
+      std::vector<std::string> names = {"T"};
+      for (const char* name : {"B", "C", "D"}) {
+        if (run.text.find(std::string(name) + "(") != std::string::npos) names.emplace_back(name);
+      }
+      Tensors now;
+      for (const std::string& name : names) now[name] = made(name);
+      const Kernel kernel = compiled(engine, run.text, now, run.options);
+      Bindings bindings;
+      for (const auto& [name, tensor] : now) bindings.set(name, tensor);
+      std::vector<std::vector<double>> kept;  // values of the host
+      for (int step = 0; step < 30; ++step) {
+        CAPTURE(step);
+        const std::string name = names[below(names.size())];
+        switch (below(5)) {
+          case 0: break;
+          case 1:
+            if (below(3) == 0) extents[below(3)] += 1;
+            for (const std::string& each : names) {
+              now[each] = made(each);
+              bindings.set(each, now[each]);
+            }
+            break;
+          case 2: {
+            kept.emplace_back(now[name].values().size_bytes() / sizeof(double), static_cast<double>(1 + below(5)));
+            auto other = same_pattern(now[name], kept.back());
+            REQUIRE(other);
+            now[name] = *other;
+            REQUIRE(bindings.replace_values(name, kept.back()));
+            break;
+          }
+          case 3:
+            bindings.set(name, now[name]);  // whose values the next line announces to have changed
+            for (double& value : now[name].writable_values<double>()) value = static_cast<double>(1 + below(5));
+            break;
+          default:
+            now[name] = made(name);
+            bindings.set(name, now[name]);
+            break;
+        }
+        const std::vector<double> expected = fresh(run.text, now, run.options);
+        CHECK(ran(kernel, bindings) == expected);
+        const Bindings copy = bindings;
+        CHECK(ran(kernel, copy) == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("workspaces: results held by the host stay while operands are replaced") {
+  const Engine engine = engine_with();
+  const Tensors operands = {{"M", operand("sparse(20x30,nnz=90,seed=1)")}, {"x", operand("uniform(30)")}};
+  const Kernel kernel = compiled(engine, "y(i) = M(i,j) * x(j)", operands);
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  const auto first = kernel.run(bindings);
+  REQUIRE(first);
+  const std::vector<double> before = numbers(first->at("y"));
+  const std::vector<double> others(30, 3);
+  REQUIRE(bindings.replace_values("x", others));
+  const auto second = kernel.run(bindings);
+  REQUIRE(second);
+  CHECK(numbers(first->at("y")) == before);
+  CHECK(numbers(second->at("y")) != before);
+}
+
+TEST_CASE("workspaces: memory of the host for results comes, moves and goes between runs") {
+  const Engine engine = engine_with();
+  const Tensors operands = {{"M", operand("sparse(6x30,nnz=90,seed=1)")}, {"x", operand("uniform(30x4)")}};
+  const std::string text = "y(i,r) = M(i,j) * x(j,r)";
+  const std::vector<double> expected = fresh(text, operands);
+  const Kernel kernel = compiled(engine, text, operands);
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  const Bindings without = bindings;
+  std::vector<double> row_major(24), column_major(24), other(24);
+  for (int round = 0; round < 3; ++round) {
+    CHECK(ran(kernel, without) == expected);
+    for (std::vector<double>* memory : {&row_major, &other}) {
+      std::ranges::fill(*memory, -1);
+      bindings.output("y", *borrow_dense({6, 4}, *memory));
+      REQUIRE(kernel.run(bindings));
+      CHECK(*memory == expected);
+    }
+    std::ranges::fill(column_major, -1);
+    bindings.output("y", *borrow_dense({6, 4}, column_major, {1, 6}));
+    REQUIRE(kernel.run(bindings));
+    for (std::size_t i = 0; i < 6; ++i)
+      for (std::size_t r = 0; r < 4; ++r) CHECK(column_major[r * 6 + i] == expected[i * 4 + r]);
+    CHECK(ran(kernel, without) == expected);
+  }
+}
+
+TEST_CASE("workspaces: operands and coordinates that change without a word, as the kernel was told when compiled") {
+  std::vector<std::int32_t> pos = {0, 2, 2, 4}, crd = {0, 3, 1, 2};
+  std::vector<double> values = {1, 2, 3, 4}, x = {1, 10, 100, 1000};
+  const Tensors operands = {{"M", *borrow_csr(3, 4, pos, crd, values)}, {"x", *borrow_dense({4}, x)}};
+  for (const char* layout : {"ds", "ds:1,0", "ss:1,0", "uq"}) {
+    CAPTURE(layout);
+    Tensors made_for = operands;
+    made_for["M"] = *convert(operands.at("M"), *parse_format(layout), Resources(), "M");
+    CompileOptions options;
+    options.changing = {"x"};
+    options.changing_patterns = {"M"};
+    options.calls = 100;
+    const Engine engine = engine_with();
+    const Kernel kernel = compiled(engine, "y(i) = M(i,j) * x(j)", made_for, options);
+    Bindings bindings;
+    for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+    CHECK(ran(kernel, bindings) == std::vector<double>{2001, 0, 430});
+    values[3] = 5;
+    x[3] = 2000;
+    CHECK(ran(kernel, bindings) == std::vector<double>{4001, 0, 530});
+    crd[1] = 2;
+    pos[1] = 1;
+    pos[2] = 2;
+    CHECK(ran(kernel, bindings) == std::vector<double>{1, 200, 530});
+    crd[0] = 4;  // beyond the columns
+    const auto refused = kernel.run(bindings);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::input);
+    CHECK(refused.error().message.find("M") != std::string::npos);
+    crd[0] = 0, crd[1] = 3, pos[1] = 2, pos[2] = 2, values[3] = 4, x[3] = 1000;
+    CHECK(ran(kernel, bindings) == std::vector<double>{2001, 0, 430});
+  }
+}
+
+TEST_CASE("workspaces: prepare does what the first run would do, and what it cannot leaves the kernel usable") {
+  const Memory memory(4 << 20);
+  const Engine engine = engine_with(1, memory);
+  Tensors operands = {{"T", operand("sparse(40x50x60,nnz=3000,seed=1)")}, {"B", operand("uniform(50x4)")}, {"C", operand("uniform(60x4)")}};
+  const std::string text = "y(i,r) = T(i,j,k) * B(j,r) * C(k,r)";
+  Tensors turned = operands;
+  turned["T"] = *convert(operands["T"], *parse_format("sss:2,1,0"), Resources(), "T");
+  const Kernel kernel = compiled(engine, text, turned);
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  REQUIRE(kernel.prepare(bindings));
+  CHECK(engine.counters().layouts_made == 1);
+  CHECK(engine.counters().idle_bytes > 0);
+  CHECK(ran(kernel, bindings) == fresh(text, operands));
+  CHECK(engine.counters().layouts_made == 1);
+  Bindings missing;
+  missing.set("T", operands["T"]);
+  const auto refused = kernel.prepare(missing);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::input);
+  {
+    engine.give_back();
+    CHECK(engine.counters().idle_bytes == 0);
+    const auto all = Buffer::allocate((4 << 20) - 4096 - memory.used(), memory, "the host's");
+    REQUIRE(all);
+    const auto full = kernel.prepare(bindings);
+    REQUIRE_FALSE(full);
+    CHECK(full.error().kind == ErrorKind::resource);
+  }
+  CHECK(ran(kernel, bindings) == fresh(text, operands));
+}
+
+TEST_CASE("workspaces: one layout for all kernels over a tensor, and for all values over its pattern") {
+  const Engine engine = engine_with();
+  const Tensor T = operand("sparse(40x50x60,nnz=3000,seed=1)");
+  const Tensor turned = *convert(T, *parse_format("sss:2,1,0"), Resources(), "T");
+  for (int rank = 2; rank < 12; ++rank) {
+    Tensors operands = {{"T", T},
+                        {"B", operand("uniform(50x" + std::to_string(rank) + ")")},
+                        {"C", operand("uniform(60x" + std::to_string(rank) + ")")}};
+    operands["T"] = turned;
+    const Kernel kernel = compiled(engine, "y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", operands);
+    operands["T"] = T;
+    Bindings bindings;
+    for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+    (void)ran(kernel, bindings);
+  }
+  CHECK(engine.counters().layouts_made == 1);
+  CHECK(engine.counters().layouts_known >= 9);
+}
+
+TEST_CASE("workspaces: replaced values of the wrong number, and names that are not there, change nothing") {
+  const Engine engine = engine_with();
+  const Tensors operands = {{"M", operand("sparse(6x30,nnz=90,seed=1)")}, {"x", operand("uniform(30)")}};
+  const Kernel kernel = compiled(engine, "y(i) = M(i,j) * x(j)", operands);
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  const std::vector<double> before = ran(kernel, bindings);
+  const std::vector<double> short_of_one(89);
+  const auto refused = bindings.replace_values("M", short_of_one);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "operand M: 89 values for a pattern that stores 90");
+  CHECK_FALSE(bindings.replace_values("N", short_of_one));
+  CHECK(ran(kernel, bindings) == before);
+}
+
+TEST_CASE("workspaces: many threads run one kernel over bindings of their own that they change") {
+  const Engine engine = engine_with();
+  const Tensor M = operand("sparse(50x30,nnz=400,seed=1)");
+  const std::string text = "y(i) = M(i,j) * x(j)";
+  const Kernel kernel =
+      compiled(engine, text, {{"M", *convert(M, *parse_format("ds:1,0"), Resources(), "M")}, {"x", operand("ones(30)")}});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 4; ++n) {
+    threads.emplace_back([&, n] {
+      Bindings bindings;
+      bindings.set("M", M);
+      std::vector<double> x(30);
+      const auto ones = [&] {
+        std::ranges::fill(x, 1.0);
+        bindings.set("x", *borrow_dense({30}, x));
+        return kernel.run(bindings);
+      };
+      const auto unit = ones();
+      for (int round = 1; round < 200; ++round) {
+        std::ranges::fill(x, static_cast<double>(round + n));
+        bindings.set("x", *borrow_dense({30}, x));
+        const auto results = kernel.run(bindings);
+        if (!unit || !results) {
+          ++wrong;
+          continue;
+        }
+        const auto got = results->at("y").values().as<const double>();
+        const auto one = unit->at("y").values().as<const double>();
+        for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] != one[i] * (round + n);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+}  // namespace workspaces_test

@@ -1,0 +1,166 @@
+#include "runtime/layouts.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "runtime/kept.h"
+#include "runtime/tensor_facts.h"
+#include "unit/runtime/reference.h"
+#include "weft/host.h"
+
+namespace layouts_test {
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+LaidOut laid(const Tensor& tensor, const Format& format, bool changes = false, const Resources& with = resources()) {
+  auto made = laid_out(tensor, format, changes, with, "T");
+  if (!made) MESSAGE(made.error().message);
+  REQUIRE(made);
+  REQUIRE(verify(made->tensor, resources(), "T"));
+  return *made;
+}
+
+/// Where there is no entry (gaps, zeros of blocks) stays 0.
+void add_one(const Tensor& tensor) {
+  if (tensor.format().scalar == Scalar::f64) {
+    for (double& value : tensor.writable_values<double>()) value += value > 0 ? 1 : 0;
+  } else {
+    for (float& value : tensor.writable_values<float>()) value += value > 0 ? 1.0f : 0.0f;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("layouts: converted once, found again, filled anew when values change, as convert() has them") {
+  std::size_t refilled = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const auto tensor = build(coordinates(random.list(order, 40)), random.format(order), resources(), "T");
+    REQUIRE(tensor);
+    const Format format = random.format(order);
+    CAPTURE(tensor->format().text());
+    CAPTURE(format.text());
+    const auto expected = [&] { return stored(*convert(*tensor, format, resources(), "T")); };
+    const auto first = laid_out(*tensor, format, random.chance(50), resources(), "T");
+    if (!first) continue;  // a singleton level that these entries do not fit into
+    const bool given = tensor->format() == format;
+    CHECK(first->origin == (given ? LayoutOrigin::given : LayoutOrigin::made));
+    CHECK(stored(first->tensor) == expected());
+    CHECK(laid(*tensor, format).origin == (given ? LayoutOrigin::given : LayoutOrigin::known));
+    for (int round = 0; round < 2; ++round) {
+      add_one(*tensor);
+      const LaidOut after = laid(*tensor, format);
+      CHECK(stored(after.tensor) == expected());
+      refilled += after.origin == LayoutOrigin::refilled;
+    }
+  }
+  CHECK(refilled > 200);
+}
+
+TEST_CASE("layouts: other values over a pattern take its layout, and leave those of the first alone") {
+  Random random(7);
+  const auto tensor = build(coordinates(random.list(3, 60)), *parse_format("sss"), resources(), "T");
+  REQUIRE(tensor);
+  const Format format = *parse_format("sss:2,0,1");
+  const LaidOut first = laid(*tensor, format);
+  const auto before = stored(first.tensor);
+  std::vector<double> doubles(tensor->nnz(), 3);
+  const auto other = same_pattern(*tensor, doubles);
+  REQUIRE(other);
+  const LaidOut second = laid(*other, format);
+  CHECK(second.origin == LayoutOrigin::refilled);
+  CHECK(second.tensor.levels()[0].crd.data() == first.tensor.levels()[0].crd.data());
+  for (const auto& [tuple, value] : stored(second.tensor)) CHECK(value == 3);
+  CHECK(stored(first.tensor) == before);
+  std::vector<float> singles(tensor->nnz(), 5);
+  const auto narrow = same_pattern(*tensor, singles);
+  REQUIRE(narrow);
+  CHECK(narrow->format().scalar == Scalar::f32);
+  CHECK(statistics(*narrow, Threads(1)).format().scalar == Scalar::f32);
+  CHECK(statistics(*narrow, Threads(1)).distinct(3) == statistics(*tensor, Threads(1)).distinct(3));
+  for (const auto& [tuple, value] : stored(laid(*narrow, format).tensor)) CHECK(value == 5);
+  CHECK_FALSE(same_pattern(*tensor, std::vector<double>(tensor->nnz() + 1)));
+}
+
+TEST_CASE("layouts: NaN stays where it is, and finiteness is asked of the values as they are") {
+  std::vector<std::int32_t> pos = {0, 2, 2, 4}, crd = {0, 3, 1, 2};
+  std::vector<double> values = {1, 2, 3, 4};
+  const Tensor tensor = *borrow_csr(3, 4, pos, crd, values);
+  const Format columns = *parse_format("ds:1,0");
+  const Threads threads(1);
+  CHECK(statistics(tensor, threads).finite());
+  CHECK(stored(laid(tensor, columns).tensor).size() == 4);
+  values[2] = std::nan("");
+  CHECK(statistics(tensor, threads).finite());  // nothing was announced
+  tensor.values_changed();
+  CHECK_FALSE(statistics(tensor, threads).finite());
+  const LaidOut changed = laid(tensor, columns);
+  CHECK(changed.origin == LayoutOrigin::refilled);
+  CHECK_FALSE(statistics(changed.tensor, threads).finite());
+  values[2] = 9;
+  tensor.values_changed();
+  CHECK(statistics(laid(tensor, columns).tensor, threads).finite());
+}
+
+TEST_CASE("layouts: given back before a charge is refused, the least recently used first, and made again") {
+  const Memory memory(1 << 20);
+  const Resources limited{memory, Threads(1), {}, {}};
+  Random random(3);
+  const auto tensor = build(coordinates(random.list(2, 4000)), *parse_format("ss"), resources(), "T");
+  REQUIRE(tensor);
+  const auto by_columns = stored(laid(*tensor, *parse_format("ss:1,0"), false, limited).tensor);
+  (void)laid(*tensor, *parse_format("uq:1,0"), false, limited);
+  CHECK(laid(*tensor, *parse_format("ss:1,0"), false, limited).origin == LayoutOrigin::known);
+  const std::uint64_t kept = memory.used();
+  REQUIRE(kept > 0);
+  {
+    const auto most = Buffer::allocate((1 << 20) - kept / 2, memory, "the host's");
+    REQUIRE_MESSAGE(most, most.error().message);
+    CHECK(memory.used() <= (1 << 20));
+  }
+  {
+    const auto all = Buffer::allocate(1 << 20, memory, "the host's");
+    REQUIRE(all);
+    CHECK_FALSE(laid_out(*tensor, *parse_format("ss:1,0"), false, limited, "T"));
+  }
+  CHECK(memory.used() == 0);
+  const LaidOut again = laid(*tensor, *parse_format("ss:1,0"), false, limited);
+  CHECK(again.origin == LayoutOrigin::made);
+  CHECK(stored(again.tensor) == by_columns);
+}
+
+TEST_CASE("layouts: threads that ask for the same wait for one, and what one reads is not written to") {
+  Random random(5);
+  const auto tensor = build(coordinates(random.list(3, 3000)), *parse_format("sss"), resources(), "T");
+  REQUIRE(tensor);
+  const Format format = *parse_format("sss:1,2,0");
+  const auto expected = stored(*convert(*tensor, format, resources(), "T"));
+  std::vector<std::thread> threads;
+  std::atomic<int> made{0};
+  for (int n = 0; n < 4; ++n) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        auto one = laid_out(*tensor, format, false, Resources{Memory(), Threads(1), {}, {}}, "T");
+        made += one && one->origin == LayoutOrigin::made;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(made == 1);
+  const LaidOut held = laid(*tensor, format);
+  const auto* address = held.tensor.values().data();
+  add_one(*tensor);
+  const LaidOut next = laid(*tensor, format);
+  CHECK(next.tensor.values().data() != address);
+  CHECK(stored(held.tensor) == expected);
+}
+
+}  // namespace layouts_test
