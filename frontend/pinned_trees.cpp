@@ -78,7 +78,7 @@ Expected<Network> with_pinned_trees(const Network& network, const std::string& t
     const std::string& name = name_of(network, assignment);
     if (tree_of(name) != pieces->end()) continue;
     if (is_wanted(name, network, options)) {
-      return option_error("tree", fmt::format("no tree is given for the result {}: give one per assignment, separated by ';'", name));
+      return option_error("tree", fmt::format("there is no tree for the result {}: give one per assignment, separated by ';'", name));
     }
     dropped.push_back(assignment.result.tensor);
   }
@@ -87,9 +87,9 @@ Expected<Network> with_pinned_trees(const Network& network, const std::string& t
     for (const TreeText& piece : *pieces) {
       const bool known = std::any_of(pinned.assignments.begin(), pinned.assignments.end(),
                                      [&](const Assignment& one) { return name_of(pinned, one) == piece.name; });
-      if (!known) return option_error("tree", fmt::format("a tree is given for {}, which the expression does not assign", piece.name));
+      if (!known) return option_error("tree", fmt::format("a tree names {}, which the expression does not assign", piece.name));
     }
-    return option_error("tree", fmt::format("two trees are given for {}", repeated_name(*pieces)));
+    return option_error("tree", fmt::format("there are two trees of {}", repeated_name(*pieces)));
   }
   for (std::size_t number = 0; number < pinned.assignments.size(); ++number) {
     Term& term = pinned.assignments[number].terms.front();

@@ -70,11 +70,11 @@ const char* weft_version(void); /* "0.1.0" */
 
 int32_t weft_error_kind(const weft_error* error);
 const char* weft_error_message(const weft_error* error); /* names operand, index, file, line; may have several lines */
-/* What is wrong, as far as it is told apart; later versions may tell more apart. SYNTAX: a text that cannot be read, at
- * weft_error_position. MISSING_OPERAND, SURPLUS_OPERAND, UNKNOWN_NAME: of weft_error_operand. EXTENTS_DISAGREE: of
- * weft_error_index. ORDER: another number of modes. OUT_OF_RANGE: a coordinate beyond its extent. SIZES: arrays that are
- * too short, too long, or no arrays. OPTION: one that cannot be, or two that contradict each other, weft_error_option.
- * MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed. */
+/* What is wrong, as far as it is told apart; later versions may tell more apart. SYNTAX: a text that cannot be read,
+ * at weft_error_position. MISSING_OPERAND, SURPLUS_OPERAND, UNKNOWN_NAME: of weft_error_operand. EXTENTS_DISAGREE: of
+ * weft_error_index. ORDER: another number of modes. OUT_OF_RANGE: a coordinate beyond its extent. SIZES: arrays that
+ * are too short, too long, or no arrays. OPTION: one that cannot be, or two that contradict each other,
+ * weft_error_option. MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed. */
 enum {
   WEFT_CODE_OTHER = 0,
   WEFT_CODE_SYNTAX = 1,
@@ -93,8 +93,8 @@ int32_t weft_error_code(const weft_error* error);
 const char* weft_error_operand(const weft_error* error); /* its name, or that of a result; "": not known, as below */
 const char* weft_error_index(const weft_error* error);   /* of the expression */
 const char* weft_error_option(const weft_error* error);  /* "objective", "formats", as members of CompileOptions */
-/* Where in a text: 1, and the offset in bytes, line and column (in bytes, both from 1); 0: not known. Each of them may be
- * NULL. */
+/* Where in a text: 1, and the offset in bytes, line and column (in bytes, both from 1); 0: not known. Each of them may
+ * be NULL. */
 int32_t weft_error_position(const weft_error* error, uint64_t* offset, uint64_t* line, uint64_t* column);
 void weft_error_free(weft_error* error);
 
