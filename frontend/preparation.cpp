@@ -236,7 +236,8 @@ class Preparation {
       for (const std::string& name : *names) {
         const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
         if (declared == network.tensors.end() || declared->is_result)
-          return input_error(fmt::format("{} is said to change between runs, but is no operand", name));
+          return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+                      fmt::format("{} is said to change between runs, but is no operand", name));
       }
     }
     for (const std::string& name : options_.results) {
