@@ -79,8 +79,8 @@ class Bindings {
   /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so:
   /// row-major, of the same scalar type. Runs then take turns. It must not overlap an operand.
   void output(const std::string& name, Tensor memory);
-  /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what is
-  /// known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
+  /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
+  /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
   /// number is another.
   Expected<void> replace_values(const std::string& name, HostValues values);
   /// That memory ran out while these, or what they are copies of, were made or set. Every run over them then says so:

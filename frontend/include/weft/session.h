@@ -50,10 +50,10 @@ class Session {
 
   /// Evaluates an assignment, or several, over the tensors that it names; einsum takes T0, T1, …. A text that was
   /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes
-  /// others; up to 1024 texts are kept. The results share the memory of the run as those of Kernel::run. With Answer::soonest the best kernel is taken if the
-  /// caches have it, else one of the same text for other tensors, and where there is none a generic one, found in the
-  /// caches or compiled. Errors: as of Engine::compile and Kernel::run. `cancellation` ends this evaluation alone;
-  /// without it, that of the engine does.
+  /// others; up to 1024 texts are kept. The results share the memory of the run as those of Kernel::run. With
+  /// Answer::soonest the best kernel is taken if the caches have it, else one of the same text for other tensors, and
+  /// where there is none a generic one, found in the caches or compiled. Errors: as of Engine::compile and Kernel::run.
+  /// `cancellation` ends this evaluation alone; without it, that of the engine does.
   Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best,
                              const Cancellation* cancellation = nullptr) const;
 

@@ -1,7 +1,7 @@
 // Tensors copied from arrays of the host, sorted or not, and tensors taken apart into arrays.
 //
-// Nothing here keeps the host's arrays: they may go when the call returns. `resources` lends threads, memory account and
-// cancellation. Any thread. Indices are 32 or 64 bits wide, signed or not.
+// Nothing here keeps the host's arrays: they may go when the call returns. `resources` lends threads, memory account
+// and cancellation. Any thread. Indices are 32 or 64 bits wide, signed or not.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ Expected<Tensor> from_coo(std::vector<std::uint64_t> extents, const std::vector<
 
 /// Compressed rows (columns), those of one row in any order, duplicates summed: "ds" ("ds:1,0"). `pos` has rows + 1
 /// elements from 0 to the number of entries. Errors as of from_levels().
-Expected<Tensor> from_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values,
-                          const Resources& resources);
-Expected<Tensor> from_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd, HostValues values,
-                          const Resources& resources);
+Expected<Tensor> from_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd,
+                          HostValues values, const Resources& resources);
+Expected<Tensor> from_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd,
+                          HostValues values, const Resources& resources);
 
 /// The arrays of levels as borrow() takes them, fibers in any order and duplicates summed: CSF and all that dense,
 /// compressed and singleton levels say. The tensor has that format too. Errors: input, of code sizes naming level and
@@ -55,12 +55,13 @@ struct CompressedArrays {
 Expected<CompressedArrays> to_csr(const Tensor& tensor, const Resources& resources);
 Expected<CompressedArrays> to_csc(const Tensor& tensor, const Resources& resources);
 
-/// All levels compressed, in the mode order given (none: 0, 1, …): pos and crd by level. Input error of code order for an
-/// order that does not list every mode once.
+/// All levels compressed, in the mode order given (none: 0, 1, …): pos and crd by level. Input error of code order for
+/// an order that does not list every mode once.
 struct CsfArrays {
   std::vector<std::vector<std::uint64_t>> pos, crd;
   std::vector<double> values;
 };
-Expected<CsfArrays> to_csf(const Tensor& tensor, const Resources& resources, std::vector<std::uint32_t> mode_order = {});
+Expected<CsfArrays> to_csf(const Tensor& tensor, const Resources& resources,
+                           std::vector<std::uint32_t> mode_order = {});
 
 }  // namespace weft

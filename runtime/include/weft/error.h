@@ -46,7 +46,8 @@ struct TextPosition {
   bool operator==(const TextPosition&) const = default;
 };
 
-/// `message` is for people and says it all; what else is known of the same, for programs, is empty where it is not known.
+/// `message` is for people and says it all; what else is known of the same, for programs, is empty where it is not
+/// known.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string message;  ///< names operand, index, file and line where there is one; no trailing newline
@@ -66,7 +67,8 @@ inline std::unexpected<Error> fail(ErrorKind kind, std::string message) {
 }
 /// Of a kind and code, about an operand.
 inline std::unexpected<Error> fail(ErrorKind kind, ErrorCode code, std::string_view operand, std::string message) {
-  return std::unexpected(Error{.kind = kind, .message = std::move(message), .code = code, .operand = std::string(operand)});
+  return std::unexpected(
+      Error{.kind = kind, .message = std::move(message), .code = code, .operand = std::string(operand)});
 }
 inline std::unexpected<Error> input_error(std::string message) { return fail(ErrorKind::input, std::move(message)); }
 inline std::unexpected<Error> unsupported(std::string message) {

@@ -63,9 +63,9 @@ struct StoredValues {
 };
 
 /// A stored tensor. A cheap handle: copies share the arrays, which are immutable, and what is known of them: of the
-/// pattern (statistics, validity, layouts it was converted to) and of the values (whether all are finite). Any number of
-/// threads may read. Arrays change through the functions below alone; a host that writes into memory it has lent says so
-/// with values_changed(). Made, it needs memory: std::bad_alloc is thrown in the host's own code.
+/// pattern (statistics, validity, layouts it was converted to) and of the values (whether all are finite). Any number
+/// of threads may read. Arrays change through the functions below alone; a host that writes into memory it has lent
+/// says so with values_changed(). Made, it needs memory: std::bad_alloc is thrown in the host's own code.
 class Tensor {
  public:
   Tensor() = default;  ///< of order 0, without a value
