@@ -20,7 +20,7 @@ struct TreeText {
   std::string tree;
 };
 
-std::vector<TreeText> split(const std::string& text) {
+std::vector<TreeText> trees_of(const std::string& text) {
   std::vector<TreeText> pieces;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(";\n", begin), text.size());
@@ -68,7 +68,7 @@ std::string repeated_name(const std::vector<TreeText>& pieces) {
 }  // namespace
 
 Expected<Network> with_pinned_trees(const Network& network, const std::string& text, const PlanOptions& options) {
-  const auto pieces = named(network, split(text));
+  const auto pieces = named(network, trees_of(text));
   if (!pieces) return std::unexpected(pieces.error());
   const auto tree_of = [&](const std::string& name) {
     return std::find_if(pieces->begin(), pieces->end(), [&](const TreeText& piece) { return piece.name == name; });
