@@ -29,6 +29,18 @@ constexpr std::uint64_t small_copies = 16;  // usual_slots of them take at most 
 constexpr double told_nanoseconds = 50e6;
 constexpr double most_told = 1024;
 
+/// What is bound and no operand of the kernel may serve another kernel; where one is missing it may be that, misspelt.
+std::unexpected<Error> missing_operand(const std::string& name, const Network& network,
+                                       const std::map<std::string, Tensor>& operands) {
+  std::vector<std::string> others;
+  for (const auto& [other, tensor] : operands) {
+    if (std::ranges::find(network.tensors, other, &TensorDeclaration::name) == network.tensors.end()) others.push_back(other);
+  }
+  return fail(ErrorKind::input, ErrorCode::missing_operand, name,
+              fmt::format("operand {} is missing{}{}", name, others.empty() ? "" : "; bound, but no operand of the kernel: ",
+                          fmt::join(others, ", ")));
+}
+
 BoundArrays arrays_of(const Tensor& tensor) {
   const PatternFacts* const pattern = TensorParts::pattern_facts(tensor);
   const ValueFacts* const values = TensorParts::value_facts(tensor);
@@ -54,12 +66,15 @@ Expected<void> check_output(const std::string& name, const Tensor& memory, const
   for (const ScheduledTensor& scheduled : schedule.tensors) {
     if (scheduled.role != TensorRole::result || scheduled.name != name) continue;
     const std::vector<std::uint64_t> extents = extents_of(scheduled, network);
-    if (!memory.format().all_dense()) return input_error(fmt::format("the memory for {} has to be dense", name));
+    if (!memory.format().all_dense())
+      return fail(ErrorKind::input, ErrorCode::other, name, fmt::format("the memory for {} has to be dense", name));
     if (memory.extents() == extents) return {};
-    return input_error(fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"),
-                                   fmt::join(extents, "x")));
+    return fail(ErrorKind::input, ErrorCode::extents_disagree, name,
+                fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"),
+                            fmt::join(extents, "x")));
   }
-  return input_error(fmt::format("memory is given for {}, which is no result of the kernel", name));
+  return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+              fmt::format("memory is given for {}, which is no result of the kernel", name));
 }
 
 /// A result computed where the host wants it.
@@ -302,7 +317,7 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     if (scheduled[number].role != TensorRole::operand) continue;
     const std::string& name = kernel->network.tensors[scheduled[number].tensor].name;
     const auto found = given.find(name);
-    if (found == given.end()) return input_error(fmt::format("operand {} is missing", name));
+    if (found == given.end()) return missing_operand(name, kernel->network, given);
     const Tensor& tensor = found->second;
     const BoundArrays now = arrays_of(tensor);
     const bool same = now == arrays[number] && now.values != 0;

@@ -47,9 +47,13 @@ Expected<void> Bindings::replace_values(const std::string& name, HostValues valu
   if (auto failed = failure()) return std::unexpected(std::move(*failed));
   return guarded({"replacing the values of ", name}, [&]() -> Expected<void> {
     const auto known = state_->tensors.find(name);
-    if (known == state_->tensors.end()) return input_error(fmt::format("no operand {} is set whose values could be replaced", name));
+    if (known == state_->tensors.end())
+      return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+                  fmt::format("no operand {} is set whose values could be replaced", name));
     auto replaced = same_pattern(known->second, values);
-    if (!replaced) return input_error(fmt::format("operand {}: {}", name, replaced.error().message));
+    if (!replaced)
+      return fail(replaced.error().kind, replaced.error().code, name,
+                  fmt::format("operand {}: {}", name, replaced.error().message));
     separate();
     state_->tensors.find(name)->second = std::move(*replaced);
     return {};

@@ -23,8 +23,7 @@
 inline constexpr std::string_view tensor_name = "the tensor";
 
 struct weft_error {
-  weft::ErrorKind kind;
-  std::string message;
+  weft::Error error;
 };
 
 struct weft_cancellation {

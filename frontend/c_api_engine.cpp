@@ -12,7 +12,7 @@ namespace {
 
 /// What is handed over where not even an error object can be allocated.
 const weft_error& out_of_memory() {
-  static const weft_error error{ErrorKind::resource, "out of memory"};
+  static const weft_error error{{.kind = ErrorKind::resource, .message = "out of memory", .code = ErrorCode::out_of_memory}};
   return error;
 }
 
@@ -32,6 +32,9 @@ std::int32_t number(ErrorKind kind) {
   return WEFT_INTERNAL;
 }
 
+static_assert(static_cast<int>(ErrorCode::syntax) == WEFT_CODE_SYNTAX && static_cast<int>(ErrorCode::order) == WEFT_CODE_ORDER &&
+              static_cast<int>(ErrorCode::out_of_memory) == WEFT_CODE_OUT_OF_MEMORY);
+
 }  // namespace
 
 std::int32_t refused(weft_error** error, Error reason) noexcept {
@@ -41,9 +44,9 @@ std::int32_t refused(weft_error** error, Error reason) noexcept {
   // std::bad_alloc brings no message.
   *error = reason.message.empty() && reason.kind == ErrorKind::resource
                ? nullptr
-               : new (std::nothrow) weft_error{reason.kind, std::move(reason.message)};
+               : new (std::nothrow) weft_error{std::move(reason)};
   if (!*error) *error = const_cast<weft_error*>(&fallback);
-  return number((*error)->kind);
+  return number((*error)->error.kind);
 }
 
 Expected<void> given(const void* pointer, std::string_view argument) {
@@ -58,8 +61,20 @@ using namespace weft::c_api;
 
 const char* weft_version(void) { return WEFT_VERSION; }
 
-int32_t weft_error_kind(const weft_error* error) { return error ? number(error->kind) : WEFT_OK; }
-const char* weft_error_message(const weft_error* error) { return error ? error->message.c_str() : ""; }
+int32_t weft_error_kind(const weft_error* error) { return error ? number(error->error.kind) : WEFT_OK; }
+const char* weft_error_message(const weft_error* error) { return error ? error->error.message.c_str() : ""; }
+int32_t weft_error_code(const weft_error* error) { return error ? static_cast<std::int32_t>(error->error.code) : WEFT_CODE_OTHER; }
+const char* weft_error_operand(const weft_error* error) { return error ? error->error.operand.c_str() : ""; }
+const char* weft_error_index(const weft_error* error) { return error ? error->error.index.c_str() : ""; }
+const char* weft_error_option(const weft_error* error) { return error ? error->error.option.c_str() : ""; }
+int32_t weft_error_position(const weft_error* error, uint64_t* offset, uint64_t* line, uint64_t* column) {
+  if (!error || !error->error.position) return 0;
+  const TextPosition& position = *error->error.position;
+  if (offset) *offset = position.offset;
+  if (line) *line = position.line;
+  if (column) *column = position.column;
+  return 1;
+}
 void weft_error_free(weft_error* error) {
   if (error != &out_of_memory()) delete error;
 }

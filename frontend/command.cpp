@@ -14,6 +14,7 @@
 
 #include "engine/codegen/codegen.h"
 #include "frontend/command_line.h"
+#include "frontend/option_words.h"
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
 #include "runtime/guarded.h"
@@ -366,8 +367,9 @@ Expected<void> one_rank(const std::string& command) {
                                  command, ranks()));
 }
 
-void report_error(const Error& error, const CommandOptions& options) {
+void report_error(const Error& reason, const CommandOptions& options) {
   clear_progress();
+  const Error error = in_words_of_the_command(reason);
   write_note(fmt::format("error: {}\n", error.message));
   if (options.json) {
     // Where the report cannot go, standard error has said the first error already.

@@ -10,6 +10,7 @@
 #include "engine/network/trimmed.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/schedule_text.h"
+#include "frontend/token.h"
 
 namespace weft {
 namespace {
@@ -19,7 +20,7 @@ struct TreeText {
   std::string tree;
 };
 
-std::vector<TreeText> split(const std::string& text) {
+std::vector<TreeText> trees_of(const std::string& text) {
   std::vector<TreeText> pieces;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(";\n", begin), text.size());
@@ -46,7 +47,7 @@ Expected<std::vector<TreeText>> named(const Network& network, std::vector<TreeTe
   if (std::all_of(pieces.begin(), pieces.end(), is_named) && !pieces.empty()) return pieces;
   const std::size_t assignments = network.assignments.size();
   if (std::any_of(pieces.begin(), pieces.end(), is_named) || (pieces.size() != assignments && pieces.size() != 1)) {
-    return input_error(fmt::format("--tree has {} tree{} for {} assignment{}: give one for each, separated by ';', or NAME = TREE "
+    return option_error("tree", fmt::format("{} tree{} for {} assignment{}: give one for each, separated by ';', or NAME = TREE "
                                    "for those with a tree of their own: the others are written into what reads them",
                                    pieces.size(), pieces.size() == 1 ? "" : "s", assignments, assignments == 1 ? "" : "s"));
   }
@@ -67,7 +68,7 @@ std::string repeated_name(const std::vector<TreeText>& pieces) {
 }  // namespace
 
 Expected<Network> with_pinned_trees(const Network& network, const std::string& text, const PlanOptions& options) {
-  const auto pieces = named(network, split(text));
+  const auto pieces = named(network, trees_of(text));
   if (!pieces) return std::unexpected(pieces.error());
   const auto tree_of = [&](const std::string& name) {
     return std::find_if(pieces->begin(), pieces->end(), [&](const TreeText& piece) { return piece.name == name; });
@@ -77,7 +78,7 @@ Expected<Network> with_pinned_trees(const Network& network, const std::string& t
     const std::string& name = name_of(network, assignment);
     if (tree_of(name) != pieces->end()) continue;
     if (is_wanted(name, network, options)) {
-      return input_error(fmt::format("--tree has no tree for the result {}: give one per assignment, separated by ';'", name));
+      return option_error("tree", fmt::format("there is no tree for the result {}: give one per assignment, separated by ';'", name));
     }
     dropped.push_back(assignment.result.tensor);
   }
@@ -86,9 +87,9 @@ Expected<Network> with_pinned_trees(const Network& network, const std::string& t
     for (const TreeText& piece : *pieces) {
       const bool known = std::any_of(pinned.assignments.begin(), pinned.assignments.end(),
                                      [&](const Assignment& one) { return name_of(pinned, one) == piece.name; });
-      if (!known) return input_error(fmt::format("--tree names {}, which the expression does not assign", piece.name));
+      if (!known) return option_error("tree", fmt::format("a tree names {}, which the expression does not assign", piece.name));
     }
-    return input_error(fmt::format("--tree has two trees of {}", repeated_name(*pieces)));
+    return option_error("tree", fmt::format("there are two trees of {}", repeated_name(*pieces)));
   }
   for (std::size_t number = 0; number < pinned.assignments.size(); ++number) {
     Term& term = pinned.assignments[number].terms.front();

@@ -11,10 +11,12 @@
 #include "engine/plan/forest.h"
 #include "engine/plan/widths.h"
 #include "engine/specialize.h"
+#include "frontend/nearest.h"
 #include "frontend/parse.h"
 #include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
 #include "frontend/result_report.h"
+#include "frontend/token.h"
 #include "runtime/elapsed.h"
 
 namespace weft {
@@ -105,16 +107,46 @@ class Preparation {
     std::vector<OperandShape> shapes;
     for (const std::string& name : names) {
       const auto tensor = operands_.find(name);
-      if (tensor == operands_.end()) return input_error(fmt::format("no tensor is named {}", name));
+      if (tensor == operands_.end()) return missing(*parsed, name, names);
       const auto& [statistics, bytes, stored] = tensor->second;
       const Format& format = statistics.format();
       const auto nnz = stored != nullptr ? stored->nnz() : static_cast<std::uint64_t>(statistics.nnz());
       shapes.push_back({name, statistics.extents(), format.scalar});
       report().operands[name] = {statistics.extents(), nnz, format.text(), std::string(weft::name(format.scalar)), bytes};
     }
+    report().unused = not_among(names);
     auto network = resolve(*parsed, shapes);
     report().phases.parse = milliseconds_since(start);
     return network;
+  }
+
+  /// A tensor that the expression does not use may be the one that is missing, misspelt.
+  std::unexpected<Error> missing(const ParsedExpression& parsed, const std::string& name, const std::vector<std::string>& names) const {
+    const std::vector<std::string> others = not_among(names);
+    const auto meant = nearest(name, others);
+    std::string message = fmt::format("no tensor is named {}", name);
+    if (meant) {
+      message += fmt::format("; is {} meant?", *meant);
+    } else if (!others.empty()) {
+      message += fmt::format("; given and not used: {}", fmt::join(others, ", "));
+    }
+    std::vector<Span> places;
+    for (const ParsedAssignment& assignment : parsed.assignments) {
+      for (const ParsedTerm& term : assignment.terms) {
+        for (const ParsedAccess& factor : term.factors) {
+          if (factor.name == name) places.push_back({factor.span.begin, factor.span.begin + name.size()});
+        }
+      }
+    }
+    return about(error_at(ErrorKind::input, parsed.text, std::move(message), places), ErrorCode::missing_operand, name);
+  }
+
+  std::vector<std::string> not_among(const std::vector<std::string>& names) const {
+    std::vector<std::string> others;
+    for (const auto& [name, operand] : operands_) {
+      if (std::ranges::find(names, name) == names.end()) others.push_back(name);
+    }
+    return others;
   }
 
   /// A defect of a given schedule is found in its text, so its origin is named.
@@ -125,18 +157,19 @@ class Preparation {
 
   Expected<void> left_to_choose() const {
     if (options_.schedule.empty() || !(options_.prove || options_.unfused)) return {};
-    return input_error(fmt::format("--schedule and {} contradict each other: nothing is left to choose",
-                                   options_.prove ? "--prove" : "--unfused"));
+    const char* const other = options_.prove ? "prove" : "unfused";
+    return option_error(other, fmt::format("a schedule and the option {} contradict each other: nothing is left to choose", other));
   }
 
   Expected<Objective> objective() const {
     if (options_.objective.empty() || options_.objective == "time") return Objective::time;
     if (options_.objective != "workspace-order") {
-      return input_error(fmt::format("--objective {}: the objectives are time and workspace-order", options_.objective));
+      return option_error("objective", fmt::format("no objective is named '{}': the objectives are time and workspace-order",
+                                                   options_.objective));
     }
     if (!options_.schedule.empty() || options_.unfused) {
-      return input_error(fmt::format("--objective and {} contradict each other: nothing is left to choose",
-                                     options_.unfused ? "--unfused" : "--schedule"));
+      const char* const other = options_.unfused ? "unfused" : "schedule";
+      return option_error(other, fmt::format("an objective and the option {} contradict each other: nothing is left to choose", other));
     }
     return Objective::workspace_order;
   }
@@ -145,11 +178,15 @@ class Preparation {
     const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
     const auto operand = std::ranges::find(network.tensors, pattern, &TensorDeclaration::name);
     if (declared == network.tensors.end() || !declared->is_result) {
-      return input_error(fmt::format("--format {}:like({}): {} is no result; an operand has a format of its own", name,
-                                     pattern, name));
+      auto refused = option_error("patterns", fmt::format("{} like {}: {} is no result; an operand has a format of its own", name,
+                                                          pattern, name));
+      refused.error().operand = name;
+      return refused;
     }
     if (operand == network.tensors.end() || operand->is_result) {
-      return input_error(fmt::format("--format {}:like({}): {} is no operand", name, pattern, pattern));
+      auto refused = option_error("patterns", fmt::format("{} like {}: {} is no operand", name, pattern, pattern));
+      refused.error().operand = pattern;
+      return refused;
     }
     return {};
   }
@@ -174,11 +211,14 @@ class Preparation {
     for (const auto& [name, format] : options_.formats) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end()) {
-        return input_error(fmt::format("--format names {}, which is neither an operand nor a result", name));
+        auto refused = option_error("formats", fmt::format("a format is given for {}, which is neither an operand nor a result", name));
+        refused.error().operand = name;
+        return refused;
       }
       if (declared->extents.size() != format.order()) {
-        return input_error(fmt::format("the format of {} has {} levels, but {} has {} modes", name, format.order(), name,
-                                       declared->extents.size()));
+        return fail(ErrorKind::input, ErrorCode::order, name,
+                    fmt::format("the format of {} has {} levels, but {} has {} modes", name, format.order(), name,
+                                declared->extents.size()));
       }
       if (!declared->is_result) {
         pinned[name] = true;
@@ -196,13 +236,15 @@ class Preparation {
       for (const std::string& name : *names) {
         const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
         if (declared == network.tensors.end() || declared->is_result)
-          return input_error(fmt::format("{} is said to change between runs, but is no operand", name));
+          return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+                      fmt::format("{} is said to change between runs, but is no operand", name));
       }
     }
     for (const std::string& name : options_.results) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end() || !declared->is_result) {
-        return input_error(fmt::format("{} is wanted as a result, but the expression does not assign it", name));
+        return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+                    fmt::format("{} is wanted as a result, but the expression does not assign it", name));
       }
       plan_options.results.insert(name);
     }

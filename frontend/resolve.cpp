@@ -48,7 +48,8 @@ Expected<void> check_given_names(const std::vector<std::string>& names) {
                       "with a digit",
                       name));
     }
-    if (!seen.insert(name).second) return input_error(fmt::format("operand {} is given twice", name));
+    if (!seen.insert(name).second)
+      return fail(ErrorKind::input, ErrorCode::surplus_operand, name, fmt::format("operand {} is given twice", name));
   }
   return {};
 }
@@ -59,10 +60,11 @@ Expected<std::vector<std::string>> names_of_einsum(const ParsedExpression& expre
   if (given.size() != factors.size()) {
     std::vector<Span> without;
     for (std::size_t factor = given.size(); factor < factors.size(); ++factor) without.push_back(factors[factor]->span);
-    return error_at(ErrorKind::input, expression.text,
-                    fmt::format("the expression has {} but {} given", counted(factors.size(), "operand", "operands"),
-                                given.size() == 1 ? std::string("1 is") : fmt::format("{} are", given.size())),
-                    without);
+    return about(error_at(ErrorKind::input, expression.text,
+                          fmt::format("the expression has {} but {} given", counted(factors.size(), "operand", "operands"),
+                                      given.size() == 1 ? std::string("1 is") : fmt::format("{} are", given.size())),
+                          without),
+                 given.size() < factors.size() ? ErrorCode::missing_operand : ErrorCode::surplus_operand, {});
   }
   std::vector<std::string> names = given;
   for (std::size_t operand = 0; operand < names.size(); ++operand) {
@@ -71,7 +73,7 @@ Expected<std::vector<std::string>> names_of_einsum(const ParsedExpression& expre
     if (std::find(given.begin(), given.end(), names[operand]) != given.end()) {
       return input_error(
           fmt::format("the unnamed operand {0} would be called {0}, but another operand has that name: "
-                      "name it with NAME=SPEC",
+                      "give it a name",
                       names[operand]));
     }
   }
@@ -127,10 +129,11 @@ Expected<void> check_factors(const ParsedExpression& expression, const std::set<
     if (std::ranges::none_of(expression.assignments, reads)) unused.emplace_back(operand);
   }
   const auto meant = nearest(missing.front(), unused);
-  return error_at(ErrorKind::input, expression.text,
-                  fmt::format("no operand is given for {}: add {}=SPEC{}", listed(missing), missing.front(),
-                              meant ? fmt::format(", or is {} meant?", *meant) : ""),
-                  missing_at);
+  return about(error_at(ErrorKind::input, expression.text,
+                        fmt::format("no operand is given for {}{}", listed(missing),
+                                    meant ? fmt::format("; is {} meant?", *meant) : ""),
+                        missing_at),
+               ErrorCode::missing_operand, missing.front());
 }
 
 Expected<void> check_used(const ParsedExpression& expression, const std::vector<std::string>& given) {
@@ -143,8 +146,9 @@ Expected<void> check_used(const ParsedExpression& expression, const std::vector<
     if (!used.contains(name)) unused.push_back(name);
   }
   if (unused.empty()) return {};
-  return input_error(fmt::format("{} {} {} not used in the expression", unused.size() == 1 ? "operand" : "operands",
-                                 listed(unused), unused.size() == 1 ? "is" : "are"));
+  return fail(ErrorKind::input, ErrorCode::surplus_operand, unused.front(),
+              fmt::format("{} {} {} not used in the expression", unused.size() == 1 ? "operand" : "operands", listed(unused),
+                          unused.size() == 1 ? "is" : "are"));
 }
 
 class Resolver {
@@ -239,18 +243,20 @@ class Resolver {
   Expected<void> bind(const ParsedAccess& factor, const std::string& name) {
     const std::vector<std::uint64_t>& extents = extents_of(name);
     if (extents.size() != factor.indices.size()) {
-      return wrong(fmt::format("{} has {} but is written with {}", name, counted(extents.size(), "mode", "modes"),
-                               counted(factor.indices.size(), "index", "indices")),
-                   {factor.span});
+      return about(wrong(fmt::format("{} has {} but is written with {}", name, counted(extents.size(), "mode", "modes"),
+                                     counted(factor.indices.size(), "index", "indices")),
+                         {factor.span}),
+                   ErrorCode::order, name);
     }
     for (std::size_t mode = 0; mode < extents.size(); ++mode) {
       const ParsedIndex& index = factor.indices[mode];
       const auto [known, is_new] = bindings_.emplace(index.name, Binding{extents[mode], name, mode, index.span});
       const Binding& first = known->second;
       if (!is_new && first.extent != extents[mode]) {
-        return wrong(fmt::format("index {} is {} in {} (mode {}) but {} in {} (mode {})", index.name, first.extent,
-                                 first.tensor, first.mode, extents[mode], name, mode),
-                     {first.span, index.span});
+        return about(wrong(fmt::format("index {} is {} in {} (mode {}) but {} in {} (mode {})", index.name, first.extent,
+                                       first.tensor, first.mode, extents[mode], name, mode),
+                           {first.span, index.span}),
+                     ErrorCode::extents_disagree, name, index.name);
       }
     }
     return {};

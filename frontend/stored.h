@@ -2,21 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "frontend/slice.h"
-#include "weft/tensor.h"
+#include "weft/entries.h"
 
 namespace weft {
 
-/// Coordinates by mode and the value. False ends the walk.
-using VisitEntry = std::function<bool(std::span<const std::uint64_t> coordinates, double value)>;
-
-/// Visits the stored entries that are selected, in the order of the storage, and skips what lies outside by binary
-/// search. `tensor` is not strided. Error: cancelled.
+/// Visits the stored entries that are selected, until `visit` returns false, in the order of the storage, and skips what
+/// lies outside by binary search. `tensor` is not strided. Error: cancelled.
 Expected<void> visit_entries(const Tensor& tensor, const std::vector<Selected>& selected, const Cancellation& cancellation,
                              const VisitEntry& visit);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "engine/network/names.h"
@@ -103,7 +104,30 @@ bool may_end_assignment(TokenKind kind) {
 std::unexpected<Error> error_at(ErrorKind kind, std::string_view text, std::string message,
                                 const std::vector<Span>& places) {
   const std::string pictured = picture(text, places);
-  return fail(kind, pictured.empty() ? std::move(message) : fmt::format("{}\n{}", message, pictured));
+  Error error{.kind = kind,
+              .message = pictured.empty() ? std::move(message) : fmt::format("{}\n{}", message, pictured),
+              .code = kind == ErrorKind::input ? ErrorCode::syntax : ErrorCode::other};
+  if (!places.empty()) {
+    const std::size_t offset = std::min(places.front().begin, text.size());
+    const std::string_view before = text.substr(0, offset);
+    const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+    error.position = TextPosition{offset, 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n')), offset - line_begin + 1};
+  }
+  return std::unexpected(std::move(error));
+}
+
+std::unexpected<Error> about(std::unexpected<Error> failure, ErrorCode code, std::string_view operand, std::string_view index) {
+  failure.error().code = code;
+  failure.error().operand = operand;
+  failure.error().index = index;
+  return failure;
+}
+
+std::unexpected<Error> option_error(std::string_view option, std::string message) {
+  return std::unexpected(Error{.kind = ErrorKind::input,
+                               .message = std::move(message),
+                               .code = ErrorCode::option,
+                               .option = std::string(option)});
 }
 
 Expected<std::vector<Token>> tokenize(std::string_view text) {

@@ -35,8 +35,14 @@ struct Token {
 /// space. Input errors with a picture: a character that belongs to no token, a malformed or too large number.
 Expected<std::vector<Token>> tokenize(std::string_view text);
 
-/// An error message with the text's picture below it.
+/// An error message with the text's picture below it, at the first place. Of code syntax, unless it is about() more.
 std::unexpected<Error> error_at(ErrorKind kind, std::string_view text, std::string message,
                                 const std::vector<Span>& places);
+
+/// The error with what it is about.
+std::unexpected<Error> about(std::unexpected<Error> failure, ErrorCode code, std::string_view operand,
+                             std::string_view index = {});
+/// An input error about an option: a member of CompileOptions.
+std::unexpected<Error> option_error(std::string_view option, std::string message);
 
 }  // namespace weft

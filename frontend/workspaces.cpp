@@ -40,11 +40,13 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
     if (auto right = weft::verify(memory, resources, name); !right) return right;
     for (const auto& [operand, stored] : tensors) {
       if (overlap(stored, memory.values()))
-        return input_error(fmt::format("the memory for {} overlaps the operand {}", name, operand));
+        return fail(ErrorKind::input, ErrorCode::other, name,
+                    fmt::format("the memory for {} overlaps the operand {}", name, operand));
     }
     for (const auto& [other, second] : host.outputs) {
       if (other != name && overlap(second.values(), memory.values()))
-        return input_error(fmt::format("the memory for {} overlaps that for {}", name, other));
+        return fail(ErrorKind::input, ErrorCode::other, name,
+                    fmt::format("the memory for {} overlaps that for {}", name, other));
     }
   }
   verified.store(true, std::memory_order_release);

@@ -94,9 +94,9 @@ Expected<void> check_range(const Coordinates& coordinates, const Resources& reso
     });
     for (std::uint64_t entry : offender)
       if (entry != saturated)
-        return input_error(fmt::format("coordinate {} of {} in mode {} is not below the extent {} (entry {})",
-                                       Indices(coordinates.crd[mode], coordinate_bits(extent))[entry], name, mode,
-                                       extent, entry));
+        return fail(ErrorKind::input, ErrorCode::out_of_range, name,
+                    fmt::format("coordinate {} of {} in mode {} is not below the extent {} (entry {})",
+                                Indices(coordinates.crd[mode], coordinate_bits(extent))[entry], name, mode, extent, entry));
   }
   return {};
 }

@@ -6,7 +6,7 @@ namespace weft {
 
 Error out_of_memory(std::initializer_list<std::string_view> doing) noexcept {
   constexpr std::string_view short_of_memory = "out of memory";  // fits into a string without an allocation
-  Error error{ErrorKind::resource, {}};
+  Error error{.kind = ErrorKind::resource, .message = {}, .code = ErrorCode::out_of_memory};
   const bool told = had_memory_for([&] {
     std::string message(short_of_memory);
     message += " while ";

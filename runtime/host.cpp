@@ -5,6 +5,7 @@
 
 #include "runtime/build.h"
 #include "runtime/guarded.h"
+#include "runtime/host_arrays.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -19,16 +20,18 @@ Expected<Buffer> root_pos(std::uint64_t entries, Level& level) {
 }
 
 std::unexpected<Error> borrowed_defect(std::size_t level, std::string_view array, std::string_view what) {
-  return input_error(fmt::format("a borrowed tensor: level {}: {} {}", level, array, what));
+  return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("a borrowed tensor: level {}: {} {}", level, array, what));
 }
 
-/// What makes an address none of an array; sizes are left to verify(), which names the position.
+}  // namespace
+
 std::string_view wrong_address(const void* data, std::uint64_t bytes, unsigned element_bytes) {
   if (bytes > 0 && data == nullptr) return "is a null pointer";
   return reinterpret_cast<std::uintptr_t>(data) % element_bytes == 0 ? "" : "is not aligned to its elements";
 }
 
-Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, std::size_t level, std::string_view array) {
+Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, std::size_t level,
+                             std::string_view array) {
   if (indices.bits != 32 && indices.bits != 64)
     return borrowed_defect(level, array, fmt::format("of {} bits: indices have 32 or 64", indices.bits));
   // Else a negative one would be a coordinate: -1 is 4294967295 to what reads 32 bits.
@@ -37,8 +40,6 @@ Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, s
   const std::string_view wrong = wrong_address(indices.data, indices.bytes, indices.bits / 8);
   return wrong.empty() ? Expected<void>{} : borrowed_defect(level, array, wrong);
 }
-
-}  // namespace
 
 static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
                         HostValues values) {
@@ -74,7 +75,7 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
   if (auto checked = check_buildable(format, extents, "a borrowed tensor"); !checked)
     return std::unexpected(checked.error());
   const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
-  if (!wrong.empty()) return input_error(fmt::format("a borrowed tensor: the array of values {}", wrong));
+  if (!wrong.empty()) return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("a borrowed tensor: the array of values {}", wrong));
   tensor.format = std::move(format);
   tensor.extents = std::move(extents);
   tensor.values = Buffer::borrow(values.data, values.bytes);
@@ -150,7 +151,7 @@ Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues val
 Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values) {
   return guarded({"giving a pattern other values"}, [&]() -> Expected<Tensor> {
     const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
-    if (!wrong.empty()) return input_error(fmt::format("other values of a pattern: the array {}", wrong));
+    if (!wrong.empty()) return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("other values of a pattern: the array {}", wrong));
     return same_pattern(tensor, Buffer::borrow(values.data, values.bytes), values.scalar);
   });
 }

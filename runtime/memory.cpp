@@ -54,10 +54,12 @@ Expected<Charge> Memory::charge(std::uint64_t bytes, std::string_view what) cons
     if (!room && !(bytes <= account_->most && account_->kept.make_room(fits)))
       return guarded({"charging ", what}, [&]() -> Expected<Charge> {
         if (account_->limit > account_->most)
-          return resource_error(fmt::format("out of memory: {} needs {} bytes, but {} of the machine's {} are in use", what,
-                                            bytes, used, account_->most));
-        return resource_error(fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what,
-                                          bytes, used, account_->limit));
+          return fail(ErrorKind::resource, ErrorCode::memory_limit, what,
+                      fmt::format("out of memory: {} needs {} bytes, but {} of the machine's {} are in use", what, bytes, used,
+                                  account_->most));
+        return fail(ErrorKind::resource, ErrorCode::memory_limit, what,
+                    fmt::format("memory limit: {} needs {} bytes, but {} of the limit of {} are in use", what, bytes, used,
+                                account_->limit));
       });
   } while (!account_->used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   std::uint64_t peak = account_->peak.load(std::memory_order_relaxed);

@@ -120,7 +120,7 @@ Expected<Tensor> same_pattern(const Tensor& tensor, Buffer values, Scalar scalar
     const std::uint64_t stored = tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar);
     const std::uint64_t given = values.size_bytes() / scalar_bytes(scalar);
     if (given != stored || values.size_bytes() % scalar_bytes(scalar) != 0)
-      return input_error(fmt::format("{} values for a pattern that stores {}", given, stored));
+      return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("{} values for a pattern that stores {}", given, stored));
     return TensorParts::with_values(tensor, std::move(values), tensor.offset(), scalar);
   });
 }

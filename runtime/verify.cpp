@@ -60,7 +60,8 @@ class Verification {
  private:
   template <class... Arguments>
   std::unexpected<Error> refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
-    return input_error(fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
+    return fail(ErrorKind::input, ErrorCode::other, name_,
+                fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
   }
 
   bool strided() const {

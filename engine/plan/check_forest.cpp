@@ -19,7 +19,7 @@ Expected<void> check_wanted(const Schedule& schedule, const Network& given, cons
     });
     if (is_result == is_wanted(name, given, options)) continue;
     return input_error(is_result ? fmt::format("schedule: {} is stored as a result, but nobody asked for it: make it an "
-                                               "intermediate, or ask for it with --out or --format",
+                                               "intermediate, or name it among the results",
                                                name)
                                  : fmt::format("schedule: the result {} is not stored", name));
   }

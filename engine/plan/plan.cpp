@@ -44,10 +44,11 @@ Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = 
   }
   const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
   const char* advice = result ? "request a sparse format for the result, or raise the limit"
-                              : "raise the memory limit, or contract in another order with --tree";
-  return Error{ErrorKind::resource,
-               fmt::format("the smallest plan that was found needs {} bytes but {} are available ({}{}{}): {}", cost.announced_bytes,
-                           limit, demands, why.empty() ? "" : "; ", why, advice)};
+                              : "raise the memory limit, or contract in another order: give a tree";
+  return Error{.kind = ErrorKind::resource,
+               .message = fmt::format("the smallest plan that was found needs {} bytes but {} are available ({}{}{}): {}",
+                                      cost.announced_bytes, limit, demands, why.empty() ? "" : "; ", why, advice),
+               .code = ErrorCode::memory_limit};
 }
 
 std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {

@@ -13,6 +13,7 @@
 #include "engine/plan/machine.h"
 #include "engine/plan/schedule.h"
 #include "weft/memory.h"
+#include "weft/objective.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -54,9 +55,6 @@ struct ProofBudget {
   void take_effort(std::uint64_t units) { effort -= std::min(effort, units); }
   void take_work(std::uint64_t loops) { work -= std::min(work, loops); }
 };
-
-/// What a plan is chosen by: predicted time, or the dimensions of its largest workspace (workspace_order.h).
-enum class Objective : std::uint8_t { time, workspace_order };
 
 struct PlanOptions {
   // As in Schedule: in schedule.cpp.

@@ -93,6 +93,10 @@ class OrderSearch {
   }
 
  private:
+  static Error of_objective(ErrorKind kind, std::string message) {
+    return Error{.kind = kind, .message = std::move(message), .code = ErrorCode::option, .option = "objective"};
+  }
+
   // Whether a nest with workspaces of `order` dimensions was found.
   Expected<bool> attempt(std::uint32_t order) {
     contradiction_.clear();
@@ -111,7 +115,7 @@ class OrderSearch {
 
   Expected<bool> answer(std::uint32_t order, OperandLayouts layouts) {
     auto system = OrderSystem::create(skeleton_, network_, operands_, order, layouts, options_.cancelled_by);
-    if (!system) return fail(system.error().kind, "--objective workspace-order: " + system.error().message);
+    if (!system) return std::unexpected(of_objective(system.error().kind, "the objective workspace-order: " + system.error().message));
     for (std::size_t models = 0; models < most_models; ++models) {
       ++asked_;
       const Satisfiable satisfiable = system->solve(most_effort);
@@ -194,21 +198,21 @@ class OrderSearch {
     if (illegal_) {
       // The expression is right, and other loops carry it out.
       const ErrorKind kind = illegal_->kind == ErrorKind::input ? ErrorKind::unsupported : illegal_->kind;
-      return Error{kind, fmt::format("no nest that --objective workspace-order finds is legal here, for example: "
-                                               "{}; use --objective time",
-                                               illegal_->message)};
+      return of_objective(kind, fmt::format("no nest that the objective workspace-order finds is legal here, for example: "
+                                            "{}; use the objective time",
+                                            illegal_->message));
     }
     if (contradiction_.empty()) {
-      return Error{ErrorKind::unsupported,
-                   "the solver's effort ended before --objective workspace-order had an answer: use --objective time"};
+      return of_objective(ErrorKind::unsupported, "the solver's effort ended before the objective workspace-order had an answer: "
+                                                  "use the objective time");
     }
     const bool pinned = std::any_of(contradiction_.begin(), contradiction_.end(),
                                     [](const std::string& family) { return family.starts_with("the pinned layout"); });
-    return Error{ErrorKind::unsupported,
-                 fmt::format("no loops satisfy --objective workspace-order, which visits every operand in the order of "
-                             "its one layout; these contradict each other: {}. {}",
-                             fmt::join(contradiction_, "; "),
-                             pinned ? "Free a layout, or use --objective time" : "Use --objective time")};
+    return of_objective(ErrorKind::unsupported,
+                        fmt::format("no loops satisfy the objective workspace-order, which visits every operand in the order of "
+                                    "its one layout; these contradict each other: {}. {}",
+                                    fmt::join(contradiction_, "; "),
+                                    pinned ? "Free a layout, or use the objective time" : "Use the objective time"));
   }
 
   const Network& network_;

@@ -70,6 +70,32 @@ const char* weft_version(void); /* "0.1.0" */
 
 int32_t weft_error_kind(const weft_error* error);
 const char* weft_error_message(const weft_error* error); /* names operand, index, file, line; may have several lines */
+/* What is wrong, as far as it is told apart; later versions may tell more apart. SYNTAX: a text that cannot be read,
+ * at weft_error_position. MISSING_OPERAND, SURPLUS_OPERAND, UNKNOWN_NAME: of weft_error_operand. EXTENTS_DISAGREE: of
+ * weft_error_index. ORDER: another number of modes. OUT_OF_RANGE: a coordinate beyond its extent. SIZES: arrays that
+ * are too short, too long, or no arrays. OPTION: one that cannot be, or two that contradict each other,
+ * weft_error_option. MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed. */
+enum {
+  WEFT_CODE_OTHER = 0,
+  WEFT_CODE_SYNTAX = 1,
+  WEFT_CODE_MISSING_OPERAND = 2,
+  WEFT_CODE_SURPLUS_OPERAND = 3,
+  WEFT_CODE_UNKNOWN_NAME = 4,
+  WEFT_CODE_EXTENTS_DISAGREE = 5,
+  WEFT_CODE_ORDER = 6,
+  WEFT_CODE_OUT_OF_RANGE = 7,
+  WEFT_CODE_SIZES = 8,
+  WEFT_CODE_OPTION = 9,
+  WEFT_CODE_MEMORY_LIMIT = 10,
+  WEFT_CODE_OUT_OF_MEMORY = 11
+};
+int32_t weft_error_code(const weft_error* error);
+const char* weft_error_operand(const weft_error* error); /* its name, or that of a result; "": not known, as below */
+const char* weft_error_index(const weft_error* error);   /* of the expression */
+const char* weft_error_option(const weft_error* error);  /* "objective", "formats", as members of CompileOptions */
+/* Where in a text: 1, and the offset in bytes, line and column (in bytes, both from 1); 0: not known. Each of them may
+ * be NULL. */
+int32_t weft_error_position(const weft_error* error, uint64_t* offset, uint64_t* line, uint64_t* column);
 void weft_error_free(weft_error* error);
 
 /* ---- cancellation ---- */
@@ -216,6 +242,18 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
  * exceeds `room`, WEFT_INPUT, and nothing is written, so that a call with 0 and NULL tells it. */
 int32_t weft_tensor_to_coo(const weft_engine* engine, const weft_tensor* tensor, int32_t drop_zeros, uint64_t room,
                            uint64_t* const* crd, void* values, uint64_t* count, weft_error** error);
+/* The tensor with other values of the host over the same pattern: `count` of them, as many as weft_tensor_values tells,
+ * of that scalar type. Flags: WEFT_BORROW, else they are copied. Nothing of the pattern is copied, counted or verified
+ * again, and `tensor` stays as it was. */
+int32_t weft_tensor_same_pattern(const weft_engine* engine, const weft_tensor* tensor, int32_t scalar,
+                                 const void* values, uint64_t count, uint32_t flags, weft_tensor** made,
+                                 weft_error** error);
+/* Tells all that share the tensor's values that the host has changed them in borrowed memory (no coordinates), or is
+ * about to. No call that reads the tensor may be under way meanwhile. */
+void weft_tensor_values_changed(const weft_tensor* tensor);
+/* The element at coordinates, by mode: 0 where nothing is stored, which *stored, unless NULL, tells apart (1 or 0). */
+int32_t weft_tensor_at(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* coordinates, double* value,
+                       int32_t* stored, weft_error** error);
 /* A second handle of the same tensor. */
 int32_t weft_tensor_share(const weft_tensor* tensor, weft_tensor** made, weft_error** error);
 void weft_tensor_free(weft_tensor* tensor);

@@ -103,6 +103,8 @@ int main(int arguments, char** argument) {
   compilations(plain);
   files(plain, argument[1]);
   errors(plain);
+  error_fields(plain);
+  values_of_a_pattern(plain);
   cancellations();
   counters();
   requests();

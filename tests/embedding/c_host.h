@@ -28,6 +28,8 @@ void figures(weft_engine* engine);
 void compilations(weft_engine* engine);
 void files(weft_engine* engine, const char* directory);
 void errors(weft_engine* engine);
+void error_fields(weft_engine* engine);
+void values_of_a_pattern(weft_engine* engine);
 void cancellations(void);
 void counters(void);
 void requests(void);

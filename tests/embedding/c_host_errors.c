@@ -1,4 +1,4 @@
-/* Errors of each kind, NULL wherever a pointer is expected, cancellations. */
+/* Errors of each kind and what they say to programs, NULL wherever a pointer is expected, other values, cancellations. */
 #include <string.h>
 
 #include "c_host.h"
@@ -72,6 +72,111 @@ void errors(weft_engine* engine) {
   EXPECT(weft_options_set_calibration(options, "nonsense", "mine", &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "mine", weft_engine_create(options, &limited, &error));
   weft_options_free(options);
+}
+
+/* The call fails with that code, about that operand. */
+#define EXPECT_CODE(code, operand, call)                              \
+  do {                                                                \
+    EXPECT((call) != WEFT_OK);                                        \
+    EXPECT(weft_error_code(error) == (code));                         \
+    EXPECT(strcmp(weft_error_operand(error), (operand)) == 0);        \
+    weft_error_free(error);                                           \
+    error = NULL;                                                     \
+  } while (0)
+
+/* What errors say to programs. */
+void error_fields(weft_engine* engine) {
+  static const uint64_t three[1] = {3}, four[1] = {4}, beyond[2] = {3, 0};
+  static const int32_t pos[4] = {0, 2, 2, 4}, crd[4] = {0, 3, 1, 2};
+  static const double values[4] = {1, 2, 3, 4};
+  weft_error* error = NULL;
+  weft_tensor *matrix = NULL, *vector = NULL, *shorter = NULL, *other = NULL;
+  weft_bindings *bindings = NULL, *fewer = NULL;
+  weft_request* request = NULL;
+  weft_kernel* kernel = NULL;
+  weft_evaluation* evaluation = NULL;
+  weft_session* session = NULL;
+  weft_options* options = NULL;
+  weft_engine* limited = NULL;
+  const char* twice[2] = {"x", "x"};
+  uint64_t offset = 0, line = 0, column = 0;
+  double value = 0;
+  const char* product = "y(i) = M(i,j) * x(j)";
+  EXPECT(weft_tensor_csr(engine, WEFT_F64, 3, 4, 4, 32, pos, crd, values, 0, &matrix, &error) == WEFT_OK);
+  EXPECT(weft_tensor_dense(engine, WEFT_F64, 1, four, NULL, values, 0, &vector, &error) == WEFT_OK);
+  EXPECT(weft_tensor_dense(engine, WEFT_F64, 1, three, NULL, values, 0, &shorter, &error) == WEFT_OK);
+  EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK && weft_request_create(&request, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set(bindings, "M", matrix, 0, &error) == WEFT_OK);
+  EXPECT(weft_bindings_copy(bindings, &fewer, &error) == WEFT_OK);
+
+  EXPECT(weft_engine_compile(engine, "y(i) = M(i,j)\n  * x(j", bindings, NULL, &kernel, &error) == WEFT_INPUT);
+  EXPECT(weft_error_code(error) == WEFT_CODE_SYNTAX && weft_error_operand(error)[0] == '\0');
+  EXPECT(weft_error_position(error, &offset, &line, &column) == 1 && line == 2 && offset == 13 + column);
+  EXPECT(weft_error_position(error, NULL, NULL, NULL) == 1);
+  weft_error_free(error);
+  error = NULL;
+  EXPECT_CODE(WEFT_CODE_MISSING_OPERAND, "x", weft_engine_compile(engine, product, fewer, NULL, &kernel, &error));
+  EXPECT(weft_bindings_set(bindings, "x", shorter, 0, &error) == WEFT_OK);
+  EXPECT(weft_engine_compile(engine, product, bindings, NULL, &kernel, &error) == WEFT_INPUT);
+  EXPECT(weft_error_code(error) == WEFT_CODE_EXTENTS_DISAGREE && strcmp(weft_error_index(error), "j") == 0);
+  EXPECT(strcmp(weft_error_operand(error), "x") == 0 && weft_error_option(error)[0] == '\0');
+  weft_error_free(error);
+  error = NULL;
+  EXPECT(weft_bindings_set(bindings, "x", matrix, 0, &error) == WEFT_OK);
+  EXPECT_CODE(WEFT_CODE_ORDER, "x", weft_engine_compile(engine, product, bindings, NULL, &kernel, &error));
+  EXPECT(weft_bindings_set(bindings, "x", vector, 0, &error) == WEFT_OK);
+  EXPECT(weft_request_set_objective(request, "beauty", &error) == WEFT_OK);
+  EXPECT(weft_engine_compile(engine, product, bindings, request, &kernel, &error) == WEFT_INPUT);
+  EXPECT(weft_error_code(error) == WEFT_CODE_OPTION && strcmp(weft_error_option(error), "objective") == 0);
+  EXPECT(weft_error_position(error, &offset, &line, &column) == 0);
+  weft_error_free(error);
+  error = NULL;
+  EXPECT(weft_engine_compile(engine, product, bindings, NULL, &kernel, &error) == WEFT_OK);
+  EXPECT_CODE(WEFT_CODE_MISSING_OPERAND, "x", weft_kernel_run(kernel, fewer, NULL, &evaluation, &error));
+  EXPECT_CODE(WEFT_CODE_UNKNOWN_NAME, "z", weft_bindings_replace_values(bindings, "z", WEFT_F64, values, 4, &error));
+  EXPECT_CODE(WEFT_CODE_SIZES, "M", weft_bindings_replace_values(bindings, "M", WEFT_F64, values, 3, &error));
+  EXPECT_CODE(WEFT_CODE_OUT_OF_RANGE, "", weft_tensor_at(engine, matrix, beyond, &value, NULL, &error));
+  EXPECT_CODE(WEFT_CODE_SIZES, "", weft_tensor_same_pattern(engine, matrix, WEFT_F64, values, 3, 0, &other, &error));
+  EXPECT_CODE(WEFT_CODE_OTHER, "", weft_tensor_same_pattern(engine, NULL, WEFT_F64, values, 3, 0, &other, &error));
+  EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK && weft_session_set(session, "x", vector, &error) == WEFT_OK);
+  EXPECT_CODE(WEFT_CODE_SURPLUS_OPERAND, "", weft_session_evaluate(session, "i->", 2, twice, NULL, &evaluation, &error));
+  weft_session_free(session);
+  EXPECT(weft_options_create(&options, &error) == WEFT_OK && weft_options_set_memory_limit(options, 100, &error) == WEFT_OK);
+  limited = engine_with(options);
+  EXPECT(weft_tensor_load(limited, "ones(500)", NULL, &other, &error) == WEFT_RESOURCE);
+  EXPECT(weft_error_code(error) == WEFT_CODE_MEMORY_LIMIT);
+  weft_error_free(error);
+  error = NULL;
+  EXPECT(weft_error_code(NULL) == WEFT_CODE_OTHER && weft_error_operand(NULL)[0] == '\0' && weft_error_index(NULL)[0] == '\0');
+  EXPECT(weft_error_option(NULL)[0] == '\0' && weft_error_position(NULL, &offset, &line, &column) == 0);
+  weft_engine_free(limited), weft_options_free(options), weft_kernel_free(kernel), weft_request_free(request);
+  weft_bindings_free(bindings), weft_bindings_free(fewer);
+  weft_tensor_free(matrix), weft_tensor_free(vector), weft_tensor_free(shorter);
+}
+
+/* Other values over a pattern, borrowed and copied, and values that the host changes. */
+void values_of_a_pattern(weft_engine* engine) {
+  static const int32_t pos[4] = {0, 2, 2, 4}, crd[4] = {0, 3, 1, 2};
+  static const double values[4] = {1, 2, 3, 4};
+  static const uint64_t stored[2] = {2, 1}, absent[2] = {1, 1};
+  double lent[4] = {10, 20, 30, 40};
+  weft_error* error = NULL;
+  weft_tensor *matrix = NULL, *copied = NULL, *borrowed = NULL;
+  double value = 0;
+  int32_t there = 0;
+  EXPECT(weft_tensor_csr(engine, WEFT_F64, 3, 4, 4, 32, pos, crd, values, 0, &matrix, &error) == WEFT_OK);
+  EXPECT(weft_tensor_same_pattern(engine, matrix, WEFT_F64, lent, 4, 0, &copied, &error) == WEFT_OK);
+  EXPECT(weft_tensor_same_pattern(engine, matrix, WEFT_F64, lent, 4, WEFT_BORROW, &borrowed, &error) == WEFT_OK);
+  lent[2] = 5;
+  weft_tensor_values_changed(borrowed);
+  weft_tensor_values_changed(NULL);
+  EXPECT(weft_tensor_at(engine, matrix, stored, &value, &there, &error) == WEFT_OK && value == 3 && there == 1);
+  EXPECT(weft_tensor_at(engine, copied, stored, &value, &there, &error) == WEFT_OK && value == 30 && there == 1);
+  EXPECT(weft_tensor_at(engine, borrowed, stored, &value, NULL, &error) == WEFT_OK && value == 5);
+  EXPECT(weft_tensor_at(engine, borrowed, absent, &value, &there, &error) == WEFT_OK && value == 0 && there == 0);
+  EXPECT_ERROR(WEFT_INPUT, "'value' is NULL", weft_tensor_at(engine, matrix, stored, NULL, NULL, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'coordinates' is NULL", weft_tensor_at(engine, matrix, NULL, &value, NULL, &error));
+  weft_tensor_free(matrix), weft_tensor_free(copied), weft_tensor_free(borrowed);
 }
 
 /* What is cancelled by the engine's token, by that of a request, and by neither. */

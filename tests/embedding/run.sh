@@ -23,6 +23,7 @@ quietly cmake -G Ninja -S "$here" -B "$place/cmake" -DCMAKE_PREFIX_PATH="$place/
 quietly cmake --build "$place/cmake"
 mkdir "$place/cache"
 expect_silence "$place/cmake/host"
+expect_silence "$place/cmake/kept_names"
 expect_silence "$place/cmake/no_exceptions"
 expect_silence "$place/cmake/c_host" "$place/cache"
 expect_silence "$place/cmake/side_by_side"

@@ -7,6 +7,7 @@
 // thread alone, unless another thread was inside weft at that moment.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <map>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "weft/host.h"
+#include "weft/objective.h"
 #include "weft/options.h"
 #include "weft/report.h"
 #include "weft/specialization.h"
@@ -27,6 +29,11 @@ namespace weft {
 
 struct Prepared;
 using Tensors = std::map<std::string, Tensor>;
+
+/// What Kernel::explain shows, in the order in which it is made.
+enum class Stage : std::uint8_t { network, tree, schedule, loops, signature, llvm, assembly, object };
+/// As Kernel::explain and EvaluateOptions::stages call it: "network", "asm".
+std::string_view name(Stage stage);
 
 struct CompileOptions {
   std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
@@ -39,8 +46,8 @@ struct CompileOptions {
   std::string tree;           ///< replaces the planner's choice, e.g. "((T * C) * B)"; several: separated by ;
   std::string schedule;       ///< text of a schedule; replaces the planner: neither with `unfused` nor with `prove`
   std::string schedule_name;  ///< where that text is from, named in errors
-  /// "time" or "" (the cheapest plan), or "workspace-order": the fewest dimensions of the largest workspace, of one
-  /// contraction tree (CoNST); not with `schedule` or `unfused`.
+  /// The name() of an Objective: "time" or "" (the cheapest plan), or "workspace-order": the fewest dimensions of the
+  /// largest workspace, of one contraction tree (CoNST); not with `schedule` or `unfused`.
   std::string objective;
   bool unfused = false;  ///< the best plan that stores every intermediate
   bool prove = false;    ///< plan until nothing cheaper can exist; the report's `optimal` says of what
@@ -103,6 +110,7 @@ class Kernel {
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
+  Expected<std::string> explain(Stage stage) const;
   /// What planning and compiling told; nothing of runs. Valid as long as the kernel.
   const Report& report() const;
 
@@ -124,9 +132,9 @@ class Engine {
   void give_back() const;
 
   /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all
-  /// are finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Errors: input with a
-  /// picture of the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the
-  /// engine's).
+  /// are finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Tensors that the text does
+  /// not use are named in Report::unused, and in the error where another is missing. Errors: input with a picture of
+  /// the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the engine's).
   Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
                            const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.

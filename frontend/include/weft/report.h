@@ -8,9 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "weft/specialization.h"
+
 namespace weft {
 
 struct Explanation;
+
+/// The words of a report, for programs. `unknown`: nothing was planned or compiled, or a later word.
+enum class PlanProducer : std::uint8_t { unknown, dp, z3, baseline, enumerated, user };
+/// Of what the plan is the cheapest: nothing known, one contraction tree, all of them.
+enum class PlanOptimal : std::uint8_t { unknown, none, tree, all };
+enum class PlanSource : std::uint8_t { unknown, made, remembered };
+enum class KernelSource : std::uint8_t { unknown, memory, disk, compiled };
 
 struct OperandReport {
   std::vector<std::uint64_t> extents;
@@ -58,6 +67,15 @@ struct Report {
   std::string explanation;                    ///< several lines for people
   std::shared_ptr<const Explanation> explained;  ///< the same as figures
   std::map<std::string, std::string> stages;  ///< by name, those asked for
+  /// Operands that were given and that the expression does not use: legitimate where one map serves several
+  /// expressions, and a misspelling where it does not.
+  std::vector<std::string> unused;
+
+  PlanProducer producer() const;                    ///< of `plan.producer`
+  PlanOptimal optimal() const;                      ///< of `plan.optimal`
+  PlanSource plan_source() const;                   ///< of `plan_cache`
+  KernelSource kernel_source() const;               ///< of `kernel_cache`
+  std::optional<Specialization> specialised() const;  ///< of `specialization`; none: nothing was compiled
 };
 
 }  // namespace weft

@@ -134,7 +134,7 @@ TEST_CASE("orders and results") {
 
 TEST_CASE("operands of index notation: missing, unused, twice, nameless, misnamed") {
   CHECK(error_of("A(i) = T(i) * Q(i) * R(i) * Q(i)", {{"T", {3}}}) ==
-        "no operand is given for Q and R: add Q=SPEC\n  A(i) = T(i) * Q(i) * R(i) * Q(i)\n                ^      ^     "
+        "no operand is given for Q and R\n  A(i) = T(i) * Q(i) * R(i) * Q(i)\n                ^      ^     "
         " ^");
   CHECK(error_of("A(i) = T(i)", {{"T", {3}}, {"Q", {3}}}) == "operand Q is not used in the expression");
   CHECK(error_of("A(i) = T(i)", {{"T", {3}}, {"Q", {3}}, {"R", {}}, {"S", {}}}) ==

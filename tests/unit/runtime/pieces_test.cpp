@@ -1,0 +1,174 @@
+// Elements looked up, entries visited and chosen, tensors cut and put together, against maps.
+#include <doctest/doctest.h>
+
+#include "unit/runtime/reference.h"
+#include "weft/arrays.h"
+#include "weft/entries.h"
+
+namespace pieces_test {
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+Tensor built(const List& list, const Format& format) {
+  auto tensor = build(coordinates(list, format.scalar), format, resources(), "T");
+  REQUIRE(tensor);
+  return *tensor;
+}
+
+Format drawn_format(Random& random, std::size_t order) {
+  if (order != 2 || random.chance(50)) return random.format(order);
+  constexpr const char* with_gaps[] = {"hs", "sh", "bb", "db", "hd", "bs:1,0", "uq", "dh:1,0:f32"};
+  return *parse_format(with_gaps[random.below(8)]);
+}
+
+Entries within(const Entries& all, std::size_t mode, std::uint64_t begin, std::uint64_t end) {
+  Entries some;
+  for (const auto& [tuple, value] : all) {
+    if (tuple[mode] < begin || tuple[mode] >= end) continue;
+    Tuple moved = tuple;
+    moved[mode] -= begin;
+    some[moved] = value;
+  }
+  return some;
+}
+
+/// What for_each_entry visits.
+Entries visited(const Tensor& tensor) {
+  Entries all;
+  const auto done = for_each_entry(tensor, [&](std::span<const std::uint64_t> at, double value) {
+    CHECK(all.emplace(Tuple(at.begin(), at.end()), value).second);
+    return true;
+  }, resources());
+  REQUIRE(done);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("elements of every format, stored and absent") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const List list = random.list(order, 40);
+    const Format format = drawn_format(random, order);
+    INFO("seed ", seed, " format ", format.text());
+    const Tensor tensor = built(list, format);
+    const Entries expected = visited(tensor);
+    CHECK(nonzeros(expected) == nonzeros(summed(list)));
+    for (const auto& [tuple, value] : expected) CHECK(*at(tensor, tuple) == Element{value, true});
+    for (int draw = 0; draw < 20; ++draw) {
+      Tuple tuple;
+      for (const std::uint64_t extent : list.extents) tuple.push_back(extent == 0 ? 0 : random.below(extent));
+      const auto element = at(tensor, tuple);
+      if (std::ranges::count(list.extents, 0) > 0) {
+        CHECK(element.error().code == ErrorCode::out_of_range);
+        continue;
+      }
+      REQUIRE(element);
+      const auto known = expected.find(tuple);
+      CHECK(element->stored == (known != expected.end()));
+      CHECK(element->value == (known != expected.end() ? known->second : 0));
+    }
+  }
+}
+
+TEST_CASE("elements of strided memory, of order 0, of borrowed arrays that are wrong") {
+  const std::vector<double> memory = {0, 1, 2, 3, 4, 5};
+  const auto turned = borrow_dense({3, 2}, memory, {-1, 3}, 2);
+  REQUIRE(turned);
+  CHECK(at(*turned, {0, 0})->value == 2);
+  CHECK(at(*turned, {2, 1})->value == 3);
+  const auto scalar = from_dense({}, std::vector<double>{7}, resources());
+  CHECK(*at(*scalar, {}) == Element{7, true});
+  CHECK(*at(Tensor(), {}) == Element{0, false});
+  CHECK(at(*turned, {0}).error().code == ErrorCode::order);
+  CHECK(at(*turned, {3, 0}).error().message == "coordinate 3 in mode 0 is not below the extent 3");
+  const std::vector<std::int32_t> pos = {0, 1};
+  const std::vector<std::int32_t> crd = {0};
+  const auto wrong = borrow_csr(2, 2, pos, crd, std::vector<double>{1});
+  REQUIRE(wrong);
+  CHECK(at(*wrong, {1, 1}).error().kind == ErrorKind::input);
+}
+
+TEST_CASE("a walk that ends early") {
+  const auto tensor = from_dense({5}, std::vector<double>{1, 2, 3, 4, 5}, resources());
+  std::vector<double> seen;
+  REQUIRE(for_each_entry(*tensor, [&](std::span<const std::uint64_t>, double value) {
+    seen.push_back(value);
+    return value < 3;
+  }, resources()));
+  CHECK(seen == std::vector<double>{1, 2, 3});
+  Resources cancelled = resources();
+  cancelled.cancellation.cancel();
+  CHECK(for_each_entry(*tensor, [](std::span<const std::uint64_t>, double) { return true; }, cancelled).error().kind ==
+        ErrorKind::cancelled);
+}
+
+TEST_CASE("entries chosen, ranges, splits and what puts them together again") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const List list = random.list(order, 60);
+    const Format format = drawn_format(random, order);
+    INFO("seed ", seed, " format ", format.text());
+    const Tensor tensor = built(list, format);
+    const Entries all = nonzeros(summed(list));
+    const auto odd = filter(tensor, [](std::span<const std::uint64_t> at, double) { return at[0] % 2 == 1; }, resources());
+    REQUIRE(odd);
+    Entries expected;
+    for (const auto& [tuple, value] : all) {
+      if (tuple[0] % 2 == 1) expected[tuple] = value;
+    }
+    CHECK(nonzeros(visited(*odd)) == expected);
+    CHECK(odd->format().text() == tensor.format().text());
+    const auto mode = static_cast<std::uint32_t>(random.below(order));
+    const std::uint64_t extent = list.extents[mode];
+    const std::uint64_t end = random.below(extent + 1);
+    const std::uint64_t begin = random.below(end + 1);
+    const auto cut = range(tensor, mode, begin, end, resources());
+    REQUIRE(cut);
+    CHECK(nonzeros(visited(*cut)) == within(all, mode, begin, end));
+    CHECK(cut->extents()[mode] == end - begin);
+    const auto parts = split(tensor, mode, {begin, end}, resources());
+    REQUIRE(parts);
+    REQUIRE(parts->size() == 3);
+    CHECK(nonzeros(visited((*parts)[2])) == within(all, mode, end, extent));
+    const auto joined = append(*parts, mode, resources());
+    REQUIRE(joined);
+    CHECK(joined->extents() == tensor.extents());
+    CHECK(visited(*joined) == visited(tensor));
+  }
+}
+
+TEST_CASE("what cannot be cut or put together") {
+  const std::vector<double> memory = {0, 1, 2, 3, 4, 5};
+  const auto tensor = from_dense({2, 3}, memory, resources());
+  CHECK(range(*tensor, 2, 0, 1, resources()).error().message == "mode 2 of a tensor with 2: they begin at 0");
+  CHECK(range(*tensor, 1, 1, 4, resources()).error().code == ErrorCode::out_of_range);
+  CHECK(range(*tensor, 1, 2, 1, resources()).error().code == ErrorCode::out_of_range);
+  CHECK(split(*tensor, 1, {2, 1}, resources()).error().code == ErrorCode::out_of_range);
+  CHECK(split(*tensor, 5, {}, resources()).error().code == ErrorCode::out_of_range);
+  CHECK(append({}, 0, resources()).error().kind == ErrorKind::input);
+  const auto vector = from_dense({6}, memory, resources());
+  CHECK(append(std::vector{*tensor, *vector}, 0, resources()).error().code == ErrorCode::order);
+  const auto turned = from_dense({3, 2}, memory, resources());
+  CHECK(append(std::vector{*tensor, *turned}, 0, resources()).error().code == ErrorCode::extents_disagree);
+  const std::vector<std::uint64_t> last = {(std::uint64_t{1} << 62) + 4};
+  const auto far = from_coo({(std::uint64_t{1} << 62) + 5}, {last}, std::vector<double>{1}, resources());
+  REQUIRE(far);
+  CHECK(append(std::vector{*far, *far}, 0, resources()).error().code == ErrorCode::out_of_range);
+  const auto beyond = range(*far, 0, std::uint64_t{1} << 62, (std::uint64_t{1} << 62) + 5, resources());
+  REQUIRE(beyond);
+  CHECK(at(*beyond, {4})->value == 1);
+  // f64 if one of them is.
+  const auto narrow = from_dense({2}, std::vector<float>{1, 2}, resources());
+  const auto mixed = append(std::vector{*narrow, *vector}, 0, resources());
+  REQUIRE(mixed);
+  CHECK(mixed->format().scalar == Scalar::f64);
+  CHECK(at(*mixed, {7})->value == 5);
+}
+
+}  // namespace pieces_test
