@@ -89,7 +89,7 @@ Expected<std::vector<LevelReader>> readers(const Format& format, const std::vect
     return fail(ErrorKind::input, ErrorCode::order, {},
                 fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(), format.order()));
   }
-  if (auto right = check_buildable(format, extents.size(), copied_name); !right) return std::unexpected(right.error());
+  if (auto right = check_buildable(format, extents, copied_name); !right) return std::unexpected(right.error());
   std::vector<LevelReader> made(levels.size());
   std::uint64_t parents = 1;
   for (std::size_t level = 0; level < levels.size(); ++level) {
@@ -344,7 +344,7 @@ Expected<CsfArrays> to_csf(const Tensor& tensor, const Resources& resources, std
   return guarded({"taking a tensor apart"}, [&]() -> Expected<CsfArrays> {
     Format format = sparse_format(tensor.order(), tensor.format().scalar);
     if (!mode_order.empty()) format.mode_order = std::move(mode_order);
-    if (auto right = check_buildable(format, tensor.order(), "the tensor"); !right)
+    if (auto right = check_buildable(format, tensor.extents(), "the tensor"); !right)
       return fail(right.error().kind, ErrorCode::order, {}, right.error().message);
     const auto stored = convert(tensor, format, resources, "the tensor");
     if (!stored) return std::unexpected(stored.error());
