@@ -62,10 +62,9 @@ int32_t weft_bindings_replace_values(weft_bindings* bindings, const char* name, 
     const auto type = scalar_of(scalar);
     if (!type) return std::unexpected(type.error());
     const auto known = bindings->operands.find(name);
-    if (known == bindings->operands.end()) return input_error(fmt::format("no operand {} is set whose values could be replaced", name));
+    if (auto done = bindings->bindings.replace_values(name, values_of(*type, values, count)); !done) return done;
     auto replaced = same_pattern(known->second, values_of(*type, values, count));
     if (!replaced) return std::unexpected(std::move(replaced.error()));
-    if (auto done = bindings->bindings.replace_values(name, values_of(*type, values, count)); !done) return done;
     known->second = std::move(*replaced);
     return {};
   });

@@ -139,7 +139,7 @@ void error_fields(weft_engine* engine) {
   EXPECT_CODE(WEFT_CODE_SIZES, "", weft_tensor_same_pattern(engine, matrix, WEFT_F64, values, 3, 0, &other, &error));
   EXPECT_CODE(WEFT_CODE_OTHER, "", weft_tensor_same_pattern(engine, NULL, WEFT_F64, values, 3, 0, &other, &error));
   EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK && weft_session_set(session, "x", vector, &error) == WEFT_OK);
-  EXPECT_CODE(WEFT_CODE_SURPLUS_OPERAND, "", weft_session_evaluate(session, "i->", 2, twice, NULL, &evaluation, &error));
+  EXPECT_CODE(WEFT_CODE_SURPLUS_OPERAND, "x", weft_session_evaluate(session, "i->", 2, twice, NULL, &evaluation, &error));
   weft_session_free(session);
   EXPECT(weft_options_create(&options, &error) == WEFT_OK && weft_options_set_memory_limit(options, 100, &error) == WEFT_OK);
   limited = engine_with(options);
