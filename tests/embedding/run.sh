@@ -38,6 +38,8 @@ head -n 2 "$place/out" | cmp -s - "$place/expected" || { cat "$place/out" >&2; f
 grep -q '^refused: M: .*coordinate 5 .*extent 5' "$place/out" || { cat "$place/out" >&2; fail "samples/embed.cpp does not see the mistake"; }
 "$place/cmake/specialize" >"$place/out" || fail "samples/specialize.cpp"
 [ "$(wc -l <"$place/out")" = 4 ] || { cat "$place/out" >&2; fail "samples/specialize.cpp does not show three patterns"; }
+"$place/cmake/bfs" >"$place/out" || fail "samples/bfs.cpp"
+[ "$(cat "$place/out")" = "12 levels, 20000 of 20000 vertices" ] || { cat "$place/out" >&2; fail "samples/bfs.cpp computes something else"; }
 "$place/cmake/async" >"$place/out" 2>/dev/null || fail "samples/async.cpp"
 [ "$(grep -c '^A is 300x16' "$place/out")" = 3 ] || { cat "$place/out" >&2; fail "samples/async.cpp computes something else"; }
 "$place/cmake/c_api" >"$place/out" || fail "samples/c_api.c"
