@@ -110,7 +110,8 @@ std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& ne
   // What one nest stores for the next may be read as if nothing could tell absent from zero, which no fact states.
   for (std::size_t number = 0; nests.size() > 1 && number < tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
-    if (scheduled.role != TensorRole::operand || !finite[number] || !replaced.values[number] || statistics(tensors[number], threads).finite()) continue;
+    if (scheduled.role != TensorRole::operand || !finite[number] || !replaced.values[number]) continue;
+    if (statistics(tensors[number], threads).finite()) continue;
     return fmt::format("operand {} holds NaN or Inf, the schedule was made for finite values", scheduled.name);
   }
   return std::nullopt;

@@ -17,7 +17,7 @@ std::optional<Error> Bindings::failure() const {
   return out_of_memory({"operands and outputs were set"});
 }
 
-// Copies, and runs under way, keep the tables that they have; those that nobody else has are changed in place.
+// Copies, and runs under way, keep the tables that they have; those of these bindings alone are changed in place.
 void Bindings::separate() {
   if (state_ && state_.use_count() == 1) {
     state_->stamp = State::next_stamp();

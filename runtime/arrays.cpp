@@ -70,7 +70,8 @@ Expected<void> check_sizes(LevelReader& reader, std::size_t level, std::uint64_t
       return copied_defect(ErrorCode::sizes, level,
                            fmt::format("pos has {} elements, {} are needed", reader.pos.size(), saturating_sum(parents, 1)));
     }
-    if (reader.pos[0] != 0) return copied_defect(ErrorCode::sizes, level, fmt::format("pos begins with {}, not with 0", reader.pos.text(0)));
+    if (reader.pos[0] != 0)
+      return copied_defect(ErrorCode::sizes, level, fmt::format("pos begins with {}, not with 0", reader.pos.text(0)));
     for (std::uint64_t parent = 0; parent < parents; ++parent) {
       if (reader.pos[parent] <= reader.pos[parent + 1]) continue;
       return copied_defect(ErrorCode::sizes, level,
