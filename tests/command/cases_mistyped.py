@@ -32,7 +32,7 @@ def cases_lines(_):
         "a stage": (["ij->i", "ones(2x2)", "--emit", "lops"], "did you mean loops?"),
         "what the cache does": (["cache", "clera"], "did you mean clear?"),
         "two scripts": (["repl", "a", "b"], "weft repl wants one script at most: weft repl [SCRIPT]; 2 words are given"),
-        "a name in capitals": (["y(i) = a(i)", "A=ones(2)"], "no operand is given for a: add a=SPEC, or is A meant?"),
+        "a name in capitals": (["y(i) = a(i)", "A=ones(2)"], "no operand is given for a; is A meant? (add a=SPEC)"),
         "no name of a file": (["info", ""], "the name of the file is empty"),
         "an operand without its name": (["y(i) = T(i,j) * x(j)", "x=ones(4)", "x.tns"], "x.tns has no name: with index notation every operand is NAME=SPEC, here T=x.tns"),
         "an operand of three words": (["y(i) = T(i,j)", "T", "=", "x.tns"], "an operand is one word, NAME=SPEC"),
