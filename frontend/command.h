@@ -14,7 +14,7 @@ namespace weft {
 
 struct EvaluateOptions;
 struct EngineOptions;
-struct Tensor;
+class Tensor;
 enum class Specialization : std::uint8_t;
 
 /// Options of every subcommand; each uses its own.
