@@ -357,8 +357,8 @@ void BoundNetwork::State::note_patterns() {
 void BoundNetwork::State::let_go() {
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
-    if (scheduled[number].role != TensorRole::operand || tensors[number].values().size_bytes() == 0) continue;
-    if (laid[number] == arrays[number]) continue;  // as it was given: a handle that owns nothing
+    // As it was given it is a handle that owns nothing, and what it stood for may be gone by now.
+    if (scheduled[number].role != TensorRole::operand || laid[number] == arrays[number]) continue;
     tensors[number] = {};
     whole = false;
   }

@@ -399,7 +399,8 @@ std::uint64_t BoundNetwork::bytes() const {
   const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;
   std::uint64_t bytes = 0;
   for (std::size_t number = 0; number < scheduled.size(); ++number) {
-    if (scheduled[number].role != TensorRole::operand || scheduled[number].converted) bytes += state_->tensors[number].bytes();
+    const bool own = scheduled[number].role != TensorRole::operand || !(state_->laid[number] == state_->arrays[number]);
+    if (own) bytes += state_->tensors[number].bytes();
   }
   for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
   for (const BoundNest& nest : state_->nests) {
