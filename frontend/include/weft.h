@@ -321,6 +321,9 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
 /* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
  * coordinates too, which each run then verifies. */
 int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error);
+/* An operand whose values the host knows to be finite, NULL: all of them. Nothing looks through them then; NaN and Inf that
+ * they hold after all may be lost, or spread, where they meet absent entries. */
+int32_t weft_request_set_assume_finite(weft_request* request, const char* name, weft_error** error);
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
  * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
  * the same. */
