@@ -247,7 +247,7 @@ class Preparation {
     for (const std::string& name : options_.assume_finite) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end() || declared->is_result)
-        return input_error(fmt::format("{} is said to be finite, but is no operand", name));
+        return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is said to be finite, but is no operand", name));
       vouched_for_.insert(name);
     }
     for (const std::string& name : options_.results) {

@@ -136,10 +136,11 @@ class Engine {
   /// and layouts of operands, of all engines that share the memory account. What is under way is not touched.
   void give_back() const;
 
-  /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether
-  /// those are finite that the plan rests on. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Tensors that the text does
-  /// not use are named in Report::unused, and in the error where another is missing. Errors: input with a picture of
-  /// the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the engine's).
+  /// Compiles an expression, or several assignments, for operands like these; of their values it matters only whether
+  /// they are finite, and only where the plan rests on it. With einsum unnamed operands are T0, T1, …. Nothing of the
+  /// tensors is kept. Tensors that the text does not use are named in Report::unused, and in the error where another is
+  /// missing. Errors: input with a picture of the text, unsupported, resource, internal with a reproducing text,
+  /// cancelled (by `cancellation`, or the engine's).
   Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
                            const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.

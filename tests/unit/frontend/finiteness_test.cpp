@@ -184,6 +184,8 @@ TEST_CASE("finiteness: only operands can be vouched for") {
     const auto refused = engine.compile(chain, links(), options);
     REQUIRE(!refused);
     CHECK(refused.error().kind == ErrorKind::input);
+    CHECK(refused.error().code == ErrorCode::unknown_name);
+    CHECK(refused.error().operand == name);
     CHECK(refused.error().message == name + " is said to be finite, but is no operand");
   }
 }
