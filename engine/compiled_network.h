@@ -45,6 +45,7 @@ class BoundNetwork;
 struct HostMemory {
   std::map<std::string, Tensor> outputs;  ///< dense memory that results are written to, by name
   std::set<std::string> changing;         ///< operands whose values change between runs
+  std::set<std::string> assume_finite = {};  ///< operands whose values nobody has to look at
   /// Operands are held by somebody else while a run is under way, and bound anew before the next: the binding holds none.
   bool lent = false;
 };
@@ -63,6 +64,8 @@ class CompiledNetwork {
   const Plan& plan() const;
   const std::vector<CompiledNest>& nests() const;
   const CompilePhases& phases() const;
+  /// Operands that have to be finite for this code; of others it does not matter.
+  std::vector<std::string> finite_operands() const;
   /// What the code is made for: generic, profiled or baked.
   Specialization grade() const;
   /// network, tree, schedule, loops, signature, llvm, asm; "object" gives the bytes. Input error for other names.

@@ -11,6 +11,7 @@
 #include "engine/cache/memory_cache.h"
 #include "engine/compiled_state.h"
 #include "engine/plan/check.h"
+#include "engine/plan/finiteness.h"
 #include "engine/plan/interruption.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
@@ -316,26 +317,50 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands,
                                                  const LoweringFacts& more) const {
-  // What one nest leaves to the next is as finite there as within one nest.
-  return weft::lower(plan.schedule, network, finite_tensors(plan.schedule, operands), more);
+  auto made = lowered(network, plan, operands, more);
+  if (!made) return std::unexpected(made.error());
+  return std::move(made->nests);
+}
+
+Expected<Pipeline::Lowered> Pipeline::lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands,
+                                              const LoweringFacts& more) const {
+  const Schedule& schedule = plan.schedule;
+  const auto lowered_for = [&]() -> Expected<Lowered> {
+    // What one nest leaves to the next is as finite there as within one nest.
+    auto nests = weft::lower(schedule, network, finite_tensors(schedule, operands), more);
+    if (!nests) return std::unexpected(nests.error());
+    std::set<TensorId> finite = finite_operands_needed(schedule, network, operands);
+    for (const LoweredNest& nest : *nests) {
+      for (const loop::Fact& fact : nest.program.facts) {
+        if (const auto* stated = std::get_if<loop::FiniteFact>(&fact)) finite.merge(operands_of(schedule, nest.tensors[stated->storage]));
+      }
+    }
+    return Lowered{std::move(*nests), std::move(finite)};
+  };
+  operands = assumed_finite(std::move(operands));
+  auto made = lowered_for();
+  if (!made || are_finite(made->finite, operands)) return made;
+  operands = as_they_are(std::move(operands));
+  return lowered_for();
 }
 
 Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const std::map<std::string, Tensor>& tensors,
                                                 const Plan& plan, const std::map<std::string, bool>& pinned, bool count,
                                                 const CompileFor& made_for) const {
-  const std::vector<OperandFacts> known = facts(network, tensors, pinned);
-  CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned};
+  std::vector<OperandFacts> known = vouched_for(facts(network, tensors, pinned), network, made_for.assume_finite);
+  CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned,
+                     .assume_finite = made_for.assume_finite};
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
     if (scheduled.role != TensorRole::result) continue;
     generic.planned.results.insert(scheduled.name);
     if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
-  if (const auto same = plan_given(plan.schedule, network, known, generic.planned)) {
+  if (const auto same = plan_by_need(known, network, [&] { return plan_given(plan.schedule, network, known, generic.planned); })) {
     auto compiled = compile(network, *same, known, count, generic);
     if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
   }
-  const auto another = this->plan(network, known, generic.planned);
+  const auto another = plan_by_need(known, network, [&] { return this->plan(network, known, generic.planned); });
   if (!another) return std::unexpected(another.error());
   return compile(network, *another, known, count, generic);
 }
@@ -373,7 +398,6 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->grade = grade;
   if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   ++state_->by_grade[static_cast<std::size_t>(grade)];
-  kernel->finite = finite_tensors(plan.schedule, operands);
   std::map<std::string, bool> pinned;
   for (const OperandFacts& operand : operands) {
     if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;
@@ -387,12 +411,16 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
     }
     return pipeline.generalised(of, other, plan, pinned, count, specialize);
   };
-  auto nests = lower(network, plan, operands, known->facts);
-  if (!nests) return std::unexpected(nests.error());
+  auto made_nests = lowered(network, plan, operands, known->facts);
+  if (!made_nests) return std::unexpected(made_nests.error());
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    kernel->finite.push_back(scheduled.role == TensorRole::operand && made_nests->finite.contains(scheduled.tensor) &&
+                             !specialize.assume_finite.contains(network.tensors[scheduled.tensor].name));
+  }
   kernel->phases.lower = milliseconds_since(start);
   const std::string command =
       state_->options.trace ? command_line(network, operands, plan.schedule, state_->options) : std::string();
-  for (LoweredNest& nest : *nests) {
+  for (LoweredNest& nest : made_nests->nests) {
     if (any_cancelled(specialize.cancelled_by)) return fail(ErrorKind::cancelled, "interrupted");
     CompiledNest compiled;
     compiled.canonical = loop::canonical(nest.program);
@@ -423,6 +451,13 @@ const Network& CompiledNetwork::network() const { return state_->given; }
 const Plan& CompiledNetwork::plan() const { return state_->plan; }
 const std::vector<CompiledNest>& CompiledNetwork::nests() const { return state_->nests; }
 Specialization CompiledNetwork::grade() const { return state_->grade; }
+std::vector<std::string> CompiledNetwork::finite_operands() const {
+  std::vector<std::string> names;
+  for (std::size_t number = 0; number < state_->finite.size(); ++number) {
+    if (state_->finite[number]) names.push_back(state_->given.tensors[state_->plan.schedule.tensors[number].tensor].name);
+  }
+  return names;
+}
 const CompilePhases& CompiledNetwork::phases() const { return state_->phases; }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ struct CompileFor {
   /// Looked at before each nest is compiled; LLVM itself cannot be stopped.
   std::vector<Cancellation> cancelled_by = {};
   CodeFrom from = CodeFrom::anywhere;
+  std::set<std::string> assume_finite = {};  ///< operands whose values nobody looks at
 };
 
 /// What is known of an operand that may not be there yet.
@@ -47,7 +49,7 @@ class Pipeline {
   const EngineOptions& options() const;
 
   /// Facts of operands as the planner wants them, quantised, one per operand of the network, in the order of
-  /// Network::tensors.
+  /// Network::tensors. Whether values are finite is looked at when first asked (plan_by_need asks where it matters).
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                   const std::map<std::string, bool>& pinned) const;
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, OperandFigures>& operands,
@@ -75,6 +77,12 @@ class Pipeline {
   Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,
                                         const std::map<std::string, bool>& pinned, bool count,
                                         const CompileFor& made_for) const;
+  /// The loop programs, made as for finite operands if those are that it matters of; which these are; and what was taken to be known.
+  struct Lowered {
+    std::vector<LoweredNest> nests;
+    std::set<TensorId> finite;
+  };
+  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more) const;
   /// Whether the code of every nest is in memory or on disk.
   Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                             const CompileFor& specialize) const;

@@ -42,13 +42,15 @@ int32_t weft_bindings_create(weft_bindings** made, weft_error** error) {
 int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags, weft_error** error) {
   return setting(bindings, "bindings", error, [&]() -> Expected<void> {
     if (auto there = all(given(name, "name"), given(tensor, "tensor")); !there) return there;
-    if ((flags & ~static_cast<std::uint32_t>(WEFT_CHANGES)) != 0) {
-      return input_error(fmt::format("flags {}: the one known here is WEFT_CHANGES ({})", flags, +WEFT_CHANGES));
+    if ((flags & ~static_cast<std::uint32_t>(WEFT_CHANGES | WEFT_FINITE)) != 0) {
+      return input_error(fmt::format("flags {}: known here are WEFT_CHANGES ({}) and WEFT_FINITE ({})", flags, +WEFT_CHANGES,
+                                     +WEFT_FINITE));
     }
     // Verified when it was made, unless the host vouched for it.
     weft_bindings changed = *bindings;  // all of it is set, or nothing
     changed.operands[name] = tensor->tensor;
-    changed.bindings.set(name, tensor->tensor, {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0});
+    changed.bindings.set(name, tensor->tensor,
+                         {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0, .assume_finite = (flags & WEFT_FINITE) != 0});
     if (auto failure = changed.bindings.failure()) return std::unexpected(std::move(*failure));
     *bindings = std::move(changed);
     return {};

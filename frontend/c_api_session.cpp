@@ -123,6 +123,17 @@ int32_t weft_request_add_changing(weft_request* request, const char* name, int32
   });
 }
 
+int32_t weft_request_set_assume_finite(weft_request* request, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (name == nullptr) {
+      request->options.assume_all_finite = true;
+    } else {
+      request->options.assume_finite.emplace_back(name);
+    }
+    return {};
+  });
+}
+
 int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     request->cancellation.reset();

@@ -11,6 +11,7 @@
 #include "runtime/elapsed.h"
 #include "runtime/machine_memory.h"
 #include "runtime/guarded.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
@@ -27,6 +28,14 @@ Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, st
   EvaluateOptions chosen;
   static_cast<CompileOptions&>(chosen) = options;
   return prepare(pipeline, machine, text, *names, operands, chosen, cancellation, from);
+}
+
+/// Whether the operands are, of which a kernel needs it: no longer asked of those that are not, the key says so.
+bool are_finite(const std::vector<std::string>& needed, const Tensors& operands, const Threads& threads) {
+  return std::ranges::all_of(needed, [&](const std::string& name) {
+    const auto operand = operands.find(name);
+    return operand == operands.end() || finite_values(operand->second, threads);
+  });
 }
 
 }  // namespace
@@ -104,25 +113,36 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
   for (const auto& [name, tensor] : operands) {
     if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   }
-  const KernelRequest request(text, operands, options, engine.resources);
   for (;;) {
+    KernelRequest request(text, operands, options, engine.resources);
     std::optional<Kernel> mine;
     bool asked = false;
-    auto found = known->get(request, [&]() -> Expected<Kernel> {
+    const auto make = [&]() -> Expected<Kernel> {
       asked = true;
+      if (mine) return found_again(*mine);
       const std::string why = known->missed(request);
       auto first = compiled();
       if (!first) return first;
       if (engine.trace) engine.trace(fmt::format("{} # ask {}", first->state_->command, why));
       mine = *first;
+      // What was asked for as if its values were finite, and turned out not to be, is known as that.
+      if (KernelRequest(text, operands, options, engine.resources).key() != request.key()) return fail(ErrorKind::cancelled, "asked for anew");
       return found_again(*first);
-    });
+    };
+    auto found = known->get(request, make);
+    if (mine && !found) {
+      request = KernelRequest(text, operands, options, engine.resources);
+      (void)known->get(request, make);
+    }
     if (mine) return std::move(*mine);
     // Another who asked for the same may have cancelled what both waited for.
     if (!found && !asked && found.error().kind == ErrorKind::cancelled && !cancellation.cancelled() &&
         !engine.resources.cancellation.cancelled())
       continue;
     if (!found) return found;
+    if (!are_finite(found->state_->code.finite_operands(), operands, engine.resources.threads) &&
+        KernelRequest(text, operands, options, engine.resources).key() != request.key())
+      continue;
     known->hit();
     pipeline.found_again(found->state_->code);
     if (engine.trace) engine.trace(fmt::format("{} # ask known", found->state_->command));

@@ -41,8 +41,9 @@ enum { WEFT_F64 = 0, WEFT_F32 = 1 };
 /* Flags for tensors made from arrays of the host, to be added. BORROW: the arrays are used in place, and must stay as
  * they are until the tensor, and all that was made from it, is freed; else they are copied. TRUSTED: they are not
  * verified; a defect in them is then undefined behaviour. CHANGES, for weft_bindings_set: the host changes the values
- * of borrowed memory (not the coordinates) between runs. */
-enum { WEFT_COPY = 0, WEFT_BORROW = 1, WEFT_TRUSTED = 2, WEFT_CHANGES = 4 };
+ * of borrowed memory (not the coordinates) between runs. FINITE, for weft_bindings_set: runs do not look for NaN and
+ * Inf in it, as weft_request_set_assume_finite says of all runs. */
+enum { WEFT_COPY = 0, WEFT_BORROW = 1, WEFT_TRUSTED = 2, WEFT_CHANGES = 4, WEFT_FINITE = 8 };
 
 typedef struct weft_error weft_error;
 typedef struct weft_cancellation weft_cancellation;
@@ -321,6 +322,9 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
 /* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
  * coordinates too, which each run then verifies. */
 int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error);
+/* An operand whose values the host knows to be finite, NULL: all of them. Nothing looks through them then; NaN and Inf
+ * that they hold after all may be lost, or spread, where they meet absent entries. */
+int32_t weft_request_set_assume_finite(weft_request* request, const char* name, weft_error** error);
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
  * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
  * the same. */
@@ -367,7 +371,7 @@ void weft_session_free(weft_session* session);
 /* ---- kernels: compiled once, run often ---- */
 
 int32_t weft_bindings_create(weft_bindings** made, weft_error** error);
-/* Replaces what the name stood for. Flags: 0 or WEFT_CHANGES. */
+/* Replaces what the name stood for. Flags: 0, WEFT_CHANGES, WEFT_FINITE. */
 int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags,
                           weft_error** error);
 /* Other values over the pattern of an operand that is set, `count` of them, as many as it stores; what is known of the

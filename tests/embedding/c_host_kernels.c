@@ -25,7 +25,7 @@ void kernels(weft_engine* engine) {
   EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "M", weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, NULL, &kernel, &error));
   EXPECT(weft_bindings_set(bindings, "M", m, 0, &error) == WEFT_OK);
-  EXPECT(weft_bindings_set(bindings, "x", vector, WEFT_CHANGES, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set(bindings, "x", vector, WEFT_CHANGES | WEFT_FINITE, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "flags 1", weft_bindings_set(bindings, "x", vector, WEFT_BORROW, &error));
   EXPECT_ERROR(WEFT_INPUT, "^", weft_engine_compile(engine, "y(i) = M(i,j", bindings, NULL, &kernel, &error));
   EXPECT(weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, NULL, &kernel, &error) == WEFT_OK);

@@ -59,12 +59,17 @@ struct CompileOptions {
   /// tells of one binding; and those whose coordinates, too, which are then verified in each run. What is derived from
   /// them is made anew in each run, and priced so.
   std::vector<std::string> changing, changing_patterns;
+  /// Operands whose values the host knows to be finite, or all of them: no run and no compilation looks through them.
+  /// NaN and Inf that they hold after all may be lost, or spread, where they meet absent entries; nothing else happens.
+  std::vector<std::string> assume_finite;
+  bool assume_all_finite = false;
   bool operator==(const CompileOptions&) const = default;
 };
 
 struct OperandUse {
   bool trusted = false;  ///< runs do not verify its arrays, as weft::trusted() tells of all that reads them
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
+  bool assume_finite = false;  ///< runs do not look for NaN and Inf, as CompileOptions::assume_finite tells of all runs
 };
 
 /// Operands by name, and host memory for results. A value; only const use is thread safe. What runs need beside these
@@ -131,10 +136,11 @@ class Engine {
   /// and layouts of operands, of all engines that share the memory account. What is under way is not touched.
   void give_back() const;
 
-  /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all
-  /// are finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Tensors that the text does
-  /// not use are named in Report::unused, and in the error where another is missing. Errors: input with a picture of
-  /// the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the engine's).
+  /// Compiles an expression, or several assignments, for operands like these; of their values it matters only whether
+  /// they are finite, and only where the plan rests on it. With einsum unnamed operands are T0, T1, …. Nothing of the
+  /// tensors is kept. Tensors that the text does not use are named in Report::unused, and in the error where another is
+  /// missing. Errors: input with a picture of the text, unsupported, resource, internal with a reproducing text,
+  /// cancelled (by `cancellation`, or the engine's).
   Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
                            const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
