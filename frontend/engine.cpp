@@ -105,7 +105,9 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
   const EngineOptions& engine = pipeline.options();
   const Resources resources = engine.resources.with(cancellation);
   const auto compiled = [&]() -> Expected<Kernel> {
-    const auto inputs = operand_inputs(operands, resources);
+    const auto pinned = in_pinned_layouts(operands, options.formats, resources);
+    if (!pinned) return std::unexpected(pinned.error());
+    const auto inputs = operand_inputs(*pinned, resources);
     if (!inputs) return std::unexpected(inputs.error());
     return made(engine, prepared(pipeline, machine, text, *inputs, options, cancellation), options);
   };
