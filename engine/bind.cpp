@@ -77,34 +77,52 @@ Expected<void> check_output(const std::string& name, const Tensor& memory, const
               fmt::format("memory is given for {}, which is no result of the kernel", name));
 }
 
+/// With the distances of neighbours, which kernels read whose results may have strides, whether they have or not.
+Tensor with_strides(TensorArrays result, const std::vector<std::uint64_t>& by_mode) {
+  for (std::size_t level = 0; level < result.order(); ++level) result.levels[level].stride = by_mode[result.format.mode_order[level]];
+  return made(std::move(result));
+}
+
 /// A result computed where the host wants it.
 Tensor in_place(const Tensor& memory, const Format& format) {
   TensorArrays result;
   result.format = format;
   result.extents = memory.extents();
   result.levels.resize(memory.order());
-  std::uint64_t bytes = scalar_bytes(format.scalar);
-  const std::uint64_t first = memory.offset() * bytes;
-  for (const std::uint64_t extent : memory.extents()) bytes = saturating_product(bytes, extent);
-  result.values = Buffer::borrow(memory.values().as<const std::byte>().data() + first, bytes);
-  return made(std::move(result));
+  if (is_packed(memory, format)) {
+    std::uint64_t bytes = scalar_bytes(format.scalar);
+    const std::uint64_t first = memory.offset() * bytes;
+    for (const std::uint64_t extent : memory.extents()) bytes = saturating_product(bytes, extent);
+    result.values = Buffer::borrow(memory.values().as<const std::byte>().data() + first, bytes);
+  } else {
+    for (Level& level : result.format.levels) level.strided = true;
+    result.values = memory.values();
+    result.offset = memory.offset();
+  }
+  return with_strides(std::move(result), strides_by_mode(memory));
 }
 
 /// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
 Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
-                       const Resources& resources, const HostMemory& host) {
+                       const Resources& resources) {
   std::vector<std::uint64_t> extents = extents_of(scheduled, network);
-  const auto memory = host.outputs.find(scheduled.name);
-  if (memory != host.outputs.end() && scheduled.role == TensorRole::result && is_packed(memory->second, scheduled.format)) {
-    return in_place(memory->second, scheduled.format);
-  }
   if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
-  if (scheduled.format.all_dense()) return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
+  if (scheduled.format.all_dense()) {
+    auto zeros = dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
+    return zeros ? Expected<Tensor>(with_strides(zeros->arrays(), strides_by_mode(*zeros))) : zeros;
+  }
   TensorArrays tensor;
   tensor.format = scheduled.format;
   tensor.levels.resize(extents.size());
   tensor.extents = std::move(extents);
   return made(std::move(tensor));
+}
+
+bool writes(const CompiledNest& nest, std::uint32_t tensor) {
+  for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
+    if (nest.nest.tensors[storage] == tensor && nest.nest.program.storages[storage].role == loop::Role::output) return true;
+  }
+  return false;
 }
 
 bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor) {
@@ -364,31 +382,68 @@ void BoundNetwork::State::let_go() {
   }
 }
 
+bool BoundNetwork::State::computes_in(const HostOutput& output, std::uint32_t number) const {
+  const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[number];
+  const Tensor& memory = output.memory;
+  if (scheduled.delivered || !scheduled.format.all_dense() || memory.format().scalar != scheduled.format.scalar) return false;
+  const bool packed = is_packed(memory, scheduled.format);
+  const std::uint64_t last = scheduled.format.order() == 0 ? 1 : strides_by_mode(memory)[scheduled.format.mode_order.back()];
+  if (output.scaling.alpha == 0) return false;
+  for (const CompiledNest& nest : kernel->nests) {
+    if (output.scaling != Scaling{} && reads(nest, number)) return false;
+    const loop::Program& program = nest.nest.program;
+    for (std::size_t storage = 0; storage < program.storages.size(); ++storage) {
+      const std::vector<Level>& levels = program.storages[storage].levels;
+      if (nest.nest.tensors[storage] != number || packed) continue;
+      if (levels.empty() || !levels.front().strided || (levels.size() > 1 && last != 1)) return false;
+    }
+    const loop::For* const root = root_loop(program);
+    for (const loop::ParallelTarget& target : root == nullptr ? std::vector<loop::ParallelTarget>() : root->marks.parallel) {
+      // Private copies are summed as a whole, what lies between the elements included.
+      const bool copied = target.reduction == loop::Reduction::private_copies && nest.nest.tensors[target.storage] == number;
+      if (copied && !packed) return false;
+    }
+    if (output.scaling.alpha != 1 && writes(nest, number) &&
+        std::ranges::find(nest.nest.scaled, number) == nest.nest.scaled.end())
+      return false;
+  }
+  return true;
+}
+
 Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replaced& replaced) {
   const Schedule& schedule = kernel->plan.schedule;
   if (from.outputs.empty() && written_to.empty() && !writes_to_host) return {};
-  for (const auto& [name, memory] : from.outputs) {
-    if (auto right = check_output(name, memory, schedule, kernel->network); !right) return right;
+  for (const auto& [name, output] : from.outputs) {
+    if (auto right = check_output(name, output.memory, schedule, kernel->network); !right) return right;
   }
   writes_to_host = !from.outputs.empty();
   for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role != TensorRole::result) continue;
-    const auto memory = from.outputs.find(scheduled.name);
-    const BoundArrays now = memory == from.outputs.end() ? BoundArrays{} : arrays_of(memory->second);
-    if (now == arrays[number]) continue;
+    const auto found = from.outputs.find(scheduled.name);
+    const HostOutput* const output = found == from.outputs.end() ? nullptr : &found->second;
+    const BoundArrays now = output ? arrays_of(output->memory) : BoundArrays{};
+    const Scaling scaling = output ? output->scaling : Scaling{};
+    if (now == arrays[number] && scaling == asked[number]) continue;
     arrays[number] = now;
+    asked[number] = scaling;
     written_to.erase(number);
+    scaled[number] = {};
     if (!used_by_nests(kernel->nests, number)) continue;
-    const bool was_own = tensors[number].order() == scheduled.format.order() && !tensors[number].values().borrowed();
-    const bool in_place = memory != from.outputs.end() && is_packed(memory->second, scheduled.format);
-    if (memory != from.outputs.end() && (scheduled.delivered || !in_place)) written_to[number] = memory->second;
-    if (!in_place && was_own && tensors[number].values().size_bytes() > 0) continue;
-    auto tensor = fresh(scheduled, kernel->network, tensors, resources, from);
-    if (!tensor) return std::unexpected(tensor.error());
-    tensors[number] = std::move(*tensor);
+    const bool was_own = tensors[number].order() == scheduled.format.order() && !tensors[number].values().borrowed() &&
+                         tensors[number].values().size_bytes() > 0;
+    const bool in_host_memory = output && computes_in(*output, number);
+    if (output && !in_host_memory) written_to[number] = *output;
     replaced.values[number] = true;
     replaced.any_values = true;
+    if (in_host_memory) {
+      tensors[number] = in_place(output->memory, scheduled.format);
+      scaled[number] = scaling;
+    } else if (!was_own) {
+      auto tensor = fresh(scheduled, kernel->network, tensors, resources);
+      if (!tensor) return std::unexpected(tensor.error());
+      tensors[number] = std::move(*tensor);
+    }
   }
   return {};
 }
@@ -455,12 +510,15 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   state->tensors.resize(schedule.tensors.size());
   state->arrays.resize(schedule.tensors.size());
   state->laid.resize(schedule.tensors.size());
+  state->asked.resize(schedule.tensors.size());
+  state->scaled.resize(schedule.tensors.size());
   auto replaced = state->take_operands(operands, host);
   if (!replaced) return std::unexpected(replaced.error());
   for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role == TensorRole::operand || !used_by_nests(state_->nests, number)) continue;
-    auto tensor = fresh(scheduled, state_->network, state->tensors, resources, host);
+    if (scheduled.role == TensorRole::result && host.outputs.contains(scheduled.name)) continue;  // taken below
+    auto tensor = fresh(scheduled, state_->network, state->tensors, resources);
     if (!tensor) return std::unexpected(tensor.error());
     state->tensors[number] = std::move(*tensor);
   }
@@ -492,7 +550,10 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
     if (!scratch) return std::unexpected(scratch.error());
     state->scratch.push_back(*scratch);
   }
-  for (const BoundNest& nest : state->nests) state->clear(nest, true);
+  // Memory of the host is left alone until a run.
+  for (const BoundNest& nest : state->nests) {
+    if (host.outputs.empty()) state->clear(nest, true);
+  }
   return BoundNetwork(std::move(state));
 }
 

@@ -13,6 +13,7 @@
 #include "engine/jit/jit.h"
 #include "engine/lower/lower.h"
 #include "engine/plan/plan.h"
+#include "runtime/dense.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -41,9 +42,15 @@ struct CompilePhases {
 
 class BoundNetwork;
 
+/// Memory of the host that a result is written to, and how: alpha * result + beta * memory.
+struct HostOutput {
+  Tensor memory;
+  Scaling scaling = {};
+};
+
 /// What the host keeps a hand on while a network is bound.
 struct HostMemory {
-  std::map<std::string, Tensor> outputs;  ///< dense memory that results are written to, by name
+  std::map<std::string, HostOutput> outputs;  ///< by name
   std::set<std::string> changing;         ///< operands whose values change between runs
   /// Operands are held by somebody else while a run is under way, and bound anew before the next: the binding holds none.
   bool lent = false;
@@ -70,7 +77,8 @@ class CompiledNetwork {
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
   /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive. A result is
-  /// computed in the host's memory if that is laid out like it, else copied there by results(). Operands of which something
+  /// computed in the host's memory if that is laid out like it and the code can scale it as asked, else copied there by
+  /// results(). Operands of which something
   /// does not hold that the kernel assumes (extents, a pattern baked in, a full level, finite values) are bound to a generic
   /// kernel for the same schedule, or for another where it is not legal for them; that is compiled if need be. Input error
   /// for operands of other orders, or whose extents do not agree.

@@ -98,7 +98,10 @@ struct BoundNetwork::State {
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
   bool writes_to_host = false;  ///< the host gave memory for results
   std::map<std::string, std::string> patterns;  ///< results with the pattern of an operand as it was given, by name
-  std::map<std::uint32_t, Tensor> written_to;  ///< memory of the host that results are copied to
+  std::map<std::uint32_t, HostOutput> written_to;  ///< memory of the host that results are copied to
+  bool handed_over = false;                        ///< that is done for the last run
+  std::vector<Scaling> asked;   ///< by position in Schedule::tensors: of results in memory of the host
+  std::vector<Scaling> scaled;  ///< likewise: as far as kernels do it, who add to what is there, times beta
   std::map<std::string, Tensor> operands;  ///< where some change and are not lent: as the host gave them
   HostMemory host;                         ///< likewise
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
@@ -113,6 +116,8 @@ struct BoundNetwork::State {
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.
   void note_patterns();
+  /// Whether kernels can compute a result right where, and as, the host wants it.
+  bool computes_in(const HostOutput& output, std::uint32_t number) const;
   /// A result in the host's memory, or in its own: where that is another than before it is told in `replaced`.
   Expected<void> take_outputs(const HostMemory& from, Replaced& replaced);
   /// Writes the words of frames that tell of tensors that were replaced.
@@ -123,7 +128,8 @@ struct BoundNetwork::State {
   /// The frame of a slot, which adds into its own copies.
   std::vector<std::uint64_t> frame(std::size_t number, std::size_t slot) const;
 
-  /// Zeroes the dense tensors a nest writes, and its private copies, on all threads or on the caller's alone.
+  /// Zeroes the dense tensors a nest writes, or scales what is added to, and zeroes its private copies, on all threads or on
+  /// the caller's alone.
   void clear(const BoundNest& nest, bool threaded);
   /// Frees what the nest, or an earlier run of it, appended to a tensor.
   void release(std::uint32_t tensor);

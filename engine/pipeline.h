@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct CompileFor {
   /// Looked at before each nest is compiled; LLVM itself cannot be stopped.
   std::vector<Cancellation> cancelled_by = {};
   CodeFrom from = CodeFrom::anywhere;
+  /// Results that runs may scale, and that they may write into memory with strides (LoweringFacts).
+  std::set<std::string> scaled = {};
+  std::set<std::string> strided = {};
 };
 
 /// What is known of an operand that may not be there yet.

@@ -168,8 +168,33 @@ void BoundNetwork::State::clean_scratch() {
   for (Buffer& buffer : scratch) zero(resources.threads, true, buffer.as<std::byte>());
 }
 
+namespace {
+
+bool has_strides(const Tensor& tensor) { return tensor.order() > 0 && tensor.format().levels.front().strided; }
+
+/// Of sparse tensors all that is stored.
+void scale_values(const Tensor& tensor, double factor, const Threads* threads) {
+  if (tensor.format().all_dense()) return scale_dense(tensor, factor, threads);
+  const std::uint64_t stored = tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar);
+  TensorArrays row;
+  row.format = dense_format(1, tensor.format().scalar);
+  row.extents = {stored};
+  row.levels.resize(1);
+  row.values = tensor.values();
+  scale_dense(made(std::move(row)), factor, threads);
+}
+
+}  // namespace
+
 void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
-  for (const std::uint32_t target : nest.targets) zero(resources.threads, threaded, TensorParts::bytes_of_values(tensors[target]));
+  for (const std::uint32_t target : nest.targets) {
+    const Tensor& result = tensors[target];
+    if (scaled[target].beta == 0 && !has_strides(result)) {
+      zero(resources.threads, threaded, TensorParts::bytes_of_values(result));
+    } else {
+      scale_values(result, scaled[target].beta, threaded ? &resources.threads : nullptr);
+    }
+  }
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, threaded, copy.as<std::byte>());
   }
@@ -324,6 +349,7 @@ BoundNetwork::~BoundNetwork() = default;
 
 Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
+  state_->handed_over = false;
   if (!state_->host.changing.empty()) {
     for (const auto& [name, tensor] : state_->operands) {
       if (state_->host.changing.contains(name)) tensor.values_changed();
@@ -380,12 +406,17 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
       state_->delivered[number] = std::move(*converted);
     }
     const Tensor& result = scheduled.delivered ? state_->delivered[number] : computed;
-    if (const auto memory = state_->written_to.find(number); memory != state_->written_to.end()) {
-      if (auto written = write_dense(result, memory->second, state_->resources, scheduled.name); !written)
+    results[scheduled.name] = result;
+    const auto output = state_->written_to.find(number);
+    if (output == state_->written_to.end()) continue;
+    const auto& [memory, scaling] = output->second;
+    if (!state_->handed_over) {
+      if (auto written = write_dense(result, memory, state_->resources, scheduled.name, scaling); !written)
         return std::unexpected(written.error());
     }
-    results[scheduled.name] = result;
+    if (scaling != Scaling{}) results[scheduled.name] = memory;
   }
+  state_->handed_over = true;
   state_->convert_ms += milliseconds_since(start);
   return results;
 }
@@ -400,7 +431,7 @@ std::uint64_t BoundNetwork::bytes() const {
   std::uint64_t bytes = 0;
   for (std::size_t number = 0; number < scheduled.size(); ++number) {
     const bool own = scheduled[number].role != TensorRole::operand || !(state_->laid[number] == state_->arrays[number]);
-    if (own) bytes += state_->tensors[number].bytes();
+    if (own && !state_->tensors[number].values().borrowed()) bytes += state_->tensors[number].bytes();
   }
   for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
   for (const BoundNest& nest : state_->nests) {

@@ -87,6 +87,13 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
   });
 }
 
+int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    return bindings->bindings.scale_output(name, {alpha, beta});
+  });
+}
+
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_bindings*> {
     if (auto there = given(bindings, "bindings"); !there) return std::unexpected(there.error());

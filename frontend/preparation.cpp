@@ -240,6 +240,13 @@ class Preparation {
                       fmt::format("{} is said to change between runs, but is no operand", name));
       }
     }
+    for (const auto& [names, what] : {std::pair(&options_.scaled, "scaled"), std::pair(&options_.strided, "strided")}) {
+      for (const std::string& name : *names) {
+        const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+        if (declared == network.tensors.end() || !declared->is_result)
+          return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is to be {}, but is no result", name, what));
+      }
+    }
     for (const std::string& name : options_.results) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end() || !declared->is_result) {
@@ -395,7 +402,9 @@ class Preparation {
                                    .tensors = &tensors,
                                    .planned = prepared_.plan_options,
                                    .cancelled_by = {cancellation_, resources().cancellation},
-                                   .from = from_});
+                                   .from = from_,
+                                   .scaled = {options_.scaled.begin(), options_.scaled.end()},
+                                   .strided = {options_.strided.begin(), options_.strided.end()}});
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;

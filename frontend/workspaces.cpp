@@ -3,28 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
+#include "runtime/overlap.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
-namespace {
-
-bool overlap(const Buffer& a, const Buffer& b) {
-  const auto begin = [](const Buffer& buffer) { return static_cast<const std::byte*>(buffer.data()); };
-  if (a.size_bytes() == 0 || b.size_bytes() == 0) return false;
-  const std::less<const std::byte*> before;
-  return before(begin(a), begin(b) + b.size_bytes()) && before(begin(b), begin(a) + a.size_bytes());
-}
-
-bool overlap(const Tensor& tensor, const Buffer& memory) {
-  return overlap(tensor.values(), memory) || std::ranges::any_of(tensor.levels(), [&](const LevelArrays& level) {
-           return overlap(level.pos, memory) || overlap(level.crd, memory);
-         });
-}
-
-}  // namespace
 
 std::uint64_t RunOperands::next_stamp() {
   static std::atomic<std::uint64_t> last{0};
@@ -36,15 +20,18 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
   for (const auto& [name, tensor] : tensors) {
     if (auto right = verify_once(tensor, resources, name); !right) return right;
   }
-  for (const auto& [name, memory] : host.outputs) {
-    if (auto right = weft::verify(memory, resources, name); !right) return right;
+  for (const auto& [name, output] : host.outputs) {
+    if (auto right = weft::verify(output.memory, resources, name); !right) return right;
+    if (repeats_elements(output.memory))
+      return fail(ErrorKind::input, ErrorCode::sizes, name,
+                  fmt::format("the memory for {} has a stride of 0: its elements lie at one place", name));
     for (const auto& [operand, stored] : tensors) {
-      if (overlap(stored, memory.values()))
+      if (may_overlap(stored, output.memory))
         return fail(ErrorKind::input, ErrorCode::other, name,
                     fmt::format("the memory for {} overlaps the operand {}", name, operand));
     }
     for (const auto& [other, second] : host.outputs) {
-      if (other != name && overlap(second.values(), memory.values()))
+      if (other != name && may_overlap(second.memory, output.memory))
         return fail(ErrorKind::input, ErrorCode::other, name,
                     fmt::format("the memory for {} overlaps that for {}", name, other));
     }

@@ -321,6 +321,12 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
 /* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
  * coordinates too, which each run then verifies. */
 int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error);
+/* A result whose sums the code scales as weft_bindings_scale_output says, at the price of a multiplication; those of
+ * others are scaled while they are copied. */
+int32_t weft_request_add_scaled(weft_request* request, const char* name, weft_error** error);
+/* A dense result that the code writes into part of a larger array, whose elements have neighbours along the last mode
+ * of its layout only (of one mode: any stride); others are copied there. */
+int32_t weft_request_add_strided(weft_request* request, const char* name, weft_error** error);
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
  * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
  * the same. */
@@ -374,10 +380,16 @@ int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_
  * pattern, and what runs have made of it, stays. They are borrowed. */
 int32_t weft_bindings_replace_values(weft_bindings* bindings, const char* name, int32_t scalar, const void* values,
                                      uint64_t count, weft_error** error);
-/* The result is also written to this memory, shaped as for weft_tensor_dense; in place if it is row-major and of the
- * result's scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
+/* The result is written to this memory, shaped as for weft_tensor_dense: computed in place if it is laid out like the
+ * result and of its scalar type (with strides: if weft_request_add_strided named it), else copied there. What lies
+ * between its elements is not touched. It must not overlap an operand or other memory for results, and runs that share
+ * these bindings take turns. */
 int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order,
                                  const uint64_t* extents, const int64_t* strides, void* values, weft_error** error);
+/* The result becomes alpha * result + beta * memory there, as BLAS has it: with beta 0 what was there is not read. In
+ * place if alpha is 1, or weft_request_add_scaled named the result; else copied. WEFT_INPUT where no memory is set. */
+int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta,
+                                   weft_error** error);
 /* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
 void weft_bindings_free(weft_bindings* bindings);

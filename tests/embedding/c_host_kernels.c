@@ -16,6 +16,7 @@ void kernels(weft_engine* engine) {
   weft_tensor *m = NULL, *vector = NULL, *result = NULL;
   weft_evaluation* evaluation = NULL;
   weft_cancellation* cancellation = NULL;
+  weft_request* request = NULL;
   const char* text = NULL;
   uint64_t bytes = 0;
   const void* stored = NULL;
@@ -53,6 +54,17 @@ void kernels(weft_engine* engine) {
   EXPECT(weft_bindings_set_output(bindings, "y", WEFT_F64, 1, &two, &every_other, spread, &error) == WEFT_OK);
   EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
   EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
+  EXPECT(weft_bindings_scale_output(bindings, "y", 2, -1, &error) == WEFT_OK);
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
+  EXPECT_ERROR(WEFT_INPUT, "z", weft_bindings_scale_output(bindings, "z", 2, -1, &error));
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK);
+  EXPECT(weft_request_add_scaled(request, "y", &error) == WEFT_OK && weft_request_add_strided(request, "y", &error) == WEFT_OK);
+  EXPECT(weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, request, &again, &error) == WEFT_OK);
+  weft_request_free(request);
+  EXPECT(weft_kernel_run(again, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
+  weft_kernel_free(again);
   EXPECT(weft_bindings_set_output(bindings, "y", WEFT_F64, 1, &three, NULL, spread, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "y", weft_kernel_run(kernel, bindings, NULL, NULL, &error));
   EXPECT(weft_cancellation_create(&cancellation, &error) == WEFT_OK);
@@ -125,6 +137,7 @@ void compilations(weft_engine* engine) {
   weft_bindings* bindings = NULL;
   weft_compilation *compilation = NULL, *mistaken = NULL, *cancelled = NULL;
   weft_cancellation* cancellation = NULL;
+  weft_request* request = NULL;
   weft_kernel* kernel = NULL;
   weft_session* session = NULL;
   weft_evaluation* evaluation = NULL;

@@ -84,6 +84,11 @@ int main() {
   right(kernel.prepare(bindings));
   right(bindings.replace_values("x", others));
   right(kernel.run(bindings));
+  std::vector<double> y(3);
+  bindings.output("y", right(borrow_dense({3}, y)));
+  bindings.output("y", right(borrow_dense({3}, y)), {1, 1});
+  right(bindings.scale_output("y", {2, 1}));
+  right(kernel.run(bindings));
   right(kernel.explain(Stage::loops));
   const Report& report = kernel.report();
   if (report.producer() == PlanProducer::unknown || report.kernel_source() == KernelSource::unknown) return 1;

@@ -59,12 +59,26 @@ struct CompileOptions {
   /// tells of one binding; and those whose coordinates, too, which are then verified in each run. What is derived from
   /// them is made anew in each run, and priced so.
   std::vector<std::string> changing, changing_patterns;
+  /// Results whose sums the code scales as OutputUse::alpha says, at the price of a multiplication; those of others are
+  /// scaled while they are copied.
+  std::vector<std::string> scaled;
+  /// Dense results that the code writes into parts of larger arrays, whose elements have neighbours along the last
+  /// mode of its layout only (columns of a wider row-major matrix, say; of one mode: any stride); others are copied.
+  std::vector<std::string> strided;
   bool operator==(const CompileOptions&) const = default;
 };
 
 struct OperandUse {
   bool trusted = false;  ///< runs do not verify its arrays, as weft::trusted() tells of all that reads them
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
+};
+
+/// What a result becomes in memory of the host: alpha * result + beta * memory, as BLAS has it. With beta = 0 what was
+/// there is not read, NaN or not; with alpha = 0 the result is not.
+struct OutputUse {
+  double alpha = 1;
+  double beta = 0;
+  bool operator==(const OutputUse&) const = default;
 };
 
 /// Operands by name, and host memory for results. A value; only const use is thread safe. What runs need beside these
@@ -76,9 +90,18 @@ class Bindings {
   /// Replaces what the name stood for. Borrowed arrays are verified by what reads them first, once for all copies,
   /// unless trusted.
   void set(const std::string& name, Tensor tensor, OperandUse use = {});
-  /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so:
-  /// row-major, of the same scalar type. Runs then take turns. It must not overlap an operand.
+  /// The result is written to this dense host memory (borrow_dense), strided or not: computed in place where the kernel
+  /// stores it so (the layout of the result, the same scalar type; with strides if CompileOptions::strided names it),
+  /// else copied there. What lies between its elements is not touched. Runs then take turns. Input error in a run:
+  /// memory that overlaps an operand, or other memory for results. Parts of one array whose elements are apart (other
+  /// columns of one matrix) do not overlap.
   void output(const std::string& name, Tensor memory);
+  /// The same, scaled and added to what is there: in place with alpha 1, or where CompileOptions::scaled names the
+  /// result; else copied. The result that a run returns is then that memory; other assignments read what the expression
+  /// says, without alpha and beta. After an error the memory is undefined.
+  void output(const std::string& name, Tensor memory, OutputUse use);
+  /// Other factors for memory that is set. Input error where there is none.
+  Expected<void> scale_output(const std::string& name, OutputUse use);
   /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
   /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
   /// number is another.

@@ -242,6 +242,11 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_bindings_replace_values(copy, "x", WEFT_F64, x_values.data(), 4, error));
     GOOD(weft_request_add_changing(request, "x", 0, error));
     GOOD(weft_kernel_prepare(kernel, copy, nullptr, error));
+    GOOD(weft_request_add_scaled(request, "y", error));
+    GOOD(weft_request_add_strided(request, "y", error));
+    GOOD(weft_bindings_scale_output(bindings, "y", 2, 1, error));
+    GOOD(weft_kernel_run(kernel, bindings, nullptr, nullptr, error));
+    calls.judge(sums[0] == 6003 && sums[1] == 0 && sums[2] == 1290, "other sums added to memory of the host");
     Outcome outcome = calls.outcome();
     weft_engine_give_back(engine);
     if (!outcome.error && outcome.wrong.empty()) return judged(right(evaluation), "other sums");
