@@ -41,6 +41,7 @@ struct CompilePhases {
 };
 
 class BoundNetwork;
+struct ComputedPattern;
 
 /// Memory of the host that a result is written to, and how: alpha * result + beta * memory.
 struct HostOutput {
@@ -116,6 +117,8 @@ class BoundNetwork {
   /// Results of the last run by name, sharing memory with the binding: valid until the next run(). Those that are asked
   /// for in another layout than they are computed in are converted here, once per run. Resource error, or cancelled.
   Expected<std::map<std::string, Tensor>> results();
+  /// A copy of one of the results that owns its memory and knows what its pattern was computed from. Resource error.
+  Expected<Tensor> kept(const std::string& name, const Tensor& result) const;
   /// What each nest took in the last run, in milliseconds of wall clock, once time_nests() was called; else nothing.
   const std::vector<double>& nest_ms() const;
   void time_nests();
@@ -131,6 +134,7 @@ class BoundNetwork {
  private:
   friend class CompiledNetwork;
   struct State;
+  std::shared_ptr<const ComputedPattern> computed_pattern(const std::string& result) const;
   explicit BoundNetwork(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

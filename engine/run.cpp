@@ -172,18 +172,6 @@ namespace {
 
 bool has_strides(const Tensor& tensor) { return tensor.order() > 0 && tensor.format().levels.front().strided; }
 
-/// Of sparse tensors all that is stored.
-void scale_values(const Tensor& tensor, double factor, const Threads* threads) {
-  if (tensor.format().all_dense()) return scale_dense(tensor, factor, threads);
-  const std::uint64_t stored = tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar);
-  TensorArrays row;
-  row.format = dense_format(1, tensor.format().scalar);
-  row.extents = {stored};
-  row.levels.resize(1);
-  row.values = tensor.values();
-  scale_dense(made(std::move(row)), factor, threads);
-}
-
 }  // namespace
 
 void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
@@ -288,7 +276,11 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
   std::vector<std::optional<Tensor>> before;  // what the outputs are written into: the last run left it, or it was counted
-  for (const AppendedTarget& target : nest.appended) before.push_back(taken(target, nest.chunks));
+  for (AppendedTarget& target : nest.appended) {
+    auto there = placed(target, nest.chunks, taken(target, nest.chunks));
+    if (!there) return std::unexpected(there.error());
+    before.push_back(std::move(*there));
+  }
   // A single chunk is not copied, so that nothing is to be gained for it.
   if (compiled.counting && nest.chunks.size() > 1 && !std::ranges::all_of(before, &std::optional<Tensor>::has_value)) {
     if (auto counting = count_entries(number, threaded, workers, tables, before); !counting) return counting;
@@ -388,39 +380,6 @@ Expected<void> BoundNetwork::run() {
   return {};
 }
 
-Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
-  std::map<std::string, Tensor> results;
-  const Schedule& schedule = state_->kernel->plan.schedule;
-  const auto start = Clock::now();
-  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
-    const ScheduledTensor& scheduled = schedule.tensors[number];
-    if (scheduled.role != TensorRole::result) continue;
-    const Tensor& computed = state_->tensors[number];
-    for (std::size_t level = 0; level < computed.order(); ++level) {
-      if (computed.format().levels[level].kind == LevelKind::compressed && computed.levels()[level].pos.size_bytes() == 0)
-        return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
-    }
-    if (scheduled.delivered && !state_->delivered.contains(number)) {
-      auto converted = convert(computed, *scheduled.delivered, state_->resources, scheduled.name);
-      if (!converted) return std::unexpected(converted.error());
-      state_->delivered[number] = std::move(*converted);
-    }
-    const Tensor& result = scheduled.delivered ? state_->delivered[number] : computed;
-    results[scheduled.name] = result;
-    const auto output = state_->written_to.find(number);
-    if (output == state_->written_to.end()) continue;
-    const auto& [memory, scaling] = output->second;
-    if (!state_->handed_over) {
-      if (auto written = write_dense(result, memory, state_->resources, scheduled.name, scaling); !written)
-        return std::unexpected(written.error());
-    }
-    if (scaling != Scaling{}) results[scheduled.name] = memory;
-  }
-  state_->handed_over = true;
-  state_->convert_ms += milliseconds_since(start);
-  return results;
-}
-
 const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
 const std::vector<double>& BoundNetwork::nest_ms() const { return state_->nest_ms; }
 void BoundNetwork::time_nests() { state_->timed = true; }
@@ -431,7 +390,9 @@ std::uint64_t BoundNetwork::bytes() const {
   std::uint64_t bytes = 0;
   for (std::size_t number = 0; number < scheduled.size(); ++number) {
     const bool own = scheduled[number].role != TensorRole::operand || !(state_->laid[number] == state_->arrays[number]);
-    if (own && !state_->tensors[number].values().borrowed()) bytes += state_->tensors[number].bytes();
+    if (!own) continue;
+    bytes += state_->tensors[number].bytes();
+    if (state_->tensors[number].values().borrowed()) bytes -= state_->tensors[number].values().size_bytes();
   }
   for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
   for (const BoundNest& nest : state_->nests) {

@@ -81,6 +81,45 @@ void kernels(weft_engine* engine) {
   weft_tensor_free(vector);
 }
 
+/* A product of sparse matrices, whose pattern is computed once. */
+void symbolic(weft_engine* engine) {
+  static const int32_t pos[3] = {0, 2, 3}, crd[3] = {0, 1, 1}, other_pos[3] = {0, 1, 3}, other_crd[3] = {0, 0, 1};
+  double values[3] = {1, 2, 3}, product[3] = {-1, -1, -1};
+  weft_error* error = NULL;
+  weft_bindings* bindings = NULL;
+  weft_kernel* kernel = NULL;
+  weft_tensor *m = NULL, *other = NULL, *result = NULL, *memory = NULL;
+  weft_evaluation* evaluation = NULL;
+  weft_request* request = NULL;
+  EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, pos, crd, values, WEFT_BORROW, &m, &error) == WEFT_OK);
+  EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, other_pos, other_crd, values, WEFT_BORROW, &other, &error) == WEFT_OK);
+  EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set(bindings, "A", m, 0, &error) == WEFT_OK && weft_bindings_set(bindings, "B", m, 0, &error) == WEFT_OK);
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK);
+  EXPECT(weft_request_set_format(request, "C", "ds", &error) == WEFT_OK);
+  EXPECT(weft_engine_compile(engine, "C(i,j) = A(i,k) * B(k,j)", bindings, request, &kernel, &error) == WEFT_OK);
+  EXPECT(weft_kernel_symbolic(kernel, bindings, NULL, &evaluation, &error) == WEFT_OK);
+  EXPECT(weft_evaluation_result(evaluation, "C", &result, &error) == WEFT_OK && weft_tensor_nnz(result) == 3);
+  EXPECT(weft_tensor_same_pattern(engine, result, WEFT_F64, product, 3, WEFT_BORROW, &memory, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set_output_tensor(bindings, "C", memory, &error) == WEFT_OK);
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(product[0] == 1 && product[1] == 8 && product[2] == 9);
+  values[2] = 1;
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(product[0] == 1 && product[1] == 4 && product[2] == 1);
+  EXPECT(weft_bindings_set(bindings, "B", other, 0, &error) == WEFT_OK);
+  EXPECT_CODE(WEFT_CODE_PATTERN_CHANGED, "B", weft_kernel_run(kernel, bindings, NULL, NULL, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'memory' is NULL", weft_bindings_set_output_tensor(bindings, "C", NULL, &error));
+  weft_request_free(request);
+  weft_evaluation_free(evaluation);
+  weft_bindings_free(bindings);
+  weft_kernel_free(kernel);
+  weft_tensor_free(memory);
+  weft_tensor_free(result);
+  weft_tensor_free(other);
+  weft_tensor_free(m);
+}
+
 /* Compiled for figures alone; run over a tensor that came later. */
 void figures(weft_engine* engine) {
   static const uint64_t extents[2] = {50, 60};

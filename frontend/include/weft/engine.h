@@ -95,6 +95,10 @@ class Bindings {
   /// else copied there. What lies between its elements is not touched. Runs then take turns. Input error in a run:
   /// memory that overlaps an operand, or other memory for results. Parts of one array whose elements are apart (other
   /// columns of one matrix) do not overlap.
+  /// For a sparse result: a tensor over the pattern of the operand at whose positions it is stored
+  /// (CompileOptions::patterns), or over one that Kernel::symbolic gave; its values are written. Runs then return that
+  /// tensor, of which all is known that is known of its pattern: the next kernel reads it without verifying, counting
+  /// or converting. Input error of code pattern_changed, naming the operand, in a run where that has another pattern.
   void output(const std::string& name, Tensor memory);
   /// The same, scaled and added to what is there: in place with alpha 1, or where CompileOptions::scaled names the
   /// result; else copied. The result that a run returns is then that memory; other assignments read what the expression
@@ -129,6 +133,12 @@ class Kernel {
   /// input (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled
   /// (by `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
+  /// A run whose results own their memory and know from which patterns theirs was computed: of a sparse result C,
+  /// `bindings.output("C", *same_pattern(C, values))` has later runs of this expression write values straight into
+  /// memory of the host, without counting, as long as its operands have the patterns that they have now; of a result at
+  /// the positions of an operand, as long as that has. With same_pattern(C, levels, values) the pattern itself is the
+  /// host's too. Memory that is set for results is left alone. Errors as of run().
+  Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
