@@ -8,7 +8,6 @@
 #include "engine/network/extents.h"
 #include "engine/plan/memory_demand.h"
 #include "engine/plan/widths.h"
-#include "runtime/dense.h"
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
 #include "runtime/layouts.h"
@@ -39,77 +38,6 @@ std::unexpected<Error> missing_operand(const std::string& name, const Network& n
   return fail(ErrorKind::input, ErrorCode::missing_operand, name,
               fmt::format("operand {} is missing{}{}", name, others.empty() ? "" : "; bound, but no operand of the kernel: ",
                           fmt::join(others, ", ")));
-}
-
-BoundArrays arrays_of(const Tensor& tensor) {
-  const PatternFacts* const pattern = TensorParts::pattern_facts(tensor);
-  const ValueFacts* const values = TensorParts::value_facts(tensor);
-  return {pattern ? pattern->number : 0, values ? values->number : 0, values ? values->version() : 0};
-}
-
-/// The positions of `pattern`, with values of its own; its modes may stand in another order.
-Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
-                      const Resources& resources) {
-  TensorArrays tensor = pattern.arrays();
-  tensor.format.scalar = scheduled.format.scalar;
-  tensor.format.mode_order = scheduled.format.mode_order;
-  tensor.extents = std::move(extents);
-  // Gaps of hashed and bitmap levels have values too.
-  const std::uint64_t positions = pattern.positions(pattern.order() - 1);
-  auto values = Buffer::allocate(positions * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
-  if (!values) return std::unexpected(values.error());
-  tensor.values = std::move(*values);
-  return made(std::move(tensor));
-}
-
-Expected<void> check_output(const std::string& name, const Tensor& memory, const Schedule& schedule, const Network& network) {
-  for (const ScheduledTensor& scheduled : schedule.tensors) {
-    if (scheduled.role != TensorRole::result || scheduled.name != name) continue;
-    const std::vector<std::uint64_t> extents = extents_of(scheduled, network);
-    if (!memory.format().all_dense())
-      return fail(ErrorKind::input, ErrorCode::other, name, fmt::format("the memory for {} has to be dense", name));
-    if (memory.extents() == extents) return {};
-    return fail(ErrorKind::input, ErrorCode::extents_disagree, name,
-                fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"),
-                            fmt::join(extents, "x")));
-  }
-  return fail(ErrorKind::input, ErrorCode::unknown_name, name,
-              fmt::format("memory is given for {}, which is no result of the kernel", name));
-}
-
-/// A result computed where the host wants it.
-Tensor in_place(const Tensor& memory, const Format& format) {
-  TensorArrays result;
-  result.format = format;
-  result.extents = memory.extents();
-  result.levels.resize(memory.order());
-  std::uint64_t bytes = scalar_bytes(format.scalar);
-  const std::uint64_t first = memory.offset() * bytes;
-  for (const std::uint64_t extent : memory.extents()) bytes = saturating_product(bytes, extent);
-  result.values = Buffer::borrow(memory.values().as<const std::byte>().data() + first, bytes);
-  return made(std::move(result));
-}
-
-/// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
-Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
-                       const Resources& resources, const HostMemory& host) {
-  std::vector<std::uint64_t> extents = extents_of(scheduled, network);
-  const auto memory = host.outputs.find(scheduled.name);
-  if (memory != host.outputs.end() && scheduled.role == TensorRole::result && is_packed(memory->second, scheduled.format)) {
-    return in_place(memory->second, scheduled.format);
-  }
-  if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
-  if (scheduled.format.all_dense()) return dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
-  TensorArrays tensor;
-  tensor.format = scheduled.format;
-  tensor.levels.resize(extents.size());
-  tensor.extents = std::move(extents);
-  return made(std::move(tensor));
-}
-
-bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor) {
-  return std::ranges::any_of(
-      nests, [&](const CompiledNest& nest) { return std::ranges::find(nest.nest.tensors, tensor) != nest.nest.tensors.end(); });
 }
 
 std::uint64_t private_slots(std::uint64_t copy_bytes, const Tensor* walked, unsigned threads, bool deterministic) {
@@ -341,19 +269,6 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
   return replaced;
 }
 
-void BoundNetwork::State::note_patterns() {
-  const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
-  patterns.clear();
-  for (const ScheduledTensor& result : scheduled) {
-    if (result.role != TensorRole::result || !result.like || result.delivered) continue;
-    const ScheduledTensor& operand = scheduled[*result.like];
-    const bool as_given = operand.role == TensorRole::operand && laid[*result.like] == arrays[*result.like];
-    if (!as_given || operand.format.mode_order != result.format.mode_order) continue;
-    if (extents_of(result, kernel->network) != tensors[*result.like].extents()) continue;
-    patterns[result.name] = kernel->network.tensors[operand.tensor].name;
-  }
-}
-
 void BoundNetwork::State::let_go() {
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
@@ -362,35 +277,6 @@ void BoundNetwork::State::let_go() {
     tensors[number] = {};
     whole = false;
   }
-}
-
-Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replaced& replaced) {
-  const Schedule& schedule = kernel->plan.schedule;
-  if (from.outputs.empty() && written_to.empty() && !writes_to_host) return {};
-  for (const auto& [name, memory] : from.outputs) {
-    if (auto right = check_output(name, memory, schedule, kernel->network); !right) return right;
-  }
-  writes_to_host = !from.outputs.empty();
-  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
-    const ScheduledTensor& scheduled = schedule.tensors[number];
-    if (scheduled.role != TensorRole::result) continue;
-    const auto memory = from.outputs.find(scheduled.name);
-    const BoundArrays now = memory == from.outputs.end() ? BoundArrays{} : arrays_of(memory->second);
-    if (now == arrays[number]) continue;
-    arrays[number] = now;
-    written_to.erase(number);
-    if (!used_by_nests(kernel->nests, number)) continue;
-    const bool was_own = tensors[number].order() == scheduled.format.order() && !tensors[number].values().borrowed();
-    const bool in_place = memory != from.outputs.end() && is_packed(memory->second, scheduled.format);
-    if (memory != from.outputs.end() && (scheduled.delivered || !in_place)) written_to[number] = memory->second;
-    if (!in_place && was_own && tensors[number].values().size_bytes() > 0) continue;
-    auto tensor = fresh(scheduled, kernel->network, tensors, resources, from);
-    if (!tensor) return std::unexpected(tensor.error());
-    tensors[number] = std::move(*tensor);
-    replaced.values[number] = true;
-    replaced.any_values = true;
-  }
-  return {};
 }
 
 Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
@@ -408,10 +294,13 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
   for (std::uint32_t number = 0; replaced.any_pattern && number < scheduled.size(); ++number) {
     const auto& pattern = scheduled[number].like;
     if (scheduled[number].role == TensorRole::operand || !pattern || !replaced.patterns[*pattern]) continue;
-    auto tensor = like(state.tensors[*pattern], scheduled[number], extents_of(scheduled[number], state.kernel->network), state.resources);
+    replaced.patterns[number] = replaced.values[number] = true;
+    state.arrays[number] = {};
+    state.tensors[number] = {};
+    if (scheduled[number].role == TensorRole::result && host.outputs.contains(scheduled[number].name)) continue;  // taken below
+    auto tensor = fresh(scheduled[number], state.kernel->network, state.tensors, state.resources);
     if (!tensor) return std::unexpected(tensor.error());
     state.tensors[number] = std::move(*tensor);
-    replaced.patterns[number] = replaced.values[number] = true;
   }
   if (auto written = state.take_outputs(host, replaced); !written) return std::unexpected(written.error());
   if (replaced.any_values) state.convert_ms += milliseconds_since(start);
@@ -455,12 +344,15 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   state->tensors.resize(schedule.tensors.size());
   state->arrays.resize(schedule.tensors.size());
   state->laid.resize(schedule.tensors.size());
+  state->asked.resize(schedule.tensors.size());
+  state->scaled.resize(schedule.tensors.size());
   auto replaced = state->take_operands(operands, host);
   if (!replaced) return std::unexpected(replaced.error());
   for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role == TensorRole::operand || !used_by_nests(state_->nests, number)) continue;
-    auto tensor = fresh(scheduled, state_->network, state->tensors, resources, host);
+    if (scheduled.role == TensorRole::result && host.outputs.contains(scheduled.name)) continue;  // taken below
+    auto tensor = fresh(scheduled, state_->network, state->tensors, resources);
     if (!tensor) return std::unexpected(tensor.error());
     state->tensors[number] = std::move(*tensor);
   }
@@ -492,7 +384,10 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
     if (!scratch) return std::unexpected(scratch.error());
     state->scratch.push_back(*scratch);
   }
-  for (const BoundNest& nest : state->nests) state->clear(nest, true);
+  // Memory of the host is left alone until a run.
+  for (const BoundNest& nest : state->nests) {
+    if (host.outputs.empty()) state->clear(nest, true);
+  }
   return BoundNetwork(std::move(state));
 }
 

@@ -13,6 +13,7 @@
 #include "engine/jit/jit.h"
 #include "engine/lower/lower.h"
 #include "engine/plan/plan.h"
+#include "runtime/dense.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -40,10 +41,17 @@ struct CompilePhases {
 };
 
 class BoundNetwork;
+struct ComputedPattern;
+
+/// Memory of the host that a result is written to, and how: alpha * result + beta * memory.
+struct HostOutput {
+  Tensor memory;
+  Scaling scaling = {};
+};
 
 /// What the host keeps a hand on while a network is bound.
 struct HostMemory {
-  std::map<std::string, Tensor> outputs;  ///< dense memory that results are written to, by name
+  std::map<std::string, HostOutput> outputs;  ///< by name
   std::set<std::string> changing;         ///< operands whose values change between runs
   std::set<std::string> assume_finite = {};  ///< operands whose values nobody has to look at
   /// Operands are held by somebody else while a run is under way, and bound anew before the next: the binding holds none.
@@ -73,7 +81,8 @@ class CompiledNetwork {
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
   /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive. A result is
-  /// computed in the host's memory if that is laid out like it, else copied there by results(). Operands of which something
+  /// computed in the host's memory if that is laid out like it and the code can scale it as asked, else copied there by
+  /// results(). Operands of which something
   /// does not hold that the kernel assumes (extents, a pattern baked in, a full level, finite values) are bound to a generic
   /// kernel for the same schedule, or for another where it is not legal for them; that is compiled if need be. Input error
   /// for operands of other orders, or whose extents do not agree.
@@ -111,6 +120,8 @@ class BoundNetwork {
   /// Results of the last run by name, sharing memory with the binding: valid until the next run(). Those that are asked
   /// for in another layout than they are computed in are converted here, once per run. Resource error, or cancelled.
   Expected<std::map<std::string, Tensor>> results();
+  /// A copy of one of the results that owns its memory and knows what its pattern was computed from. Resource error.
+  Expected<Tensor> kept(const std::string& name, const Tensor& result) const;
   /// What each nest took in the last run, in milliseconds of wall clock, once time_nests() was called; else nothing.
   const std::vector<double>& nest_ms() const;
   void time_nests();
@@ -126,6 +137,7 @@ class BoundNetwork {
  private:
   friend class CompiledNetwork;
   struct State;
+  std::shared_ptr<const ComputedPattern> computed_pattern(const std::string& result) const;
   explicit BoundNetwork(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

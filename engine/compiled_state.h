@@ -99,7 +99,10 @@ struct BoundNetwork::State {
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
   bool writes_to_host = false;  ///< the host gave memory for results
   std::map<std::string, std::string> patterns;  ///< results with the pattern of an operand as it was given, by name
-  std::map<std::uint32_t, Tensor> written_to;  ///< memory of the host that results are copied to
+  std::map<std::uint32_t, HostOutput> written_to;  ///< memory of the host for results, by position: computed there or copied
+  bool handed_over = false;                        ///< that is done for the last run
+  std::vector<Scaling> asked;   ///< by position in Schedule::tensors: of results in memory of the host
+  std::vector<Scaling> scaled;  ///< likewise: as far as kernels do it, who add to what is there, times beta
   std::map<std::string, Tensor> operands;  ///< where some change and are not lent: as the host gave them
   HostMemory host;                         ///< likewise
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
@@ -114,6 +117,18 @@ struct BoundNetwork::State {
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.
   void note_patterns();
+  /// Whether the memory suits the result of that name, and the patterns of the operands that are bound.
+  Expected<void> check_output(const std::string& name, const Tensor& memory) const;
+  Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory) const;
+  /// A result at the positions of an operand that the kernel reads as it was given.
+  bool has_pattern_as_given(const ScheduledTensor& result) const;
+  /// Whether kernels can compute a result right where, and as, the host wants it.
+  bool computes_in(const HostOutput& output, std::uint32_t number) const;
+  /// What a run appends a target into: `left` by the last one, or made for as many entries as its pattern is known to have, with
+  /// values in the host's memory where it wants them there; else nothing.
+  Expected<std::optional<Tensor>> placed(AppendedTarget& target, const std::vector<Chunk>& chunks, std::optional<Tensor> left);
+  /// Writes a result into memory of the host unless it was computed there. Input error where the pattern is another one.
+  Expected<void> write_out(const ScheduledTensor& result, const HostOutput& output, const Tensor& computed) const;
   /// A result in the host's memory, or in its own: where that is another than before it is told in `replaced`.
   Expected<void> take_outputs(const HostMemory& from, Replaced& replaced);
   /// Writes the words of frames that tell of tensors that were replaced.
@@ -124,7 +139,8 @@ struct BoundNetwork::State {
   /// The frame of a slot, which adds into its own copies.
   std::vector<std::uint64_t> frame(std::size_t number, std::size_t slot) const;
 
-  /// Zeroes the dense tensors a nest writes, and its private copies, on all threads or on the caller's alone.
+  /// Zeroes the dense tensors a nest writes, or scales what is added to, and zeroes its private copies, on all threads or on
+  /// the caller's alone.
   void clear(const BoundNest& nest, bool threaded);
   /// Frees what the nest, or an earlier run of it, appended to a tensor.
   void release(std::uint32_t tensor);
@@ -149,6 +165,17 @@ struct BoundNetwork::State {
 
 /// Of a target with more bytes each thread clears a piece.
 constexpr std::uint64_t cleared_alone_bytes = 1024 * 1024;
+
+BoundArrays arrays_of(const Tensor& tensor);
+
+/// A result or intermediate as a run finds it: of one with compressed levels of its own there is nothing yet.
+Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
+                       const Resources& resources);
+
+bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor);
+
+/// All that is stored, times a factor; as scale_dense().
+void scale_values(const Tensor& tensor, double factor, const Threads* threads);
 
 /// Whether a nest reads a tensor of the schedule.
 bool reads(const CompiledNest& nest, std::uint32_t tensor);

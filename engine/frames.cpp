@@ -10,14 +10,16 @@ namespace {
 constexpr std::uint64_t scratch_alignment = 64;
 
 std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Network& network,
-                         const std::vector<Tensor>& tensors, const ScratchLayout& scratch,
+                         const std::vector<Tensor>& tensors, const std::vector<Scaling>& scaled, const ScratchLayout& scratch,
                          const std::map<std::uint32_t, const void*>& replaced) {
   const auto address = [](const void* pointer) { return std::bit_cast<std::uint64_t>(pointer); };
   if (word.kind == Word::Kind::extent) {
     return network.indices[nest.nest.indices[nest.canonical.indices[word.number]]].extent;
   }
   if (word.kind == Word::Kind::coefficient) {
-    return std::bit_cast<std::uint64_t>(nest.nest.coefficients[nest.canonical.coefficients[word.number]]);
+    const std::uint32_t number = nest.canonical.coefficients[word.number];
+    const std::uint32_t result = nest.nest.scaled[number];
+    return std::bit_cast<std::uint64_t>(nest.nest.coefficients[number] * (result < scaled.size() ? scaled[result].alpha : 1));
   }
   if (word.kind == Word::Kind::scratch) return scratch.offsets.at(word.number);
   const std::uint32_t number = nest.nest.tensors[nest.canonical.storages[word.storage]];
@@ -64,7 +66,7 @@ std::vector<std::uint64_t> BoundNetwork::State::frame(std::size_t number, std::s
   }
   std::vector<std::uint64_t> words;
   for (const Word& word : nest.signature.words)
-    words.push_back(word_value(word, nest, kernel->network, tensors, layout, replaced));
+    words.push_back(word_value(word, nest, kernel->network, tensors, scaled, layout, replaced));
   return words;
 }
 
@@ -79,10 +81,12 @@ void BoundNetwork::State::refill_frames(std::size_t number, const Replaced& repl
     std::vector<std::uint64_t>& words = nests[number].frames[slot];
     for (std::size_t place = 0; place < words.size(); ++place) {
       const Word& word = nest.signature.words[place];
-      if (word.kind == Word::Kind::extent || word.kind == Word::Kind::coefficient || word.kind == Word::Kind::scratch) continue;
-      const std::uint32_t tensor = nest.nest.tensors[nest.canonical.storages[word.storage]];
+      if (word.kind == Word::Kind::extent || word.kind == Word::Kind::scratch) continue;
+      const std::uint32_t tensor = word.kind == Word::Kind::coefficient
+                                       ? nest.nest.scaled[nest.canonical.coefficients[word.number]]
+                                       : nest.nest.tensors[nest.canonical.storages[word.storage]];
       if (tensor < tensors.size() && (replaced.patterns[tensor] || replaced.values[tensor]))
-        words[place] = word_value(word, nest, kernel->network, tensors, none, copied);
+        words[place] = word_value(word, nest, kernel->network, tensors, scaled, none, copied);
     }
   }
 }

@@ -304,6 +304,8 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
   auto known = specialized(network, plan, operands, specialize.tensors ? *specialize.tensors : no_tensors, specialize.grade,
                            state_->options.resources);
   if (!known) return std::unexpected(known.error());
+  known->facts.scaled = specialize.scaled;
+  known->facts.strided = specialize.strided;
   CodeOptions code = state_->code_options();
   if (!known->patterns.empty()) code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   const auto nests = lower(network, plan, operands, known->facts);
@@ -350,6 +352,8 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
   std::vector<OperandFacts> known = vouched_for(facts(network, tensors, pinned), network, made_for.assume_finite);
   CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned,
                      .assume_finite = made_for.assume_finite};
+  generic.scaled = made_for.scaled;
+  generic.strided = made_for.strided;
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
     if (scheduled.role != TensorRole::result) continue;
     generic.planned.results.insert(scheduled.name);
@@ -395,6 +399,8 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   if (automatic) grade = choose_specialization(plan.cost.ns, specialize.calls, known->baked_entries);
   if (grade == Specialization::baked && known->patterns.empty()) grade = Specialization::profiled;
   known->facts.grade = grade;
+  known->facts.scaled = specialize.scaled;
+  known->facts.strided = specialize.strided;
   kernel->grade = grade;
   if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   ++state_->by_grade[static_cast<std::size_t>(grade)];

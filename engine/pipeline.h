@@ -35,6 +35,9 @@ struct CompileFor {
   std::vector<Cancellation> cancelled_by = {};
   CodeFrom from = CodeFrom::anywhere;
   std::set<std::string> assume_finite = {};  ///< operands whose values nobody looks at
+  /// Results that runs may scale, and that they may write into memory with strides (LoweringFacts).
+  std::set<std::string> scaled = {};
+  std::set<std::string> strided = {};
 };
 
 /// What is known of an operand that may not be there yet.

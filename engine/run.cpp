@@ -168,8 +168,21 @@ void BoundNetwork::State::clean_scratch() {
   for (Buffer& buffer : scratch) zero(resources.threads, true, buffer.as<std::byte>());
 }
 
+namespace {
+
+bool has_strides(const Tensor& tensor) { return tensor.order() > 0 && tensor.format().levels.front().strided; }
+
+}  // namespace
+
 void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
-  for (const std::uint32_t target : nest.targets) zero(resources.threads, threaded, TensorParts::bytes_of_values(tensors[target]));
+  for (const std::uint32_t target : nest.targets) {
+    const Tensor& result = tensors[target];
+    if (scaled[target].beta == 0 && !has_strides(result)) {
+      zero(resources.threads, threaded, TensorParts::bytes_of_values(result));
+    } else {
+      scale_values(result, scaled[target].beta, threaded ? &resources.threads : nullptr);
+    }
+  }
   for (const PrivateCopies& copies : nest.copies) {
     for (Buffer copy : copies.buffers) zero(resources.threads, threaded, copy.as<std::byte>());
   }
@@ -263,7 +276,11 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
   std::vector<std::optional<Tensor>> before;  // what the outputs are written into: the last run left it, or it was counted
-  for (const AppendedTarget& target : nest.appended) before.push_back(taken(target, nest.chunks));
+  for (AppendedTarget& target : nest.appended) {
+    auto there = placed(target, nest.chunks, taken(target, nest.chunks));
+    if (!there) return std::unexpected(there.error());
+    before.push_back(std::move(*there));
+  }
   // A single chunk is not copied, so that nothing is to be gained for it.
   if (compiled.counting && nest.chunks.size() > 1 && !std::ranges::all_of(before, &std::optional<Tensor>::has_value)) {
     if (auto counting = count_entries(number, threaded, workers, tables, before); !counting) return counting;
@@ -324,6 +341,7 @@ BoundNetwork::~BoundNetwork() = default;
 
 Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
+  state_->handed_over = false;
   if (!state_->host.changing.empty()) {
     for (const auto& [name, tensor] : state_->operands) {
       if (state_->host.changing.contains(name)) tensor.values_changed();
@@ -362,34 +380,6 @@ Expected<void> BoundNetwork::run() {
   return {};
 }
 
-Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
-  std::map<std::string, Tensor> results;
-  const Schedule& schedule = state_->kernel->plan.schedule;
-  const auto start = Clock::now();
-  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
-    const ScheduledTensor& scheduled = schedule.tensors[number];
-    if (scheduled.role != TensorRole::result) continue;
-    const Tensor& computed = state_->tensors[number];
-    for (std::size_t level = 0; level < computed.order(); ++level) {
-      if (computed.format().levels[level].kind == LevelKind::compressed && computed.levels()[level].pos.size_bytes() == 0)
-        return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
-    }
-    if (scheduled.delivered && !state_->delivered.contains(number)) {
-      auto converted = convert(computed, *scheduled.delivered, state_->resources, scheduled.name);
-      if (!converted) return std::unexpected(converted.error());
-      state_->delivered[number] = std::move(*converted);
-    }
-    const Tensor& result = scheduled.delivered ? state_->delivered[number] : computed;
-    if (const auto memory = state_->written_to.find(number); memory != state_->written_to.end()) {
-      if (auto written = write_dense(result, memory->second, state_->resources, scheduled.name); !written)
-        return std::unexpected(written.error());
-    }
-    results[scheduled.name] = result;
-  }
-  state_->convert_ms += milliseconds_since(start);
-  return results;
-}
-
 const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
 const std::vector<double>& BoundNetwork::nest_ms() const { return state_->nest_ms; }
 void BoundNetwork::time_nests() { state_->timed = true; }
@@ -400,7 +390,9 @@ std::uint64_t BoundNetwork::bytes() const {
   std::uint64_t bytes = 0;
   for (std::size_t number = 0; number < scheduled.size(); ++number) {
     const bool own = scheduled[number].role != TensorRole::operand || !(state_->laid[number] == state_->arrays[number]);
-    if (own) bytes += state_->tensors[number].bytes();
+    if (!own) continue;
+    bytes += state_->tensors[number].bytes();
+    if (state_->tensors[number].values().borrowed()) bytes -= state_->tensors[number].values().size_bytes();
   }
   for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
   for (const BoundNest& nest : state_->nests) {

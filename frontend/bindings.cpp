@@ -65,10 +65,25 @@ Expected<void> Bindings::replace_values(const std::string& name, HostValues valu
   });
 }
 
-void Bindings::output(const std::string& name, Tensor memory) {
+void Bindings::output(const std::string& name, Tensor memory) { output(name, std::move(memory), {}); }
+
+void Bindings::output(const std::string& name, Tensor memory, OutputUse use) {
   failed_ = failed_ || !had_memory_for([&] {
     separate();
-    state_->host.outputs[name] = std::move(memory);
+    state_->host.outputs[name] = {std::move(memory), {use.alpha, use.beta}};
+  });
+}
+
+Expected<void> Bindings::scale_output(const std::string& name, OutputUse use) {
+  if (auto failed = failure()) return std::unexpected(std::move(*failed));
+  return guarded({"scaling ", name}, [&]() -> Expected<void> {
+    if (!state_->host.outputs.contains(name))
+      return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("no memory is set for {} that could be scaled", name));
+    const bool verified = state_->verified.load(std::memory_order_relaxed);
+    separate();
+    state_->verified.store(verified, std::memory_order_relaxed);
+    state_->host.outputs.find(name)->second.scaling = {use.alpha, use.beta};
+    return {};
   });
 }
 

@@ -89,6 +89,24 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
   });
 }
 
+int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* name, const weft_tensor* memory, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (auto there = all(given(name, "name"), given(memory, "memory")); !there) return there;
+    Bindings changed = bindings->bindings;
+    changed.output(name, memory->tensor);
+    if (auto failure = changed.failure()) return std::unexpected(std::move(*failure));
+    bindings->bindings = std::move(changed);
+    return {};
+  });
+}
+
+int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    return bindings->bindings.scale_output(name, {alpha, beta});
+  });
+}
+
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_bindings*> {
     if (auto there = given(bindings, "bindings"); !there) return std::unexpected(there.error());
@@ -174,6 +192,16 @@ int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings
     if (!results) return std::unexpected(std::move(results.error()));
     if (made) *made = new weft_evaluation{std::move(*results), std::nullopt, true, {}};
     return {};
+  });
+}
+
+int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
+                             weft_evaluation** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_evaluation*> {
+    if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings")); !there) return std::unexpected(there.error());
+    auto results = kernel->kernel.symbolic(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
+    if (!results) return std::unexpected(std::move(results.error()));
+    return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
   });
 }
 

@@ -134,6 +134,22 @@ int32_t weft_request_set_assume_finite(weft_request* request, const char* name, 
   });
 }
 
+int32_t weft_request_add_scaled(weft_request* request, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    request->options.scaled.emplace_back(name);
+    return {};
+  });
+}
+
+int32_t weft_request_add_strided(weft_request* request, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    request->options.strided.emplace_back(name);
+    return {};
+  });
+}
+
 int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     request->cancellation.reset();

@@ -283,6 +283,13 @@ Expected<Tensors> Kernel::ran(const Bindings& bindings, const Cancellation* canc
   return results;
 }
 
+Expected<Tensors> Kernel::symbolic(const Bindings& bindings, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_kernel);
+  if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
+  return guarded({"finding the patterns of results"},
+                 [&] { return state_->workspaces->symbolic(*bindings.state_, cancellation); });
+}
+
 Expected<void> Kernel::prepare(const Bindings& bindings, const Cancellation* cancellation) const {
   if (!state_) return input_error(empty_kernel);
   if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));

@@ -250,6 +250,13 @@ class Preparation {
         return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is said to be finite, but is no operand", name));
       vouched_for_.insert(name);
     }
+    for (const auto& [names, what] : {std::pair(&options_.scaled, "scaled"), std::pair(&options_.strided, "strided")}) {
+      for (const std::string& name : *names) {
+        const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+        if (declared == network.tensors.end() || !declared->is_result)
+          return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is to be {}, but is no result", name, what));
+      }
+    }
     for (const std::string& name : options_.results) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end() || !declared->is_result) {
@@ -408,7 +415,9 @@ class Preparation {
                                    .planned = prepared_.plan_options,
                                    .cancelled_by = {cancellation_, resources().cancellation},
                                    .from = from_,
-                                   .assume_finite = vouched_for_});
+                                   .assume_finite = vouched_for_,
+                                   .scaled = {options_.scaled.begin(), options_.scaled.end()},
+                                   .strided = {options_.strided.begin(), options_.strided.end()}});
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;

@@ -3,25 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
+#include "runtime/overlap.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
+
 namespace {
 
-bool overlap(const Buffer& a, const Buffer& b) {
-  const auto begin = [](const Buffer& buffer) { return static_cast<const std::byte*>(buffer.data()); };
-  if (a.size_bytes() == 0 || b.size_bytes() == 0) return false;
-  const std::less<const std::byte*> before;
-  return before(begin(a), begin(b) + b.size_bytes()) && before(begin(b), begin(a) + a.size_bytes());
-}
-
-bool overlap(const Tensor& tensor, const Buffer& memory) {
-  return overlap(tensor.values(), memory) || std::ranges::any_of(tensor.levels(), [&](const LevelArrays& level) {
-           return overlap(level.pos, memory) || overlap(level.crd, memory);
-         });
+/// Whether a result is the very tensor that the host gave as memory.
+bool in_host_memory(const RunOperands& operands, const std::string& name, const Tensor& result) {
+  const auto output = operands.host.outputs.find(name);
+  return output != operands.host.outputs.end() && TensorParts::values(output->second.memory) == TensorParts::values(result);
 }
 
 }  // namespace
@@ -36,15 +30,18 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
   for (const auto& [name, tensor] : tensors) {
     if (auto right = verify_once(tensor, resources, name); !right) return right;
   }
-  for (const auto& [name, memory] : host.outputs) {
-    if (auto right = weft::verify(memory, resources, name); !right) return right;
+  for (const auto& [name, output] : host.outputs) {
+    if (auto right = verify_once(output.memory, resources, name); !right) return right;
+    if (repeats_elements(output.memory))
+      return fail(ErrorKind::input, ErrorCode::sizes, name,
+                  fmt::format("the memory for {} has a stride of 0: its elements lie at one place", name));
     for (const auto& [operand, stored] : tensors) {
-      if (overlap(stored, memory.values()))
+      if (may_overlap(stored, output.memory))
         return fail(ErrorKind::input, ErrorCode::other, name,
                     fmt::format("the memory for {} overlaps the operand {}", name, operand));
     }
     for (const auto& [other, second] : host.outputs) {
-      if (other != name && overlap(second.values(), memory.values()))
+      if (other != name && may_overlap(second.memory, output.memory))
         return fail(ErrorKind::input, ErrorCode::other, name,
                     fmt::format("the memory for {} overlaps that for {}", name, other));
     }
@@ -191,6 +188,29 @@ Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellati
   return {};
 }
 
+Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancellation* cancellation) {
+  RunOperands alone(operands);
+  alone.host.outputs.clear();  // memory that was made for patterns of before, perhaps
+  auto bound = bound_to(alone, cancellation != nullptr ? *cancellation : resources_.cancellation);
+  if (!bound) return std::unexpected(bound.error());
+  BoundNetwork& network = (*bound)->network;
+  const auto ran = network.run();
+  auto results = ran ? network.results() : std::unexpected(ran.error());
+  for (auto result = results ? results->begin() : Tensors::iterator(); results && result != results->end(); ++result) {
+    auto& [name, tensor] = *result;
+    const auto pattern = network.patterns().find(name);
+    const auto operand = pattern == network.patterns().end() ? alone.tensors.end() : alone.tensors.find(pattern->second);
+    auto kept = network.kept(name, tensor);
+    if (!kept) {
+      results = std::unexpected(kept.error());
+      break;
+    }
+    tensor = operand == alone.tensors.end() ? *kept : TensorParts::with_values(operand->second, kept->values(), 0, kept->format().scalar);
+  }
+  put_back(std::move(*bound));
+  return results;
+}
+
 Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellation* cancellation) {
   std::unique_lock<std::mutex> turn(operands.turn, std::defer_lock);
   if (!operands.host.outputs.empty()) turn.lock();
@@ -206,6 +226,7 @@ Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellatio
   const std::map<std::string, std::string>& patterns = network.patterns();
   const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(*bound));
   for (auto& [name, tensor] : *results) {
+    if (in_host_memory(operands, name, tensor)) continue;  // nothing of it is the workspace's
     const auto pattern = patterns.find(name);
     const auto operand = pattern == patterns.end() ? operands.tensors.end() : operands.tensors.find(pattern->second);
     // What is known of the operand's pattern is known of the result's: the next kernel neither counts nor converts it again.

@@ -66,6 +66,8 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
 
   /// As Kernel::run. With outputs in memory of the host runs over the same operands take turns.
   Expected<Tensors> run(const RunOperands& operands, const Cancellation* cancellation);
+  /// As Kernel::symbolic.
+  Expected<Tensors> symbolic(const RunOperands& operands, const Cancellation* cancellation);
   /// As Kernel::prepare.
   Expected<void> prepare(const RunOperands& operands, const Cancellation* cancellation);
   void give_back() noexcept override;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "runtime/blocks.h"
 #include "runtime/build.h"
@@ -38,9 +39,6 @@ static Expected<Tensor> zeros(std::vector<std::uint64_t> extents, Format format,
   return made(std::move(tensor));
 }
 
-namespace {
-
-/// Elements between neighbours of each mode.
 std::vector<std::uint64_t> strides_by_mode(const Tensor& tensor) {
   std::vector<std::uint64_t> strides(tensor.order());
   std::uint64_t stride = 1;
@@ -51,9 +49,27 @@ std::vector<std::uint64_t> strides_by_mode(const Tensor& tensor) {
   return strides;
 }
 
+namespace {
+
+/// What becomes of an element of memory and one of a tensor.
+template <class To>
+class Scaled {
+ public:
+  explicit Scaled(Scaling scaling) : scaling_(scaling) {}
+  template <class From>
+  To operator()(To before, From value) const {
+    const double product = scaling_.alpha == 0 ? 0 : scaling_.alpha * static_cast<double>(value);
+    return static_cast<To>(scaling_.beta == 0 ? product : product + scaling_.beta * static_cast<double>(before));
+  }
+
+ private:
+  Scaling scaling_;
+};
+
 // The elements in the order of the levels of `result`, so that what is written is written in order.
-template <class From, class To>
-void copy_elements(const Tensor& tensor, const Tensor& result, const Resources& resources) {
+template <bool plain, class From, class To>
+void copy_elements(const Tensor& tensor, const Tensor& result, Scaling scaling, const Resources& resources) {
+  const Scaled<To> scaled(scaling);
   auto given = tensor.values().as<From>();
   auto stored = result.writable_values<To>();
   const std::size_t order = tensor.order();
@@ -78,7 +94,11 @@ void copy_elements(const Tensor& tensor, const Tensor& result, const Resources& 
                  to += at[l] * to_strides[l];
                }
                for (std::uint64_t n = begin; n < end; ++n) {
-                 stored[to] = static_cast<To>(given[from]);
+                 if constexpr (plain) {
+                   stored[to] = static_cast<To>(given[from]);
+                 } else {
+                   stored[to] = scaled(stored[to], given[from]);
+                 }
                  for (std::size_t l = order; l-- > 0;) {
                    from += from_strides[l];
                    to += to_strides[l];
@@ -91,13 +111,56 @@ void copy_elements(const Tensor& tensor, const Tensor& result, const Resources& 
              });
 }
 
-void copy_dense(const Tensor& tensor, const Tensor& result, const Resources& resources) {
+template <class From, class To>
+void copy_elements(const Tensor& tensor, const Tensor& result, Scaling scaling, const Resources& resources) {
+  if (scaling == Scaling{}) return copy_elements<true, From, To>(tensor, result, scaling, resources);
+  copy_elements<false, From, To>(tensor, result, scaling, resources);
+}
+
+void copy_dense(const Tensor& tensor, const Tensor& result, const Resources& resources, Scaling scaling = {}) {
   const bool from_double = tensor.format().scalar == Scalar::f64;
   const bool to_double = result.format().scalar == Scalar::f64;
-  if (from_double && to_double) copy_elements<double, double>(tensor, result, resources);
-  if (from_double && !to_double) copy_elements<double, float>(tensor, result, resources);
-  if (!from_double && to_double) copy_elements<float, double>(tensor, result, resources);
-  if (!from_double && !to_double) copy_elements<float, float>(tensor, result, resources);
+  if (from_double && to_double) copy_elements<double, double>(tensor, result, scaling, resources);
+  if (from_double && !to_double) copy_elements<double, float>(tensor, result, scaling, resources);
+  if (!from_double && to_double) copy_elements<float, double>(tensor, result, scaling, resources);
+  if (!from_double && !to_double) copy_elements<float, float>(tensor, result, scaling, resources);
+}
+
+/// Rows of neighbours along the mode with the least distance, each at its place.
+template <class Element>
+void scale_elements(const Tensor& memory, double factor, const Threads* threads) {
+  const std::size_t order = memory.order();
+  const std::vector<std::uint64_t> strides = strides_by_mode(memory);
+  std::size_t inner = 0;
+  for (std::size_t mode = 1; mode < order; ++mode) {
+    const auto distance = [&](std::size_t of) { return std::abs(static_cast<std::int64_t>(strides[of])); };
+    if (memory.extents()[inner] == 1 || (memory.extents()[mode] > 1 && distance(mode) < distance(inner))) inner = mode;
+  }
+  Element* const first = const_cast<Element*>(memory.values().as<const Element>().data()) + memory.offset();
+  const std::uint64_t length = order == 0 ? 1 : memory.extents()[inner];
+  const std::uint64_t step = order == 0 ? 1 : strides[inner];
+  std::uint64_t rows = 1;
+  for (std::size_t mode = 0; mode < order; ++mode)
+    if (mode != inner) rows *= memory.extents()[mode];
+  const auto scale_row = [&](std::uint64_t row) {
+    Element* place = first;
+    for (std::size_t mode = order; mode-- > 0;) {
+      if (mode == inner) continue;
+      place += (row % memory.extents()[mode]) * strides[mode];
+      row /= memory.extents()[mode];
+    }
+    for (std::uint64_t n = 0; n < length; ++n, place += step) {
+      *place = factor == 0 ? Element{0} : static_cast<Element>(factor * static_cast<double>(*place));
+    }
+  };
+  if (threads == nullptr) {
+    for (std::uint64_t row = 0; row < rows; ++row) scale_row(row);
+  } else {
+    const std::uint64_t grain = std::max<std::uint64_t>((1 << 14) / length, 1);
+    for_blocks(*threads, Blocks(rows, *threads, grain), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t row = begin; row < end; ++row) scale_row(row);
+    });
+  }
 }
 
 }  // namespace
@@ -110,12 +173,19 @@ Expected<Tensor> permuted_dense(const Tensor& tensor, const Format& format, cons
   return result;
 }
 
-Expected<void> write_dense(const Tensor& tensor, Tensor memory, const Resources& resources, std::string_view name) {
+Expected<void> write_dense(const Tensor& tensor, Tensor memory, const Resources& resources, std::string_view name,
+                           Scaling scaling) {
   Expected<Tensor> dense = tensor;
   if (!tensor.format().all_dense()) dense = convert(tensor, dense_format(tensor.order(), tensor.format().scalar), resources, name);
   if (!dense) return std::unexpected(dense.error());
-  copy_dense(*dense, memory, resources);
+  copy_dense(*dense, memory, resources, scaling);
   return {};
+}
+
+void scale_dense(const Tensor& memory, double factor, const Threads* threads) {
+  if (factor == 1 || std::ranges::any_of(memory.extents(), [](std::uint64_t extent) { return extent == 0; })) return;
+  if (memory.format().scalar == Scalar::f64) return scale_elements<double>(memory, factor, threads);
+  scale_elements<float>(memory, factor, threads);
 }
 
 bool is_packed(const Tensor& tensor, const Format& format) {

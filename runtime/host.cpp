@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "runtime/build.h"
+#include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/host_arrays.h"
+#include "runtime/indices.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -153,6 +155,56 @@ Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values) {
     const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
     if (!wrong.empty()) return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("other values of a pattern: the array {}", wrong));
     return same_pattern(tensor, Buffer::borrow(values.data, values.bytes), values.scalar);
+  });
+}
+
+/// Writes one array of a level into one of the host, whose width may be another.
+static Expected<void> copy_indices(const Buffer& from, std::uint8_t bits, const HostIndices& to, std::size_t level, std::string_view array) {
+  if (auto right = check_indices(to, 0, level, array); !right) return right;
+  const Indices given(from, bits);
+  if (to.bytes / (to.bits / 8) != given.size())
+    return borrowed_defect(level, array, fmt::format("of {} elements for a pattern that has {}", to.bytes / (to.bits / 8), given.size()));
+  const std::uint64_t most = to.bits == 64 ? ~std::uint64_t{0} : to.is_signed ? 0x7fffffff : 0xffffffff;
+  for (std::uint64_t n = 0; n < given.size(); ++n) {
+    if (given[n] > most) return borrowed_defect(level, array, fmt::format("of 32 bits, but {} is to be stored", given[n]));
+  }
+  with_width(to.bits, [&]<class T>(T) {
+    T* place = static_cast<T*>(const_cast<void*>(to.data));
+    for (std::uint64_t n = 0; n < given.size(); ++n) place[n] = static_cast<T>(given[n]);
+  });
+  return {};
+}
+
+static Expected<Tensor> in_arrays(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values) {
+  if (levels.size() != tensor.order())
+    return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("arrays of {} levels for a pattern that has {}", levels.size(), tensor.order()));
+  auto lent = same_pattern(tensor, values);
+  if (!lent) return lent;
+  Format format = lent->format();
+  std::vector<LevelArrays> arrays(levels.size());
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const LevelKind kind = format.levels[level].kind;
+    if (kind == LevelKind::dense) continue;
+    if (has_gaps(kind)) return borrowed_defect(level, "arrays", "of hashed and bitmap levels are laid out by weft alone");
+    const auto& [pos, crd] = levels[level];
+    if (auto copied = copy_indices(tensor.levels()[level].crd, format.levels[level].crd_bits, crd, level, "crd"); !copied)
+      return std::unexpected(copied.error());
+    format.levels[level].crd_bits = crd.bits;
+    arrays[level].crd = Buffer::borrow(crd.data, crd.bytes);
+    if (kind == LevelKind::singleton) continue;
+    if (auto copied = copy_indices(tensor.levels()[level].pos, format.levels[level].pos_bits, pos, level, "pos"); !copied)
+      return std::unexpected(copied.error());
+    format.levels[level].pos_bits = pos.bits;
+    arrays[level].pos = Buffer::borrow(pos.data, pos.bytes);
+  }
+  return TensorParts::with_levels(tensor, std::move(format), std::move(arrays), lent->values());
+}
+
+Expected<Tensor> same_pattern(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values) {
+  return guarded({"giving a pattern arrays of the host"}, [&]() -> Expected<Tensor> {
+    if (auto valid = verify_once(tensor, Resources{Memory(), Threads(1), Cancellation(), {}}, "the pattern"); !valid)
+      return std::unexpected(valid.error());
+    return in_arrays(tensor, levels, values);
   });
 }
 

@@ -100,6 +100,18 @@ Tensor TensorParts::with_values(const Tensor& tensor, Buffer values, std::uint64
   return other;
 }
 
+Tensor TensorParts::with_levels(const Tensor& tensor, Format format, std::vector<LevelArrays> levels, Buffer values) {
+  Tensor other;
+  const Scalar scalar = format.scalar;
+  auto pattern = std::make_shared<StoredPattern>(*tensor.pattern_);
+  if (!pattern->facts_owner) pattern->facts_owner = tensor.pattern_;
+  pattern->format = std::move(format);
+  pattern->levels = std::move(levels);
+  other.pattern_ = std::move(pattern);
+  other.values_ = std::make_shared<ValuesWithFacts>(std::move(values), 0, scalar);
+  return other;
+}
+
 Tensor TensorParts::owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner) {
   Tensor owned;
   owned.pattern_ = tensor.pattern_;

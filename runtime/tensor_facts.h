@@ -67,6 +67,8 @@ class KnownLayouts {
   std::vector<std::shared_ptr<Layout>> all_;
 };
 
+struct ComputedPattern;
+
 /// What is known of a pattern, by all tensors over it. Thread safe.
 struct PatternFacts {
   explicit PatternFacts(bool known_valid) : valid(known_valid) {}
@@ -76,6 +78,8 @@ struct PatternFacts {
   std::atomic<bool> valid;
   std::mutex verifying;  ///< a second caller waits for the first verification and takes its answer
   KnownLayouts<PatternLayout> layouts;
+  /// Of a pattern that a kernel has computed: set by who makes the tensor, before others see it; else null.
+  std::shared_ptr<const ComputedPattern> computed;
 
   /// What plans and code know of the pattern, as a number of 128 bits; made by `make` when first asked.
   template <class Make>
@@ -151,6 +155,8 @@ struct TensorParts {
   static Tensor unowned(const Tensor& tensor);
   /// The same pattern, and what is known of it, with other values.
   static Tensor with_values(const Tensor& tensor, Buffer values, std::uint64_t offset, Scalar scalar);
+  /// The same pattern, and what is known of it, in other arrays, whose widths `format` says.
+  static Tensor with_levels(const Tensor& tensor, Format format, std::vector<LevelArrays> levels, Buffer values);
   /// The same arrays, kept alive by `owner`.
   static Tensor owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner);
 };

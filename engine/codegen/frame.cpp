@@ -168,6 +168,11 @@ void Generator::receive(llvm::Function& body) {
   for (const loop::Access& access : program_.accesses)
     for (std::size_t level = 0; level < access.indices.size(); ++level)
       storages_[access.storage].levels[level].extent = extents_[access.indices[level]];
+  // Below levels with strides the elements of the last one lie side by side.
+  for (StorageCode& storage : storages_) {
+    if (storage.levels.size() > 1 && storage.levels.front().stride && !storage.levels.back().stride)
+      storage.levels.back().stride = emit_->constant(1);
+  }
   if (options_.checked || prefetches(program_.body)) count_positions();
 }
 

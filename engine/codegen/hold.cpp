@@ -12,13 +12,18 @@ constexpr std::size_t reduction_sums = 4;
 
 }  // namespace
 
+static llvm::Value* first_of_row(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
+  const LevelCode& row = storage.levels.back();
+  return row.stride ? position : emit.mul(position, row.extent);
+}
+
 /// Where iterations may be skipped, the sum starts from zero and memory is touched only if something was added.
 void Generator::hold(const Hold& hold, bool from_zero, Scope& scope) {
   const StorageCode& storage = storage_of(hold.access);
   llvm::Value* position = scope.cursors[hold.access].begin;
   std::vector<Slot>& held = scope.held[storage.id];
   if (hold.row) {
-    held = row_from_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent));
+    held = row_from_memory(storage, *hold.row, first_of_row(*emit_, storage, position));
     return;
   }
   llvm::Value* initial = from_zero ? llvm::ConstantFP::get(storage.type, 0.0)
@@ -32,7 +37,7 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
   llvm::Value* position = scope.cursors[hold.access].begin;
   const std::vector<Slot>& held = scope.held[storage.id];
   if (hold.row) {
-    row_to_memory(storage, *hold.row, emit_->mul(position, storage.levels.back().extent), held);
+    row_to_memory(storage, *hold.row, first_of_row(*emit_, storage, position), held);
     return;
   }
   llvm::Value* sum = emit_->get(held.front());

@@ -198,10 +198,13 @@ class ForestBuilder {
         result.factors.push_back(cursor.id);
       }
     }
-    result.negative = statement.coefficient == -1;
-    if (statement.coefficient != 1 && statement.coefficient != -1) {
+    const NestStorage& target = nest_.storages[statement.target.storage];
+    if (target.scaled || (statement.coefficient != 1 && statement.coefficient != -1)) {
       result.coefficient = static_cast<std::uint32_t>(lowered_.coefficients.size());
       lowered_.coefficients.push_back(statement.coefficient);
+      lowered_.scaled.push_back(target.storage.role == loop::Role::output ? target.tensor : ~0u);
+    } else {
+      result.negative = statement.coefficient == -1;
     }
     return result;
   }

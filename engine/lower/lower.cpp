@@ -132,6 +132,28 @@ LoweredNest specialized(const Nest& nest, const Network& network, const std::vec
   return result;
 }
 
+bool is_read(const std::vector<Nest>& nests, std::uint32_t tensor) {
+  return std::ranges::any_of(nests, [&](const Nest& nest) {
+    return std::ranges::any_of(nest.storages, [&](const NestStorage& storage) {
+      return storage.tensor == tensor && storage.storage.role == loop::Role::input;
+    });
+  });
+}
+
+/// Which results runs may scale, and which have strides: those that later nests do not read.
+void mark_results(Nest& nest, const std::vector<Nest>& nests, const Schedule& schedule, const LoweringFacts& more) {
+  for (NestStorage& storage : nest.storages) {
+    if (storage.storage.role != loop::Role::output || schedule.tensors[storage.tensor].role != TensorRole::result) continue;
+    const std::string& name = schedule.tensors[storage.tensor].name;
+    if (is_read(nests, storage.tensor) || is_appended(storage)) continue;
+    storage.scaled = more.scaled.contains(name);
+    std::vector<Level>& levels = storage.storage.levels;
+    if (storage.like || levels.empty() || !more.strided.contains(name)) continue;
+    for (std::size_t level = 0; level + 1 < levels.size(); ++level) levels[level].strided = true;
+    if (levels.size() == 1) levels[0].strided = true;
+  }
+}
+
 }  // namespace
 
 Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& given,
@@ -140,7 +162,9 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   const auto read = nests(schedule, network, finite);
   if (!read) return std::unexpected(read.error());
   std::vector<LoweredNest> result;
-  for (const Nest& nest : with_joined_results(*read, schedule, network)) {
+  const std::vector<Nest> joined = with_joined_results(*read, schedule, network);
+  for (Nest nest : joined) {
+    mark_results(nest, joined, schedule, more);
     LoweredNest lowered = specialized(with_workspace_widths(with_drains(nest), network), network, finite, more);
     lowered.program = loop::with_needed_finite_facts(std::move(lowered.program));
     if (auto wide = check_widths(lowered, network); !wide) return std::unexpected(wide.error());

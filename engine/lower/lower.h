@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "engine/loop/program.h"
@@ -25,6 +27,8 @@ struct LoweredNest {
   std::vector<std::uint32_t> tensors;  ///< per storage of the program: position in Schedule::tensors; workspaces: ~0u
   std::vector<IndexId> indices;        ///< per index of the program: of the network
   std::vector<double> coefficients;    ///< words c0, c1, …
+  /// Per word: the result (position in Schedule::tensors) into which the product goes that it stands before; ~0u: none.
+  std::vector<std::uint32_t> scaled = {};
   std::vector<LoopOrigin> loops;       ///< per loop of the program, in the order of its text
 };
 
@@ -38,6 +42,10 @@ struct LoweringFacts {
   };
   std::vector<std::vector<Fiber>> fibers;  ///< by tensor of the schedule and level: those that are short
   std::vector<std::optional<std::uint64_t>> patterns;  ///< by tensor of the schedule: digests of what may be baked in
+  /// Results, by name, whose sums have a coefficient word, 1 or not, so that runs may scale them; and dense results whose
+  /// elements need not lie side by side but along the last level: the other levels have strides.
+  std::set<std::string> scaled = {};
+  std::set<std::string> strided = {};
 };
 
 /// Nests in the order they run. `finite` tells per schedule tensor whether it is known to hold no NaN or Inf (becomes

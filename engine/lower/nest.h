@@ -17,6 +17,7 @@ struct NestStorage {
   loop::Storage storage;
   std::uint32_t tensor = ~0u;  ///< position in Schedule::tensors; ~0u for workspaces
   std::optional<std::uint32_t> like = {};  ///< an output with the positions of this tensor of the schedule
+  bool scaled = false;          ///< an output whose sums always have a coefficient word
   bool tells_presence = false;  ///< an output of order 0 whose reader has to know whether anything was accumulated into it
   std::vector<IndexId> indices;
   bool operator==(const NestStorage&) const = default;

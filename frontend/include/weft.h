@@ -75,7 +75,8 @@ const char* weft_error_message(const weft_error* error); /* names operand, index
  * at weft_error_position. MISSING_OPERAND, SURPLUS_OPERAND, UNKNOWN_NAME: of weft_error_operand. EXTENTS_DISAGREE: of
  * weft_error_index. ORDER: another number of modes. OUT_OF_RANGE: a coordinate beyond its extent. SIZES: arrays that
  * are too short, too long, or no arrays. OPTION: one that cannot be, or two that contradict each other,
- * weft_error_option. MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed. */
+ * weft_error_option. MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed.
+ * PATTERN_CHANGED: weft_error_operand has another pattern than the one that memory for a result was made for. */
 enum {
   WEFT_CODE_OTHER = 0,
   WEFT_CODE_SYNTAX = 1,
@@ -88,7 +89,8 @@ enum {
   WEFT_CODE_SIZES = 8,
   WEFT_CODE_OPTION = 9,
   WEFT_CODE_MEMORY_LIMIT = 10,
-  WEFT_CODE_OUT_OF_MEMORY = 11
+  WEFT_CODE_OUT_OF_MEMORY = 11,
+  WEFT_CODE_PATTERN_CHANGED = 12
 };
 int32_t weft_error_code(const weft_error* error);
 const char* weft_error_operand(const weft_error* error); /* its name, or that of a result; "": not known, as below */
@@ -325,6 +327,12 @@ int32_t weft_request_add_changing(weft_request* request, const char* name, int32
 /* An operand whose values the host knows to be finite, NULL: all of them. Nothing looks through them then; NaN and Inf
  * that they hold after all may be lost, or spread, where they meet absent entries. */
 int32_t weft_request_set_assume_finite(weft_request* request, const char* name, weft_error** error);
+/* A result whose sums the code scales as weft_bindings_scale_output says, at the price of a multiplication; those of
+ * others are scaled while they are copied. */
+int32_t weft_request_add_scaled(weft_request* request, const char* name, weft_error** error);
+/* A dense result that the code writes into part of a larger array, whose elements have neighbours along the last mode
+ * of its layout only (of one mode: any stride); others are copied there. */
+int32_t weft_request_add_strided(weft_request* request, const char* name, weft_error** error);
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
  * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
  * the same. */
@@ -378,10 +386,22 @@ int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_
  * pattern, and what runs have made of it, stays. They are borrowed. */
 int32_t weft_bindings_replace_values(weft_bindings* bindings, const char* name, int32_t scalar, const void* values,
                                      uint64_t count, weft_error** error);
-/* The result is also written to this memory, shaped as for weft_tensor_dense; in place if it is row-major and of the
- * result's scalar type. It must not overlap an operand, and runs that share these bindings take turns. */
+/* The result is written to this memory, shaped as for weft_tensor_dense: computed in place if it is laid out like the
+ * result and of its scalar type (with strides: if weft_request_add_strided named it), else copied there. What lies
+ * between its elements is not touched. It must not overlap an operand or other memory for results, and runs that share
+ * these bindings take turns. */
 int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order,
                                  const uint64_t* extents, const int64_t* strides, void* values, weft_error** error);
+/* The same for a sparse result: its values are written into those of a tensor over the pattern of the operand at whose
+ * positions it is stored, or over one that weft_kernel_symbolic gave for it (weft_tensor_same_pattern with
+ * WEFT_BORROW). Runs return that tensor, of whose pattern all is known. Runs end with WEFT_CODE_PATTERN_CHANGED where the operand has
+ * another pattern. Dense tensors of borrowed memory are taken as by weft_bindings_set_output. */
+int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* name, const weft_tensor* memory,
+                                        weft_error** error);
+/* The result becomes alpha * result + beta * memory there, as BLAS has it: with beta 0 what was there is not read. In
+ * place if alpha is 1, or weft_request_add_scaled named the result; else copied. WEFT_INPUT where no memory is set. */
+int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta,
+                                   weft_error** error);
 /* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
 void weft_bindings_free(weft_bindings* bindings);
@@ -412,6 +432,11 @@ void weft_compilation_free(weft_compilation* compilation); /* does not wait, and
  * report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error);
+/* A run whose results own their memory and know the patterns that theirs was computed from: as long as operands have
+ * these, later runs write values over the same pattern, without counting, where weft_bindings_set_output_tensor says.
+ */
+int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bindings,
+                             const weft_cancellation* cancellation, weft_evaluation** made, weft_error** error);
 /* Does now what the first run over these bindings would do: verifies, converts, allocates. */
 int32_t weft_kernel_prepare(const weft_kernel* kernel, const weft_bindings* bindings,
                             const weft_cancellation* cancellation, weft_error** error);

@@ -96,6 +96,7 @@ int main(int arguments, char** argument) {
   sparse_result(engine);
   sparse_result(plain);
   kernels(engine);
+  symbolic(engine);
   kernels(plain);
   figures(engine);
   figures(plain);

@@ -19,11 +19,22 @@ void expected(int held, const char* file, const char* what, int line, const weft
     error = NULL;                                                     \
   } while (0)
 
+/* The call fails with that code, about that operand. */
+#define EXPECT_CODE(code, operand, call)                              \
+  do {                                                                \
+    EXPECT((call) != WEFT_OK);                                        \
+    EXPECT(weft_error_code(error) == (code));                         \
+    EXPECT(strcmp(weft_error_operand(error), (operand)) == 0);        \
+    weft_error_free(error);                                           \
+    error = NULL;                                                     \
+  } while (0)
+
 weft_engine* engine_with(weft_options* options);
 
 void products(weft_engine* engine);
 void sparse_result(weft_engine* engine);
 void kernels(weft_engine* engine);
+void symbolic(weft_engine* engine);
 void figures(weft_engine* engine);
 void compilations(weft_engine* engine);
 void files(weft_engine* engine, const char* directory);

@@ -74,15 +74,6 @@ void errors(weft_engine* engine) {
   weft_options_free(options);
 }
 
-/* The call fails with that code, about that operand. */
-#define EXPECT_CODE(code, operand, call)                              \
-  do {                                                                \
-    EXPECT((call) != WEFT_OK);                                        \
-    EXPECT(weft_error_code(error) == (code));                         \
-    EXPECT(strcmp(weft_error_operand(error), (operand)) == 0);        \
-    weft_error_free(error);                                           \
-    error = NULL;                                                     \
-  } while (0)
 
 /* What errors say to programs. */
 void error_fields(weft_engine* engine) {

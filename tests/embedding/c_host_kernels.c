@@ -16,6 +16,7 @@ void kernels(weft_engine* engine) {
   weft_tensor *m = NULL, *vector = NULL, *result = NULL;
   weft_evaluation* evaluation = NULL;
   weft_cancellation* cancellation = NULL;
+  weft_request* request = NULL;
   const char* text = NULL;
   uint64_t bytes = 0;
   const void* stored = NULL;
@@ -53,6 +54,17 @@ void kernels(weft_engine* engine) {
   EXPECT(weft_bindings_set_output(bindings, "y", WEFT_F64, 1, &two, &every_other, spread, &error) == WEFT_OK);
   EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
   EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
+  EXPECT(weft_bindings_scale_output(bindings, "y", 2, -1, &error) == WEFT_OK);
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
+  EXPECT_ERROR(WEFT_INPUT, "z", weft_bindings_scale_output(bindings, "z", 2, -1, &error));
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK);
+  EXPECT(weft_request_add_scaled(request, "y", &error) == WEFT_OK && weft_request_add_strided(request, "y", &error) == WEFT_OK);
+  EXPECT(weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, request, &again, &error) == WEFT_OK);
+  weft_request_free(request);
+  EXPECT(weft_kernel_run(again, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
+  weft_kernel_free(again);
   EXPECT(weft_bindings_set_output(bindings, "y", WEFT_F64, 1, &three, NULL, spread, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "y", weft_kernel_run(kernel, bindings, NULL, NULL, &error));
   EXPECT(weft_cancellation_create(&cancellation, &error) == WEFT_OK);
@@ -67,6 +79,45 @@ void kernels(weft_engine* engine) {
   weft_kernel_free(kernel);
   weft_tensor_free(m);
   weft_tensor_free(vector);
+}
+
+/* A product of sparse matrices, whose pattern is computed once. */
+void symbolic(weft_engine* engine) {
+  static const int32_t pos[3] = {0, 2, 3}, crd[3] = {0, 1, 1}, other_pos[3] = {0, 1, 3}, other_crd[3] = {0, 0, 1};
+  double values[3] = {1, 2, 3}, product[3] = {-1, -1, -1};
+  weft_error* error = NULL;
+  weft_bindings* bindings = NULL;
+  weft_kernel* kernel = NULL;
+  weft_tensor *m = NULL, *other = NULL, *result = NULL, *memory = NULL;
+  weft_evaluation* evaluation = NULL;
+  weft_request* request = NULL;
+  EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, pos, crd, values, WEFT_BORROW, &m, &error) == WEFT_OK);
+  EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, other_pos, other_crd, values, WEFT_BORROW, &other, &error) == WEFT_OK);
+  EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set(bindings, "A", m, 0, &error) == WEFT_OK && weft_bindings_set(bindings, "B", m, 0, &error) == WEFT_OK);
+  EXPECT(weft_request_create(&request, &error) == WEFT_OK);
+  EXPECT(weft_request_set_format(request, "C", "ds", &error) == WEFT_OK);
+  EXPECT(weft_engine_compile(engine, "C(i,j) = A(i,k) * B(k,j)", bindings, request, &kernel, &error) == WEFT_OK);
+  EXPECT(weft_kernel_symbolic(kernel, bindings, NULL, &evaluation, &error) == WEFT_OK);
+  EXPECT(weft_evaluation_result(evaluation, "C", &result, &error) == WEFT_OK && weft_tensor_nnz(result) == 3);
+  EXPECT(weft_tensor_same_pattern(engine, result, WEFT_F64, product, 3, WEFT_BORROW, &memory, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set_output_tensor(bindings, "C", memory, &error) == WEFT_OK);
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(product[0] == 1 && product[1] == 8 && product[2] == 9);
+  values[2] = 1;
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(product[0] == 1 && product[1] == 4 && product[2] == 1);
+  EXPECT(weft_bindings_set(bindings, "B", other, 0, &error) == WEFT_OK);
+  EXPECT_CODE(WEFT_CODE_PATTERN_CHANGED, "B", weft_kernel_run(kernel, bindings, NULL, NULL, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'memory' is NULL", weft_bindings_set_output_tensor(bindings, "C", NULL, &error));
+  weft_request_free(request);
+  weft_evaluation_free(evaluation);
+  weft_bindings_free(bindings);
+  weft_kernel_free(kernel);
+  weft_tensor_free(memory);
+  weft_tensor_free(result);
+  weft_tensor_free(other);
+  weft_tensor_free(m);
 }
 
 /* Compiled for figures alone; run over a tensor that came later. */
@@ -125,6 +176,7 @@ void compilations(weft_engine* engine) {
   weft_bindings* bindings = NULL;
   weft_compilation *compilation = NULL, *mistaken = NULL, *cancelled = NULL;
   weft_cancellation* cancellation = NULL;
+  weft_request* request = NULL;
   weft_kernel* kernel = NULL;
   weft_session* session = NULL;
   weft_evaluation* evaluation = NULL;

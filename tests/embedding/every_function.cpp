@@ -84,6 +84,14 @@ int main() {
   right(kernel.prepare(bindings));
   right(bindings.replace_values("x", others));
   right(kernel.run(bindings));
+  std::vector<double> y(3);
+  bindings.output("y", right(borrow_dense({3}, y)));
+  bindings.output("y", right(borrow_dense({3}, y)), {1, 1});
+  right(kernel.symbolic(bindings));
+  std::vector<std::int32_t> other_pos(4), other_crd(4);
+  right(same_pattern(M, {{}, {other_pos, other_crd}}, others));
+  right(bindings.scale_output("y", {2, 1}));
+  right(kernel.run(bindings));
   right(kernel.explain(Stage::loops));
   const Report& report = kernel.report();
   if (report.producer() == PlanProducer::unknown || report.kernel_source() == KernelSource::unknown) return 1;

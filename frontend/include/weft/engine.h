@@ -65,6 +65,12 @@ struct CompileOptions {
   /// NaN and Inf that they hold after all may be lost, or spread, where they meet absent entries; nothing else happens.
   std::vector<std::string> assume_finite;
   bool assume_all_finite = false;
+  /// Results whose sums the code scales as OutputUse::alpha says, at the price of a multiplication; those of others are
+  /// scaled while they are copied.
+  std::vector<std::string> scaled;
+  /// Dense results that the code writes into parts of larger arrays, whose elements have neighbours along the last
+  /// mode of its layout only (columns of a wider row-major matrix, say; of one mode: any stride); others are copied.
+  std::vector<std::string> strided;
   bool operator==(const CompileOptions&) const = default;
 };
 
@@ -72,6 +78,14 @@ struct OperandUse {
   bool trusted = false;  ///< runs do not verify its arrays, as weft::trusted() tells of all that reads them
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
   bool assume_finite = false;  ///< runs do not look for NaN and Inf, as CompileOptions::assume_finite tells of all runs
+};
+
+/// What a result becomes in memory of the host: alpha * result + beta * memory, as BLAS has it. With beta = 0 what was
+/// there is not read, NaN or not; with alpha = 0 the result is not.
+struct OutputUse {
+  double alpha = 1;
+  double beta = 0;
+  bool operator==(const OutputUse&) const = default;
 };
 
 /// Operands by name, and host memory for results. A value; only const use is thread safe. What runs need beside these
@@ -83,9 +97,22 @@ class Bindings {
   /// Replaces what the name stood for. Borrowed arrays are verified by what reads them first, once for all copies,
   /// unless trusted.
   void set(const std::string& name, Tensor tensor, OperandUse use = {});
-  /// The result is also written to this dense host memory (borrow_dense), in place where the kernel stores it so:
-  /// row-major, of the same scalar type. Runs then take turns. It must not overlap an operand.
+  /// The result is written to this dense host memory (borrow_dense), strided or not: computed in place where the kernel
+  /// stores it so (the layout of the result, the same scalar type; with strides if CompileOptions::strided names it),
+  /// else copied there. What lies between its elements is not touched. Runs then take turns. Input error in a run:
+  /// memory that overlaps an operand, or other memory for results. Parts of one array whose elements are apart (other
+  /// columns of one matrix) do not overlap.
+  /// For a sparse result: a tensor over the pattern of the operand at whose positions it is stored
+  /// (CompileOptions::patterns), or over one that Kernel::symbolic gave; its values are written. Runs then return that
+  /// tensor, of which all is known that is known of its pattern: the next kernel reads it without verifying, counting
+  /// or converting. Input error of code pattern_changed, naming the operand, in a run where that has another pattern.
   void output(const std::string& name, Tensor memory);
+  /// The same, scaled and added to what is there: in place with alpha 1, or where CompileOptions::scaled names the
+  /// result; else copied. The result that a run returns is then that memory; other assignments read what the expression
+  /// says, without alpha and beta. After an error the memory is undefined.
+  void output(const std::string& name, Tensor memory, OutputUse use);
+  /// Other factors for memory that is set. Input error where there is none.
+  Expected<void> scale_output(const std::string& name, OutputUse use);
   /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
   /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
   /// number is another.
@@ -113,6 +140,12 @@ class Kernel {
   /// input (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled
   /// (by `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
+  /// A run whose results own their memory and know from which patterns theirs was computed: of a sparse result C,
+  /// `bindings.output("C", *same_pattern(C, values))` has later runs of this expression write values straight into
+  /// memory of the host, without counting, as long as its operands have the patterns that they have now; of a result at
+  /// the positions of an operand, as long as that has. With same_pattern(C, levels, values) the pattern itself is the
+  /// host's too. Memory that is set for results is left alone. Errors as of run().
+  Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.

@@ -36,6 +36,7 @@ enum class ErrorCode : std::uint8_t {
   option,            ///< an option that cannot be, or two that contradict each other; `option` names it
   memory_limit,      ///< the limit of the engine, or the machine, has no room for what was planned or asked
   out_of_memory,     ///< an allocation failed
+  pattern_changed,   ///< `operand` has another pattern than the one that memory for a result was made for
 };
 
 /// A place in a text. Lines and columns (in bytes) count from 1.

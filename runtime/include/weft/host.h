@@ -67,6 +67,11 @@ Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vecto
 /// those above. What is known of the pattern is shared, so that nothing is counted or verified again.
 Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values);
 
+/// The same in arrays of the host: pos and crd of each level are written there, as wide as they are, and lent with the
+/// values, which are left as they are. Input error of code sizes where an array has another size than the tensor's, or
+/// 32 bits are too few. Of dense, compressed and singleton levels.
+Expected<Tensor> same_pattern(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values);
+
 /// The tensor with arrays that the host vouches for: nothing verifies them, and a defect in them is undefined
 /// behaviour.
 Tensor trusted(Tensor tensor);

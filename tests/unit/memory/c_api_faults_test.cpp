@@ -205,7 +205,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     BindingsHandle bindings, copy;
     KernelHandle kernel, for_figures, later;
     CompilationHandle compilation;
-    EvaluationHandle evaluation;
+    EvaluationHandle evaluation, symbolic;
     TensorHandle y;
     double sums[3] = {}, mean = 0, spread = 0;
     std::uint64_t maximum = 0, bytes = 0;
@@ -243,6 +243,13 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_request_add_changing(request, "x", 0, error));
     GOOD(weft_request_set_assume_finite(request, "x", error));
     GOOD(weft_kernel_prepare(kernel, copy, nullptr, error));
+    GOOD(weft_kernel_symbolic(kernel, copy, nullptr, symbolic.place(), error));
+    GOOD(weft_bindings_set_output_tensor(copy, "y", y, error));
+    GOOD(weft_request_add_scaled(request, "y", error));
+    GOOD(weft_request_add_strided(request, "y", error));
+    GOOD(weft_bindings_scale_output(bindings, "y", 2, 1, error));
+    GOOD(weft_kernel_run(kernel, bindings, nullptr, nullptr, error));
+    calls.judge(sums[0] == 6003 && sums[1] == 0 && sums[2] == 1290, "other sums added to memory of the host");
     Outcome outcome = calls.outcome();
     weft_engine_give_back(engine);
     if (!outcome.error && outcome.wrong.empty()) return judged(right(evaluation), "other sums");

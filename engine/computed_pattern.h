@@ -1,0 +1,24 @@
+// ComputedPattern: which expression over which patterns gave the pattern of a result.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/chunks.h"
+
+namespace weft {
+
+/// Belongs to what is known of a pattern (PatternFacts::computed). While an operand has the pattern that it had then, the
+/// result has this one: its values can be written where the host wants them, and nothing is counted again.
+struct ComputedPattern {
+  std::string network;  ///< as print() writes it
+  std::string result;
+  std::map<std::string, std::uint64_t> operands;  ///< numbers of their patterns (PatternFacts::number), by name
+  /// As it was appended: the chunks, and by chunk and level how many entries each made. Empty where it was not.
+  std::vector<Chunk> chunks = {};
+  std::vector<std::vector<std::uint64_t>> entries = {};
+};
+
+}  // namespace weft

@@ -1,0 +1,375 @@
+// Results and intermediates: made, put into memory of the host, and handed over.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/compiled_state.h"
+#include "engine/computed_pattern.h"
+#include "engine/plan/widths.h"
+#include "runtime/elapsed.h"
+#include "runtime/extents.h"
+#include "runtime/gaps.h"
+#include "runtime/tensor_facts.h"
+
+namespace weft {
+namespace {
+
+/// The positions of `pattern`, with values of its own; its modes may stand in another order.
+Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
+                      const Resources& resources) {
+  TensorArrays tensor = pattern.arrays();
+  tensor.format.scalar = scheduled.format.scalar;
+  tensor.format.mode_order = scheduled.format.mode_order;
+  tensor.extents = std::move(extents);
+  // Gaps of hashed and bitmap levels have values too.
+  const std::uint64_t positions = pattern.positions(pattern.order() - 1);
+  auto values = Buffer::allocate(positions * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
+  if (!values) return std::unexpected(values.error());
+  tensor.values = std::move(*values);
+  return made(std::move(tensor));
+}
+
+/// With the distances of neighbours, which kernels read whose results may have strides, whether they have or not.
+Tensor with_strides(TensorArrays result, const std::vector<std::uint64_t>& by_mode) {
+  for (std::size_t level = 0; level < result.order(); ++level) result.levels[level].stride = by_mode[result.format.mode_order[level]];
+  return made(std::move(result));
+}
+
+/// A dense result computed where the host wants it.
+Tensor in_place(const Tensor& memory, const Format& format) {
+  TensorArrays result;
+  result.format = format;
+  result.extents = memory.extents();
+  result.levels.resize(memory.order());
+  if (is_packed(memory, format)) {
+    std::uint64_t bytes = scalar_bytes(format.scalar);
+    const std::uint64_t first = memory.offset() * bytes;
+    for (const std::uint64_t extent : memory.extents()) bytes = saturating_product(bytes, extent);
+    result.values = Buffer::borrow(memory.values().as<const std::byte>().data() + first, bytes);
+  } else {
+    for (Level& level : result.format.levels) level.strided = true;
+    result.values = memory.values();
+    result.offset = memory.offset();
+  }
+  return with_strides(std::move(result), strides_by_mode(memory));
+}
+
+const Format& handed_over_in(const ScheduledTensor& result) { return result.delivered ? *result.delivered : result.format; }
+
+bool writes(const CompiledNest& nest, std::uint32_t tensor) {
+  for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
+    if (nest.nest.tensors[storage] == tensor && nest.nest.program.storages[storage].role == loop::Role::output) return true;
+  }
+  return false;
+}
+
+std::uint64_t stored_elements(const Tensor& tensor) { return tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar); }
+
+/// All stored values in their order, as dense memory.
+Tensor as_row(const Tensor& tensor) {
+  TensorArrays row;
+  row.format = dense_format(1, tensor.format().scalar);
+  row.extents = {stored_elements(tensor)};
+  row.levels.resize(1);
+  row.values = tensor.values();
+  return made(std::move(row));
+}
+
+Expected<Buffer> copied(const Buffer& from, const Memory& memory, std::string_view name) {
+  if (from.size_bytes() == 0) return Buffer();
+  auto copy = Buffer::allocate(from.size_bytes(), memory, name);
+  if (copy) std::ranges::copy(from.as<const std::byte>(), copy->as<std::byte>().begin());
+  return copy;
+}
+
+}  // namespace
+
+BoundArrays arrays_of(const Tensor& tensor) {
+  const PatternFacts* const pattern = TensorParts::pattern_facts(tensor);
+  const ValueFacts* const values = TensorParts::value_facts(tensor);
+  return {pattern ? pattern->number : 0, values ? values->number : 0, values ? values->version() : 0};
+}
+
+bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor) {
+  return std::ranges::any_of(
+      nests, [&](const CompiledNest& nest) { return std::ranges::find(nest.nest.tensors, tensor) != nest.nest.tensors.end(); });
+}
+
+Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
+                       const Resources& resources) {
+  std::vector<std::uint64_t> extents = extents_of(scheduled, network);
+  if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
+  if (scheduled.format.all_dense()) {
+    auto zeros = dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);
+    return zeros ? Expected<Tensor>(with_strides(zeros->arrays(), strides_by_mode(*zeros))) : zeros;
+  }
+  TensorArrays tensor;
+  tensor.format = scheduled.format;
+  tensor.levels.resize(extents.size());
+  tensor.extents = std::move(extents);
+  return made(std::move(tensor));
+}
+
+void scale_values(const Tensor& tensor, double factor, const Threads* threads) {
+  scale_dense(tensor.format().all_dense() ? tensor : as_row(tensor), factor, threads);
+}
+
+Expected<void> BoundNetwork::State::check_output(const std::string& name, const Tensor& memory) const {
+  const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
+  const auto result = std::ranges::find_if(
+      scheduled, [&](const ScheduledTensor& each) { return each.role == TensorRole::result && each.name == name; });
+  if (result == scheduled.end())
+    return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+                fmt::format("memory is given for {}, which is no result of the kernel", name));
+  const std::vector<std::uint64_t> extents = extents_of(*result, kernel->network);
+  if (memory.extents() != extents)
+    return fail(ErrorKind::input, ErrorCode::extents_disagree, name,
+                fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"), fmt::join(extents, "x")));
+  if (memory.format().all_dense()) return {};
+  if (!result->like && memory.format().text() != handed_over_in(*result).text())
+    return fail(ErrorKind::input, ErrorCode::other, name,
+                fmt::format("the memory for {} is stored as {}, the result as {}", name, memory.format().text(), handed_over_in(*result).text()));
+  return check_pattern(*result, memory);
+}
+
+Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result, const Tensor& memory) const {
+  const PatternFacts* const facts = TensorParts::pattern_facts(memory);
+  const auto changed = [&](const std::string& operand) {
+    return fail(ErrorKind::input, ErrorCode::pattern_changed, operand,
+                fmt::format("the memory for {} was made for another pattern of {}", result.name, operand));
+  };
+  if (result.like) {
+    const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
+    if (facts->number != arrays[*result.like].pattern) return changed(operand);
+    const bool gaps = std::ranges::any_of(memory.format().levels, [](const Level& level) { return has_gaps(level.kind); });
+    if (gaps && !has_pattern_as_given(result))
+      return unsupported(fmt::format("{} cannot be written at the positions of {}: the kernel reads a converted copy of it; pin its format",
+                                     result.name, operand));
+    return {};
+  }
+  const ComputedPattern* const computed = facts->computed.get();
+  if (computed == nullptr || computed->result != result.name || computed->network != print(kernel->given))
+    return fail(ErrorKind::input, ErrorCode::other, result.name,
+                fmt::format("the memory for {} has a pattern that Kernel::symbolic did not give for it", result.name));
+  const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
+  for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
+    if (scheduled[number].role != TensorRole::operand) continue;
+    const std::string& operand = kernel->network.tensors[scheduled[number].tensor].name;
+    const auto then = computed->operands.find(operand);
+    if (then == computed->operands.end() || then->second != arrays[number].pattern) return changed(operand);
+  }
+  return {};
+}
+
+bool BoundNetwork::State::has_pattern_as_given(const ScheduledTensor& result) const {
+  if (!result.like || result.delivered) return false;
+  const ScheduledTensor& operand = kernel->plan.schedule.tensors[*result.like];
+  const bool as_given = operand.role == TensorRole::operand && laid[*result.like] == arrays[*result.like];
+  return as_given && operand.format.mode_order == result.format.mode_order &&
+         extents_of(result, kernel->network) == tensors[*result.like].extents();
+}
+
+void BoundNetwork::State::note_patterns() {
+  patterns.clear();
+  for (const ScheduledTensor& result : kernel->plan.schedule.tensors) {
+    if (result.role != TensorRole::result || !has_pattern_as_given(result)) continue;
+    patterns[result.name] = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
+  }
+}
+
+bool BoundNetwork::State::computes_in(const HostOutput& output, std::uint32_t number) const {
+  const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[number];
+  const Tensor& memory = output.memory;
+  const auto& [alpha, beta] = output.scaling;
+  if (scheduled.delivered || memory.format().scalar != scheduled.format.scalar || alpha == 0) return false;
+  const bool dense = memory.format().all_dense();
+  if (dense != scheduled.format.all_dense()) return false;
+  const bool is_like = scheduled.like.has_value();
+  if (!dense && !is_like) return output.scaling == Scaling{};
+  if (is_like && !has_pattern_as_given(scheduled)) return false;
+  const bool packed = !dense || is_packed(memory, scheduled.format);
+  const std::uint64_t last = packed ? 1 : strides_by_mode(memory)[scheduled.format.mode_order.back()];
+  for (const CompiledNest& nest : kernel->nests) {
+    if (output.scaling != Scaling{} && reads(nest, number)) return false;
+    if (alpha != 1 && writes(nest, number) && std::ranges::find(nest.nest.scaled, number) == nest.nest.scaled.end()) return false;
+    if (packed) continue;
+    const loop::Program& program = nest.nest.program;
+    for (std::size_t storage = 0; storage < program.storages.size(); ++storage) {
+      const std::vector<Level>& levels = program.storages[storage].levels;
+      if (nest.nest.tensors[storage] != number) continue;
+      if (levels.empty() || !levels.front().strided || (levels.size() > 1 && last != 1)) return false;
+    }
+    // Private copies are summed as a whole, what lies between the elements included.
+    const loop::For* const root = root_loop(program);
+    if (root == nullptr) continue;
+    for (const loop::ParallelTarget& target : root->marks.parallel) {
+      if (target.reduction == loop::Reduction::private_copies && nest.nest.tensors[target.storage] == number) return false;
+    }
+  }
+  return true;
+}
+
+Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replaced& replaced) {
+  const Schedule& schedule = kernel->plan.schedule;
+  if (from.outputs.empty() && written_to.empty() && !writes_to_host) return {};
+  for (const auto& [name, output] : from.outputs) {
+    if (auto right = check_output(name, output.memory); !right) return right;
+  }
+  writes_to_host = !from.outputs.empty();
+  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    if (scheduled.role != TensorRole::result) continue;
+    const auto found = from.outputs.find(scheduled.name);
+    const HostOutput* const output = found == from.outputs.end() ? nullptr : &found->second;
+    BoundArrays now = output ? arrays_of(output->memory) : BoundArrays{};
+    now.version = 0;  // runs change it
+    const Scaling scaling = output ? output->scaling : Scaling{};
+    if (now == arrays[number] && scaling == asked[number]) continue;
+    arrays[number] = now;
+    asked[number] = scaling;
+    written_to.erase(number);
+    scaled[number] = {};
+    if (!used_by_nests(kernel->nests, number)) continue;
+    if (output) written_to[number] = *output;
+    const bool in_host_memory = output && computes_in(*output, number);
+    replaced.values[number] = true;
+    replaced.any_values = true;
+    const bool is_appended = !scheduled.like && !scheduled.format.all_dense();
+    const bool was_own = tensors[number].order() == scheduled.format.order() && !tensors[number].values().borrowed() &&
+                         tensors[number].values().size_bytes() > 0;
+    if (in_host_memory && !is_appended) {
+      const Tensor& memory = output->memory;
+      tensors[number] = scheduled.like ? TensorParts::with_values(tensors[*scheduled.like], memory.values(), 0, scheduled.format.scalar)
+                                       : in_place(memory, scheduled.format);
+      scaled[number] = scaling;
+    } else if (!was_own && (!is_appended || tensors[number].order() != scheduled.format.order())) {
+      auto tensor = fresh(scheduled, kernel->network, tensors, resources);
+      if (!tensor) return std::unexpected(tensor.error());
+      tensors[number] = std::move(*tensor);
+    }
+  }
+  return {};
+}
+
+Expected<std::optional<Tensor>> BoundNetwork::State::placed(AppendedTarget& target, const std::vector<Chunk>& chunks, std::optional<Tensor> left) {
+  const auto output = written_to.find(target.tensor);
+  const bool wanted = output != written_to.end() && !output->second.memory.format().all_dense() &&
+                      computes_in(output->second, target.tensor);
+  // What the last run left may have its values where the host wanted those.
+  const bool borrowed = left && left->values().borrowed();
+  if (!wanted) return borrowed ? std::nullopt : left;
+  const Tensor& memory = output->second.memory;
+  if (!left) {
+    const ComputedPattern* const computed = TensorParts::pattern_facts(memory)->computed.get();
+    if (computed == nullptr || computed->chunks != chunks || computed->entries.empty()) return std::nullopt;
+    target.entries = computed->entries;
+    auto sized = weft::sized(target.shape, target.entries, resources.memory);
+    if (!sized) return std::unexpected(sized.error());
+    left = std::move(*sized);
+  }
+  std::uint64_t elements = 0;
+  for (const std::vector<std::uint64_t>& of_chunk : target.entries) elements += of_chunk[target.shape.last_compressed()];
+  elements = saturating_product(elements, target.shape.block_bytes() / scalar_bytes(memory.format().scalar));
+  if (elements != stored_elements(memory)) return borrowed ? std::nullopt : left;
+  TensorArrays arrays_there = left->arrays();
+  arrays_there.values = memory.values();
+  return made(std::move(arrays_there));
+}
+
+Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, const HostOutput& output, const Tensor& computed) const {
+  const auto& [memory, scaling] = output;
+  if (memory.format().all_dense()) {
+    const auto first = [](const Tensor& tensor) {
+      return tensor.values().as<const std::byte>().data() + tensor.offset() * scalar_bytes(tensor.format().scalar);
+    };
+    if (computed.format().all_dense() && computed.values().borrowed() && first(computed) == first(memory)) return {};
+    return write_dense(computed, memory, resources, result.name, scaling);
+  }
+  const bool there = computed.values().data() == memory.values().data() && computed.values().size_bytes() == memory.values().size_bytes();
+  if (there) return {};
+  Expected<Tensor> stored = computed;
+  // At the positions of an operand, but of the copy that the kernel read.
+  if (computed.format().text() != memory.format().text()) stored = convert(computed, memory.format(), resources, result.name);
+  if (!stored) return std::unexpected(stored.error());
+  if (stored_elements(*stored) != stored_elements(memory))
+    return fail(ErrorKind::input, ErrorCode::pattern_changed, result.name,
+                fmt::format("the result {} stores {} values, the memory for it {}: coordinates of an operand have changed without a word",
+                            result.name, stored_elements(*stored), stored_elements(memory)));
+  return write_dense(as_row(*stored), as_row(memory), resources, result.name, scaling);
+}
+
+Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
+  std::map<std::string, Tensor> results;
+  State& state = *state_;
+  const Schedule& schedule = state.kernel->plan.schedule;
+  const auto start = Clock::now();
+  for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    if (scheduled.role != TensorRole::result) continue;
+    const Tensor& computed = state.tensors[number];
+    for (std::size_t level = 0; level < computed.order(); ++level) {
+      if (computed.format().levels[level].kind == LevelKind::compressed && computed.levels()[level].pos.size_bytes() == 0)
+        return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
+    }
+    if (scheduled.delivered && !state.delivered.contains(number)) {
+      auto converted = convert(computed, *scheduled.delivered, state.resources, scheduled.name);
+      if (!converted) return std::unexpected(converted.error());
+      state.delivered[number] = std::move(*converted);
+    }
+    const Tensor& result = scheduled.delivered ? state.delivered[number] : computed;
+    results[scheduled.name] = result;
+    const auto output = state.written_to.find(number);
+    if (output == state.written_to.end()) continue;
+    if (!state.handed_over) {
+      if (auto written = state.write_out(scheduled, output->second, result); !written) return std::unexpected(written.error());
+      output->second.memory.values_changed();
+    }
+    const bool host_memory = !output->second.memory.format().all_dense() || output->second.scaling != Scaling{};
+    if (host_memory) results[scheduled.name] = output->second.memory;
+  }
+  state.handed_over = true;
+  state.convert_ms += milliseconds_since(start);
+  return results;
+}
+
+// Values have no part in it: check() refuses results that would store zeros which are absent, or leave out others.
+std::shared_ptr<const ComputedPattern> BoundNetwork::computed_pattern(const std::string& result) const {
+  const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;
+  auto computed = std::make_shared<ComputedPattern>();
+  computed->network = print(state_->kernel->given);
+  computed->result = result;
+  for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
+    const ScheduledTensor& each = scheduled[number];
+    if (each.role == TensorRole::operand)
+      computed->operands[state_->kernel->network.tensors[each.tensor].name] = state_->arrays[number].pattern;
+    if (each.role != TensorRole::result || each.name != result) continue;
+    for (const BoundNest& nest : state_->nests) {
+      for (const AppendedTarget& target : nest.appended) {
+        if (target.tensor != number || each.delivered) continue;
+        computed->chunks = target.chunks;
+        computed->entries = target.entries;
+      }
+    }
+  }
+  return computed;
+}
+
+Expected<Tensor> BoundNetwork::kept(const std::string& name, const Tensor& result) const {
+  TensorArrays copy = result.arrays();
+  auto values = copied(result.values(), state_->resources.memory, name);
+  if (!values) return std::unexpected(values.error());
+  copy.values = std::move(*values);
+  for (LevelArrays& level : copy.levels) {
+    for (Buffer* array : {&level.pos, &level.crd}) {
+      auto other = copied(*array, state_->resources.memory, name);
+      if (!other) return std::unexpected(other.error());
+      *array = std::move(*other);
+    }
+  }
+  if (result.format().all_dense()) return made(std::move(copy));
+  Tensor tensor = made(std::move(copy));
+  TensorParts::pattern_facts(tensor)->computed = computed_pattern(name);
+  return tensor;
+}
+
+}  // namespace weft

@@ -1,0 +1,342 @@
+// Sparse results in memory of the host, over patterns that are an operand's or were computed before.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "frontend/operand.h"
+#include "weft/arrays.h"
+#include "weft/engine.h"
+#include "weft/host.h"
+
+namespace symbolic_test {
+
+using namespace weft;
+
+namespace {
+
+Engine engine_with(unsigned threads = 1) {
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  auto engine = Engine::create(options);
+  REQUIRE(engine);
+  return *engine;
+}
+
+/// Small integers, so that every order of summation gives the same.
+Tensor operand(const std::string& text, const std::string& format = "") {
+  std::optional<Format> wanted;
+  if (!format.empty()) wanted = *parse_format(format);
+  auto tensor = load_operand(text, wanted, Resources(), text);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  double next = 1;
+  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
+  return *tensor;
+}
+
+Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
+  auto kernel = engine.compile(text, operands, options);
+  REQUIRE_MESSAGE(kernel, kernel.error().message);
+  return *kernel;
+}
+
+Bindings bound(const Tensors& operands) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  return bindings;
+}
+
+Tensors ran(const Kernel& kernel, const Bindings& bindings) {
+  auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  return *results;
+}
+
+/// Coordinates and values in order.
+std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<double>> entries(const Tensor& tensor) {
+  const auto good = verify(tensor, Resources(), "result");
+  REQUIRE_MESSAGE(good, good.error().message);
+  auto listed = to_coo(tensor, Resources());
+  REQUIRE(listed);
+  return {listed->crd, listed->values};
+}
+
+/// What an engine that has never seen them computes.
+Tensor fresh(const std::string& text, const Tensors& operands, const CompileOptions& options) {
+  return ran(compiled(engine_with(), text, operands, options), bound(operands)).begin()->second;
+}
+
+Error refused(const Kernel& kernel, const Bindings& bindings) {
+  const auto results = kernel.run(bindings);
+  REQUIRE_FALSE(results);
+  return results.error();
+}
+
+void renew(const Tensor& tensor, std::mt19937_64& random) {
+  for (double& value : tensor.writable_values<double>()) value = static_cast<double>(1 + random() % 5);
+}
+
+struct Product {
+  std::string text;
+  std::string format;   ///< of the result
+  std::string second;   ///< format of B
+};
+
+}  // namespace
+
+TEST_CASE("symbolic: products of sparse matrices written into values of the host, over a pattern computed once") {
+  std::mt19937_64 random(3);
+  for (const Product& product : {Product{"C(i,j) = A(i,k) * B(k,j)", "ds", "ds"}, Product{"C(i,j) = A(i,k) * B(k,j)", "ss", "ss"},
+                                 Product{"C(j,i) = A(i,k) * B(k,j)", "ds", "ds:1,0"}, Product{"C(i,j) = A(i,k) * B(k,j)", "uq", "ds"},
+                                 Product{"C(i,j) = A(i,k) * B(k,j)", "ds:1,0", "ds"}, Product{"C(i,j,r) = A(i,k) * B(k,j) * D(r)", "ssd", "ds"}}) {
+    for (const unsigned threads : {1U, 2U}) {
+      for (const bool large : {false, true}) {
+        CAPTURE(product.text);
+        CAPTURE(product.format);
+        CAPTURE(threads);
+        CAPTURE(large);
+        const std::string size = large ? "2000x2000,nnz=30000" : "20x20,nnz=60";
+        Tensors operands = {{"A", operand("sparse(" + size + ",seed=1)", "ds")}, {"B", operand("sparse(" + size + ",seed=2)", product.second)}};
+        if (product.text.find("D(r)") != std::string::npos) operands["D"] = operand("ones(3)");
+        CompileOptions options;
+        options.formats["C"] = *parse_format(product.format);
+        const Engine engine = engine_with(threads);
+        const Kernel kernel = compiled(engine, product.text, operands, options);
+        Bindings bindings = bound(operands);
+        const auto symbolic = kernel.symbolic(bindings);
+        REQUIRE_MESSAGE(symbolic, symbolic.error().message);
+        const Tensor pattern = symbolic->at("C");
+        CHECK(entries(pattern) == entries(fresh(product.text, operands, options)));
+        std::vector<double> values(pattern.values().size_bytes() / 8, -1), others(values.size(), -1);
+        std::vector<float> single(values.size(), -1);
+        for (int step = 0; step < 4; ++step) {
+          CAPTURE(step);
+          renew(operands["A"], random);
+          bindings.set("A", operands["A"]);
+          const Tensor wanted = fresh(product.text, operands, options);
+          bindings.output("C", *same_pattern(pattern, step % 2 == 0 ? values : others));
+          const Tensor result = ran(kernel, bindings).at("C");
+          CHECK(result.values().data() == (step % 2 == 0 ? values.data() : others.data()));
+          CHECK(entries(result) == entries(wanted));
+          bindings.output("C", *same_pattern(pattern, single));
+          CHECK(entries(ran(kernel, bindings).at("C")) == entries(wanted));
+          // Added to what is there, by way of a copy.
+          std::ranges::fill(others, 1);
+          bindings.output("C", *same_pattern(pattern, others), {2, 3});
+          ran(kernel, bindings);
+          const auto expected = wanted.values().as<const double>();
+          std::size_t wrong = 0;
+          for (std::size_t n = 0; n < expected.size(); ++n) wrong += others[n] == 2 * expected[n] + 3 ? 0 : 1;
+          CHECK(wrong == 0);
+          // Without memory of the host the kernel leaves its memory alone.
+          std::ranges::fill(values, -1);
+          Bindings without = bound(operands);
+          CHECK(entries(ran(kernel, without).at("C")) == entries(wanted));
+          CHECK(std::ranges::count(values, -1) == static_cast<std::ptrdiff_t>(values.size()));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("symbolic: memory that was made for other patterns is refused, naming the operand") {
+  const Tensors operands = {{"A", operand("sparse(20x20,nnz=60,seed=1)", "ds")}, {"B", operand("sparse(20x20,nnz=60,seed=2)", "ds")}};
+  CompileOptions options;
+  options.formats["C"] = *parse_format("ds");
+  const Kernel kernel = compiled(engine_with(), "C(i,j) = A(i,k) * B(k,j)", operands, options);
+  Bindings bindings = bound(operands);
+  const Tensor pattern = kernel.symbolic(bindings)->at("C");
+  std::vector<double> values(pattern.nnz());
+  bindings.output("C", *same_pattern(pattern, values));
+  ran(kernel, bindings);
+  bindings.set("B", operand("sparse(20x20,nnz=60,seed=3)", "ds"));
+  Error error = refused(kernel, bindings);
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.code == ErrorCode::pattern_changed);
+  CHECK(error.operand == "B");
+  CHECK(error.message == "the memory for C was made for another pattern of B");
+  // Once more, over the patterns as they are now.
+  const auto again = kernel.symbolic(bindings);
+  REQUIRE(again);
+  std::vector<double> others(again->at("C").nnz());
+  bindings.output("C", *same_pattern(again->at("C"), others));
+  CHECK(entries(ran(kernel, bindings).at("C")) == entries(again->at("C")));
+  // A pattern from elsewhere.
+  std::vector<double> elsewhere(60);
+  bindings.output("C", *same_pattern(operands.at("A"), elsewhere));
+  CHECK(refused(kernel, bindings).message == "the memory for C has a pattern that Kernel::symbolic did not give for it");
+  bindings.output("C", *convert(pattern, *parse_format("ss"), Resources(), "C"));
+  CHECK(refused(kernel, bindings).message == "the memory for C is stored as ss:0,1, the result as ds:0,1");
+  const Kernel other = compiled(engine_with(), "C(i,j) = B(i,k) * A(k,j)", operands, options);
+  bindings.output("C", *same_pattern(again->at("C"), others));
+  CHECK(refused(other, bindings).operand == "C");
+}
+
+TEST_CASE("symbolic: coordinates that change without a word are found before anything is written beside the memory") {
+  std::vector<std::int32_t> pos = {0, 2, 3, 4}, crd = {0, 1, 2, 0};
+  std::vector<double> a = {1, 2, 3, 4};
+  const Tensors operands = {{"A", *borrow_csr(3, 3, pos, crd, a)}, {"B", operand("sparse(3x9,nnz=9,seed=2)", "ds")}};
+  for (const unsigned threads : {1U, 2U}) {
+    CompileOptions options;
+    options.formats["C"] = *parse_format("ds");
+    const Kernel kernel = compiled(engine_with(threads), "C(i,j) = A(i,k) * B(k,j)", operands, options);
+    Bindings bindings = bound(operands);
+    const Tensor pattern = kernel.symbolic(bindings)->at("C");
+    std::vector<double> values(pattern.nnz() + 20, -7);
+    bindings.output("C", *same_pattern(pattern, std::span(values).subspan(10, pattern.nnz())));
+    ran(kernel, bindings);
+    for (const auto& [rows, columns] : {std::pair(std::vector{0, 1, 1, 1}, std::vector{0, 1, 2, 0}), std::pair(std::vector{0, 2, 4, 4}, std::vector{0, 1, 0, 2})}) {
+      std::ranges::copy(rows, pos.begin());
+      std::ranges::copy(columns, crd.begin());
+      const auto results = kernel.run(bindings);
+      if (!results) CHECK(results.error().code == ErrorCode::pattern_changed);
+      for (std::size_t n = 0; n < 10; ++n) CHECK((values[n] == -7 && values[values.size() - 1 - n] == -7));
+    }
+    pos = {0, 2, 3, 4};
+    crd = {0, 1, 2, 0};
+  }
+}
+
+TEST_CASE("symbolic: pattern and values in arrays of the host") {
+  const Tensors operands = {{"A", operand("sparse(9x8,nnz=20,seed=1)", "ds")}, {"B", operand("sparse(8x7,nnz=20,seed=2)", "ds")}};
+  CompileOptions options;
+  options.formats["C"] = *parse_format("ds");
+  const Kernel kernel = compiled(engine_with(), "C(i,j) = A(i,k) * B(k,j)", operands, options);
+  Bindings bindings = bound(operands);
+  const Tensor pattern = kernel.symbolic(bindings)->at("C");
+  std::vector<std::int32_t> pos(10, -1), crd(pattern.nnz(), -1);
+  std::vector<double> values(pattern.nnz(), -1);
+  const auto lent = same_pattern(pattern, {{}, {pos, crd}}, values);
+  REQUIRE_MESSAGE(lent, lent.error().message);
+  bindings.output("C", *lent);
+  const Tensor result = ran(kernel, bindings).at("C");
+  CHECK(entries(result) == entries(fresh("C(i,j) = A(i,k) * B(k,j)", operands, options)));
+  const auto csr = borrow_csr(9, 7, pos, crd, values);
+  REQUIRE(csr);
+  CHECK(entries(*csr) == entries(result));
+  std::vector<std::int32_t> few(3);
+  const auto refusal = same_pattern(pattern, {{}, {few, crd}}, values);
+  REQUIRE_FALSE(refusal);
+  CHECK(refusal.error().code == ErrorCode::sizes);
+  CHECK_FALSE(same_pattern(pattern, {{pos, crd}}, values));
+  CHECK_FALSE(same_pattern(operand("sparse(9x8,nnz=20,seed=1)", "hs"), {{pos, crd}, {pos, crd}}, values));
+}
+
+TEST_CASE("symbolic: a result at the positions of an operand is read by the next kernel, which is bound once and for all") {
+  std::mt19937_64 random(5);
+  for (const std::string format : {"sss", "uqq", "sss:2,0,1", "hss"}) {
+    for (const unsigned threads : {1U, 2U}) {
+      CAPTURE(format);
+      const Engine engine = engine_with(threads);
+      Tensors operands = {{"T", operand("sparse(30x20x25,nnz=900,seed=1)", format)}, {"A", operand("uniform(30x4)")},
+                          {"B", operand("uniform(20x4)")}, {"C", operand("uniform(25x4)")}};
+      CompileOptions like;
+      like.patterns["S"] = "T";
+      like.formats["T"] = *parse_format(format);
+      like.calls = 1000;
+      const std::string tttp = "S(i,j,k) = T(i,j,k) * A(i,r) * B(j,r) * C(k,r)", mttkrp = "M(i,r) = S(i,j,k) * B(j,r) * C(k,r)";
+      const Kernel first = compiled(engine, tttp, operands, like);
+      std::vector<double> values(operands["T"].values().size_bytes() / 8);
+      const auto S = same_pattern(operands["T"], values);
+      REQUIRE(S);
+      Bindings one = bound(operands);
+      one.output("S", *S);
+      Tensors read = {{"S", *S}, {"B", operands["B"]}, {"C", operands["C"]}};
+      ran(first, one);
+      CompileOptions often;
+      often.calls = 1000;
+      const Kernel second = compiled(engine, mttkrp, read, often);
+      const Bindings two = bound(read);
+      ran(second, two);
+      CacheCounters before = engine.counters();
+      for (int step = 0; step < 4; ++step) {
+        renew(operands["A"], random);
+        const Tensor result = ran(first, one).at("S");
+        CHECK(result.values().data() == values.data());
+        const Tensor moved = ran(second, two).at("M");
+        Tensors by_itself = read;
+        by_itself["S"] = fresh(tttp, operands, like);
+        CHECK(entries(result) == entries(by_itself["S"]));
+        CHECK(entries(moved) == entries(fresh(mttkrp, by_itself, {})));
+      }
+      const CacheCounters after = engine.counters();
+      CHECK(after.layouts_made == before.layouts_made);
+      CHECK(after.missed_pattern == before.missed_pattern);
+      CHECK(after.fallbacks == before.fallbacks);
+    }
+  }
+}
+
+TEST_CASE("symbolic: SDDMM in values of the host, added to, then SpMM") {
+  const Engine engine = engine_with(2);
+  const Tensors operands = {{"M", operand("sparse(40x30,nnz=200,seed=1)", "ds")}, {"A", operand("uniform(40x5)")}, {"B", operand("uniform(30x5)")}};
+  for (const bool scaled : {false, true}) {
+    CompileOptions like;
+    like.patterns["S"] = "M";
+    if (scaled) like.scaled = {"S"};
+    const std::string text = "S(i,j) = M(i,j) * A(i,k) * B(j,k)";
+    const Kernel kernel = compiled(engine, text, operands, like);
+    const auto sum = entries(fresh(text, operands, like)).second;
+    std::vector<double> values(200, 1);
+    Bindings bindings = bound(operands);
+    bindings.output("S", *same_pattern(operands.at("M"), values), {1, 1});
+    const Tensor S = ran(kernel, bindings).at("S");
+    for (std::size_t n = 0; n < 200; ++n) CHECK(values[n] == sum[n] + 1);
+    REQUIRE(bindings.scale_output("S", {-2, 2}));
+    ran(kernel, bindings);
+    for (std::size_t n = 0; n < 200; ++n) CHECK(values[n] == 2);
+    const CacheCounters before = engine.counters();
+    const Tensors read = {{"S", S}, {"B", operands.at("B")}};
+    const Kernel spmm = compiled(engine, "O(i,k) = S(i,j) * B(j,k)", read);
+    CHECK(entries(ran(spmm, bound(read)).at("O")) == entries(fresh("O(i,k) = S(i,j) * B(j,k)", read, {})));
+    CHECK(engine.counters().layouts_made == before.layouts_made);
+    bindings.set("M", operand("sparse(40x30,nnz=201,seed=2)", "ds"));
+    const Error error = refused(kernel, bindings);
+    CHECK(error.code == ErrorCode::pattern_changed);
+    CHECK(error.operand == "M");
+  }
+}
+
+TEST_CASE("symbolic: at the positions of an operand that the kernel reads converted") {
+  const std::string text = "S(i,j) = M(i,j) * A(i,k) * B(j,k)";
+  for (const std::string format : {"ds:1,0", "uq", "hs:1,0"}) {
+    CAPTURE(format);
+    Tensors operands = {{"M", operand("sparse(40x30,nnz=200,seed=1)", "ds")}, {"A", operand("uniform(40x5)")}, {"B", operand("uniform(30x5)")}};
+    CompileOptions like;
+    like.patterns["S"] = "M";
+    const Kernel kernel = compiled(engine_with(), text, operands, like);
+    if (format[0] == 'u') operands["M"] = operand("sparse(40x30,nnz=200,seed=1)", "uq");
+    else operands["M"] = *convert(operands["M"], *parse_format(format), Resources(), "M");
+    std::vector<double> values(operands["M"].values().size_bytes() / 8, -1);
+    Bindings bindings = bound(operands);
+    bindings.output("S", *same_pattern(operands["M"], values));
+    const auto results = kernel.run(bindings);
+    if (format[0] == 'h') {
+      REQUIRE_FALSE(results);
+      CHECK(results.error().kind == ErrorKind::unsupported);
+      continue;
+    }
+    REQUIRE_MESSAGE(results, results.error().message);
+    CHECK(results->at("S").values().data() == values.data());
+    CHECK(entries(results->at("S")) == entries(fresh(text, operands, like)));
+  }
+}
+
+TEST_CASE("symbolic: dense results own their memory, and so do those of dense operands") {
+  const Tensors operands = {{"A", operand("uniform(6x5)")}, {"B", operand("uniform(5x7)")}};
+  CompileOptions options;
+  options.formats["C"] = *parse_format("ss");
+  const Kernel sparse = compiled(engine_with(), "C(i,j) = A(i,k) * B(k,j)", operands, options);
+  const auto all = sparse.symbolic(bound(operands));
+  REQUIRE(all);
+  CHECK(all->at("C").nnz() == 42);
+  const Kernel dense = compiled(engine_with(), "C(i,j) = A(i,k) * B(k,j)", operands);
+  const auto results = dense.symbolic(bound(operands));
+  REQUIRE(results);
+  CHECK(entries(results->at("C")) == entries(fresh("C(i,j) = A(i,k) * B(k,j)", operands, {})));
+  CHECK_FALSE(Kernel().symbolic(Bindings()));
+}
+
+}  // namespace symbolic_test
