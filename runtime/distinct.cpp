@@ -307,7 +307,7 @@ std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std
     if (counter.exact) counter.bitmap_bytes = (product + 63) / 64 * 8;
     counters.push_back(std::move(counter));
   }
-  std::ranges::stable_sort(counters, {}, &Counter::last);
+  std::ranges::sort(counters, {}, [](const Counter& counter) { return std::pair(counter.last, counter.levels); });
   for (std::span<Counter> left = counters; !left.empty();) {
     std::size_t together = 0;
     for (std::uint64_t bytes = 0; together < left.size() && (together == 0 || bytes < pass_bytes); ++together)
