@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "runtime/block.h"
 #include "runtime/blocks.h"
 #include "runtime/entries.h"
 #include "runtime/extents.h"
@@ -152,7 +151,7 @@ struct Counter {
   /// Takes the memory for its pass. Without any for a bitmap of a few megabytes the sketch still answers.
   void begin() {
     if (exact) {
-      if (auto fresh = mapped_buffer(bitmap_bytes, Memory{}, "counting distinct coordinates")) bits = std::move(*fresh);
+      if (auto fresh = Buffer::allocate(bitmap_bytes, Memory{}, "counting distinct coordinates")) bits = std::move(*fresh);
       exact = bits.size_bytes() > 0;
     }
     if (!exact) sketch = std::make_unique<Sketch>();
@@ -187,13 +186,13 @@ class Columns {
       if (counter.last == last) (counter.exact ? counted_ : hashed_) |= counter.levels;
     }
     if ((counted_ | hashed_) == 0) return;
-    spread_.resize(2 * last);
+    spread_ = std::make_unique_for_overwrite<Column[]>(2 * last);
     coordinates_.resize(last + 1);
     hashes_.resize(last + 1);
   }
 
   /// `hashes` by level and position of the tile.
-  void fill(const PositionTile& tile, const std::vector<Column>& hashes) {
+  void fill(const PositionTile& tile, const Column* hashes) {
     const std::size_t last = coordinates_.size() - 1;
     length_ = tile.level(last).length;
     coordinates_[last] = tile.level(last).coordinates.data();
@@ -241,7 +240,7 @@ class Columns {
   }
 
   ModeSet counted_ = 0, hashed_ = 0;  // levels of which coordinates, or hashes, are asked for
-  std::vector<Column> spread_;        // of the levels above the last, those two
+  std::unique_ptr<Column[]> spread_;  // of the levels above the last, those two; not cleared
   std::vector<const std::uint64_t*> coordinates_, hashes_;
   PositionTile::Column<std::uint16_t> places_;  // in the level being looked at, by position of the last
   std::size_t length_ = 0;
@@ -258,7 +257,7 @@ void count_block(const Tensor& tensor, std::span<Counter> counters, std::uint64_
     columns.emplace_back(l, counters);
     hashed_levels |= columns.back().hashed_levels();
   }
-  std::vector<Column> hashes(last + 1);
+  const auto hashes = std::make_unique_for_overwrite<Column[]>(last + 1);
   std::vector<unsigned> least(counters.size(), 0);
   for (std::uint64_t number = 1; begin < end; begin += PositionTile::most, ++number) {
     tile.move_to(begin, static_cast<std::size_t>(std::min<std::uint64_t>(PositionTile::most, end - begin)));
@@ -270,7 +269,7 @@ void count_block(const Tensor& tensor, std::span<Counter> counters, std::uint64_
     std::size_t filled = last + 1;
     for (std::size_t n = 0; n < counters.size(); ++n) {
       Counter& counter = counters[n];
-      if (counter.last != filled) columns[filled = counter.last].fill(tile, hashes);
+      if (counter.last != filled) columns[filled = counter.last].fill(tile, hashes.get());
       columns[filled].add_to(counter, least[n], tensor);
       // Registers rise by one while what was added doubles.
       if (!counter.exact && std::has_single_bit(number)) least[n] = counter.sketch->least();

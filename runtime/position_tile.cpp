@@ -4,7 +4,7 @@
 
 namespace weft {
 
-PositionTile::PositionTile(const Tensor& tensor, std::size_t last) : arrays_(last + 1), levels_(last + 1) {
+PositionTile::PositionTile(const Tensor& tensor, std::size_t last) : arrays_(last + 1), levels_(std::make_unique_for_overwrite<Level[]>(last + 1)) {
   for (std::size_t l = 0; l <= last; ++l) {
     const weft::Level& level = tensor.format().levels[l];
     const LevelArrays& stored = tensor.levels()[l];
@@ -19,10 +19,10 @@ PositionTile::PositionTile(const Tensor& tensor, std::size_t last) : arrays_(las
 }
 
 void PositionTile::move_to(std::uint64_t begin, std::size_t length) {
-  Level& lowest = levels_.back();
+  Level& lowest = levels_[arrays_.size() - 1];
   lowest.length = length;
   for (std::size_t n = 0; n < length; ++n) lowest.positions[n] = begin + n;
-  for (std::size_t l = levels_.size(); l-- > 0;) {
+  for (std::size_t l = arrays_.size(); l-- > 0;) {
     add_coordinates(l);
     if (l > 0) add_parents(l);
   }

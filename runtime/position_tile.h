@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "runtime/indices.h"
@@ -29,7 +30,6 @@ class PositionTile {
   /// Positions begin … begin + length - 1 of the last level, behind those of the tile before.
   void move_to(std::uint64_t begin, std::size_t length);
   const Level& level(std::size_t l) const { return levels_[l]; }
-  std::size_t last() const { return levels_.size() - 1; }
 
  private:
   struct Arrays {
@@ -46,7 +46,7 @@ class PositionTile {
   void add_parents(std::size_t l);
 
   std::vector<Arrays> arrays_;
-  std::vector<Level> levels_;
+  std::unique_ptr<Level[]> levels_;  ///< not cleared: of a few positions that would be most of the work
 };
 
 }  // namespace weft
