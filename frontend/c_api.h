@@ -70,7 +70,7 @@ struct weft_kernel {
   weft::Kernel kernel;
   std::mutex guard;
   std::map<std::string, std::string> stages;  ///< those asked for, so that their texts have an owner
-  std::string json;                           ///< empty until asked for
+  std::string json, page;                     ///< empty until asked for
 };
 
 struct weft_compilation {
@@ -86,7 +86,7 @@ struct weft_evaluation {
   weft::Tensors results;
   std::optional<weft::Report> report;  ///< a kernel's run has none
   bool ran = false;
-  std::string json;  ///< empty until asked for
+  std::string json, page;  ///< empty until asked for
 };
 
 namespace weft::c_api {
