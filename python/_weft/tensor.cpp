@@ -1,5 +1,6 @@
 #include "python/_weft/tensor.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "python/_weft/dense.h"
@@ -84,7 +85,9 @@ PyObject* dense(PyObject* self, PyObject*) {
   memory.order = static_cast<int>(order);
   memory.width = weft_tensor_scalar(tensor) == WEFT_F64 ? 8 : 4;
   memory.format = memory.width == 8 ? "d" : "f";
-  Py_ssize_t packed = memory.width;
+  // Row-major memory has no strides; of host memory with strides some may be 0 too.
+  bool strided = false;
+  Py_ssize_t packed[32] = {}, entries = 1;
   for (std::uint32_t number = order; number-- > 0;) {
     std::int32_t kind = 0;
     std::uint32_t mode = 0;
@@ -95,12 +98,16 @@ PyObject* dense(PyObject* self, PyObject*) {
     if (failed != WEFT_OK) return failure.raise(failed);
     if (kind != 'd' || order > 32) return none();
     memory.extents[mode] = static_cast<Py_ssize_t>(weft_tensor_extent(tensor, mode));
-    memory.strides[mode] = stride != 0 ? static_cast<Py_ssize_t>(stride) * memory.width : packed;
-    packed *= memory.extents[mode];
+    memory.strides[mode] = static_cast<Py_ssize_t>(stride) * memory.width;
+    packed[mode] = entries * memory.width;
+    strided = strided || stride != 0;
+    entries *= memory.extents[mode];
   }
+  std::uint64_t stored = 0;
   Failure failure;
-  const std::int32_t failed = weft_tensor_values(tensor, &memory.data, nullptr, failure);
+  const std::int32_t failed = weft_tensor_values(tensor, &memory.data, &stored, failure);
   if (failed != WEFT_OK) return failure.raise(failed);
+  if (!strided && stored >= static_cast<std::uint64_t>(entries)) std::copy(packed, packed + order, memory.strides);
   return make_memory(std::move(memory));
 }
 

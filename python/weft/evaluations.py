@@ -167,7 +167,10 @@ def _request(text, named, format, results, tree, schedule, calls):
         unknown = [name for name in results if name not in names]
         if unknown:
             raise InputError(f"results={results!r}: nothing is assigned to {unknown[0]}; there are {', '.join(names)}")
-    changing = [name for name, operand in named.items() if not isinstance(operand, _weft.Tensor) or operand._borrowed]
+    # Values of what is borrowed may change between any two calls. Names that the text does not have are told of later.
+    words = set(re.findall(r"\w+", text)) if "=" in text else named
+    changing = [name for name, operand in named.items()
+                if name in words and (not isinstance(operand, _weft.Tensor) or operand._borrowed)]
     return {"formats": formats.by_name(format, names, named), "results": results, "tree": tree, "schedule": schedule,
             "calls": float(calls) if calls != 1 else None, "changing": changing}
 
