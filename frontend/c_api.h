@@ -39,7 +39,8 @@ struct weft_options {
 
 struct weft_engine {
   weft::Engine engine;
-  const weft::Resources& resources() const { return engine.options().resources; }
+  std::optional<weft::Resources> own = {};  ///< of a handle that weft_engine_with made
+  const weft::Resources& resources() const { return own ? *own : engine.options().resources; }
 };
 
 struct weft_tensor {

@@ -179,6 +179,10 @@ int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_tas
 /* Gives back what is kept only to be faster next time: kernels known by their text, workspaces that wait for a run, and
  * layouts of operands. What is under way is not touched. */
 void weft_engine_give_back(const weft_engine* engine);
+/* A handle of the same engine for what concerns tensors: reading, making, converting and writing them with it ends when
+ * `cancellation` is set, and tells `progress` of it. Each of the two may be NULL: that of the engine. */
+int32_t weft_engine_with(const weft_engine* engine, const weft_cancellation* cancellation,
+                         weft_progress_callback progress, void* context, weft_engine** made, weft_error** error);
 void weft_engine_free(weft_engine* engine);
 
 /* ---- tensors ----

@@ -12,9 +12,10 @@ namespace {
 constexpr std::size_t most_matrices = 64;
 
 /// Looked at last first. Under the GIL.
+std::deque<std::shared_ptr<KnownMatrix>>* all_matrices = nullptr;
 std::deque<std::shared_ptr<KnownMatrix>>& matrices() {
-  static auto* const known = new std::deque<std::shared_ptr<KnownMatrix>>;
-  return *known;
+  if (!all_matrices) all_matrices = new std::deque<std::shared_ptr<KnownMatrix>>;
+  return *all_matrices;
 }
 
 bool refers_to(const Ref& weak, const Ref& object) { return PyWeakref_GetObject(weak.get()) == object.get(); }
@@ -60,6 +61,8 @@ std::shared_ptr<KnownMatrix> known_matrix(const weft_engine* engine, const char*
   known.push_front(made);
   return made;
 }
+
+void forget_matrices() { all_matrices = nullptr; }
 
 bool BoundOperand::set(weft_bindings* bindings, const weft_tensor* tensor, bool changes) {
   Failure failure;

@@ -27,6 +27,9 @@ struct KnownMatrix {
 std::shared_ptr<KnownMatrix> known_matrix(const weft_engine* engine, const char* name, const CompressedView& view,
                                           const CompressedArrays& arrays);
 
+/// In the child of a fork: none is known any more; what is known in the parent is not freed.
+void forget_matrices();
+
 class BoundOperand {
  public:
   explicit BoundOperand(std::string name) : name_(std::move(name)) {}

@@ -1,5 +1,6 @@
 #include "python/_weft/engine.h"
 
+#include <set>
 #include <vector>
 
 #include "python/_weft/compressed.h"
@@ -17,6 +18,37 @@ namespace weft_python {
 namespace {
 
 PyTypeObject* engine_type = nullptr;
+
+/// All that there are. Under the GIL.
+std::set<Engine*>& engines() {
+  static auto* const all = new std::set<Engine*>;
+  return *all;
+}
+
+void free_engine(PyObject* object) {
+  engines().erase(&value_of<Engine>(object));
+  free_object<Engine>(object);
+}
+
+void on_progress(void* context, const char* what, double fraction) {
+  auto& progress = *static_cast<Progress*>(context);
+  const std::lock_guard lock(progress.guard);
+  progress.what = what;
+  progress.fraction = fraction;
+}
+
+/// progress() -> (what, fraction), or None where nothing was told since the last call.
+PyObject* progress(PyObject* self, PyObject*) {
+  std::string what;
+  double fraction = 0;
+  {
+    Progress& told = *value_of<Engine>(self).progress;
+    const std::lock_guard lock(told.guard);
+    what.swap(told.what);
+    fraction = told.fraction;
+  }
+  return what.empty() ? none() : Py_BuildValue("(sd)", what.c_str(), fraction);
+}
 
 /// A row of setters until one fails.
 bool done(std::int32_t kind, const Failure& failure) {
@@ -51,9 +83,13 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
         !done(weft_options_set_checked(set, checked, failure), failure)) {
       return nullptr;
     }
+    auto told = std::make_unique<Progress>();
+    if (!done(weft_options_set_progress(set, on_progress, told.get(), failure), failure)) return nullptr;
     EngineHandle engine;
     if (!done(weft_engine_create(set, Out(engine), failure), failure)) return nullptr;
-    return make_object<Engine>(type, std::move(engine));
+    PyObject* const made = make_object<Engine>(type, std::move(engine), std::move(told));
+    if (made) engines().insert(&value_of<Engine>(made));
+    return made;
   });
 }
 
@@ -69,8 +105,8 @@ PyObject* load(PyObject* self, PyObject* arguments) {
   const char *spec = nullptr, *format = nullptr;
   if (!PyArg_ParseTuple(arguments, "sz", &spec, &format)) return nullptr;
   TensorHandle made;
-  const bool all_well = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_load(engine_of(self), spec, format, Out(made), failure);
+  const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_load(engine_with(self, token).get(), spec, format, Out(made), failure);
   });
   return all_well ? make_tensor(std::move(made), Ref::shared(self), {}) : nullptr;
 }
@@ -85,8 +121,8 @@ PyObject* read(PyObject* self, PyObject* arguments) {
   if (shape != Py_None) extents = extents_of(shape);
   if (PyErr_Occurred()) return nullptr;
   TensorHandle made;
-  const bool all_well = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_read(engine_of(self), path, static_cast<std::uint32_t>(extents.size()),
+  const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_read(engine_with(self, token).get(), path, static_cast<std::uint32_t>(extents.size()),
                             shape == Py_None ? nullptr : extents.data(), format, scalar, name, nullptr, Out(made),
                             failure);
   });
@@ -103,7 +139,6 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
   if (!read_operand(name, object, operand)) return nullptr;
   if (operand.kind == Kind::tensor) return operand.object.release();
   const std::uint32_t flags = static_cast<std::uint32_t>((copy ? WEFT_COPY : WEFT_BORROW) | WEFT_TRUSTED);
-  const weft_engine* const engine = engine_of(self);
   TensorHandle made;
   Ref owners;
   if (operand.kind == Kind::dense || operand.kind == Kind::number) {
@@ -112,9 +147,9 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
       view = {};
       view.values = &operand.number;
     }
-    const bool all_well = long_call_done([&](const weft_cancellation*, Failure& failure) {
+    const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
       return weft_tensor_dense(
-          engine, view.scalar, static_cast<std::uint32_t>(view.order), view.extents.data(),
+          engine_with(self, token).get(), view.scalar, static_cast<std::uint32_t>(view.order), view.extents.data(),
           view.row_major() ? nullptr : view.strides.data(), view.values,
           operand.kind == Kind::number ? static_cast<std::uint32_t>(WEFT_COPY | WEFT_TRUSTED) : flags, Out(made),
           failure);
@@ -134,10 +169,10 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
     source = sorted->view();
   }
   const auto make = view.by_columns ? weft_tensor_csc : weft_tensor_csr;
-  const bool all_well = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return make(engine, source.scalar, source.rows, source.columns, source.nnz, source.index_bits, source.pos,
-                source.crd, source.values, sorted ? static_cast<std::uint32_t>(WEFT_COPY | WEFT_TRUSTED) : flags,
-                Out(made), failure);
+  const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
+    return make(engine_with(self, token).get(), source.scalar, source.rows, source.columns, source.nnz,
+                source.index_bits, source.pos, source.crd, source.values,
+                sorted ? static_cast<std::uint32_t>(WEFT_COPY | WEFT_TRUSTED) : flags, Out(made), failure);
   });
   if (!all_well) return nullptr;
   if (!copy && !sorted)
@@ -168,8 +203,8 @@ PyObject* coo(PyObject* self, PyObject* arguments) {
     coordinates.push_back(line.data);
   }
   TensorHandle made;
-  const bool all_well = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_coo(engine_of(self), values.bits == 64 ? WEFT_F64 : WEFT_F32,
+  const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_coo(engine_with(self, token).get(), values.bits == 64 ? WEFT_F64 : WEFT_F32,
                            static_cast<std::uint32_t>(extents.size()), extents.data(), values.count, bits,
                            coordinates.data(), values.data, WEFT_COPY, Out(made), failure);
   });
@@ -207,9 +242,9 @@ PyObject* levels(PyObject* self, PyObject* arguments) {
     return raise_input(nullptr, "levels have arrays of int64, or None, one of each for every level");
   }
   TensorHandle made;
-  const bool all_well = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_levels(engine_of(self), format, extents.data(), 64, pos.data(), pos_counts.data(), crd.data(),
-                              crd_counts.data(), values.data, values.count, WEFT_COPY, Out(made), failure);
+  const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_levels(engine_with(self, token).get(), format, extents.data(), 64, pos.data(), pos_counts.data(),
+                              crd.data(), crd_counts.data(), values.data, values.count, WEFT_COPY, Out(made), failure);
   });
   return all_well ? make_tensor(std::move(made), Ref::shared(self), {}) : nullptr;
 }
@@ -251,6 +286,7 @@ PyMethodDef methods[] = {
     {"_tensor", method<tensor>, METH_VARARGS, nullptr},
     {"_coo", method<coo>, METH_VARARGS, nullptr},
     {"_levels", method<levels>, METH_VARARGS, nullptr},
+    {"_progress", progress, METH_NOARGS, nullptr},
     {"counter", method<counter>, METH_O, "What the engine has done so far, by the names of weft_engine_counter."},
     {"give_back", give_back, METH_NOARGS, "Lets go of what is kept only to be faster next time."},
     {nullptr, nullptr, 0, nullptr},
@@ -264,7 +300,7 @@ PyGetSetDef attributes[] = {
 };
 PyType_Slot slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(create)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(free_object<Engine>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(free_engine)},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},
     {0, nullptr},
@@ -283,6 +319,27 @@ weft_engine* engine_of(PyObject* object) {
   if (object && PyObject_TypeCheck(object, engine_type)) return value_of<Engine>(object).engine.get();
   PyErr_SetString(PyExc_TypeError, "an engine is wanted");
   return nullptr;
+}
+
+bool usable_engine(PyObject* object) {
+  if (!engine_of(object)) return false;
+  if (!value_of<Engine>(object).left_behind) return true;
+  PyErr_SetString(PyExc_RuntimeError,
+                  "another thread was inside this engine when the process was forked; make a new one in the child");
+  return false;
+}
+
+void leave_engines_behind() {
+  for (Engine* const engine : engines()) {
+    engine->left_behind = engine->left_behind || engine->calls > 0;
+    engine->calls = 0;
+  }
+}
+
+EngineHandle engine_with(PyObject* engine, const weft_cancellation* token) {
+  EngineHandle made;
+  weft_engine_with(value_of<Engine>(engine).engine.get(), token, nullptr, nullptr, Out(made), nullptr);
+  return made;
 }
 
 }  // namespace weft_python

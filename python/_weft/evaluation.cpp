@@ -77,7 +77,7 @@ PyObject* evaluated(PyObject* engine, PyObject* arguments) {
     names.push_back(name);
   }
   EvaluationHandle evaluation;
-  const bool done = long_call_done([&](const weft_cancellation* token, Failure& told) {
+  const bool done = long_call_done(engine, [&](const weft_cancellation* token, Failure& told) {
     weft_request_set_cancellation(request.get(), token, nullptr);
     return weft_session_evaluate(session.get(), expression, names.size(), names.data(), request.get(), Out(evaluation),
                                  told);

@@ -69,7 +69,7 @@ PyObject* compiled(PyObject* engine, PyObject* arguments) {
     if (operand.bind(maker, frame->bindings.get(), read[number]) == BoundOperand::Bound::failed) return nullptr;
     frame->operands.push_back(std::move(operand));
   }
-  const bool done = long_call_done([&](const weft_cancellation* token, Failure& told) {
+  const bool done = long_call_done(engine, [&](const weft_cancellation* token, Failure& told) {
     weft_request_set_cancellation(request.get(), token, nullptr);
     return weft_engine_compile(maker, expression, frame->bindings.get(), request.get(), Out(kernel.kernel), told);
   });
@@ -134,9 +134,10 @@ PyObject* stage(PyObject* self, PyObject* name) {
   const char* text = "";
   std::uint64_t bytes = 0;
   weft_kernel* const kernel = value_of<Kernel>(self).kernel.get();
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_kernel_stage(kernel, wanted, &text, &bytes, failure);
-  });
+  const bool done =
+      long_call_done(value_of<Kernel>(self).engine.get(), [&](const weft_cancellation*, Failure& failure) {
+        return weft_kernel_stage(kernel, wanted, &text, &bytes, failure);
+      });
   if (!done) return nullptr;
   const auto length = static_cast<Py_ssize_t>(bytes);
   return std::string(wanted) == "object" ? PyBytes_FromStringAndSize(text, length)
@@ -148,7 +149,8 @@ PyObject* text(PyObject* self, PyObject*) {
   const char* told = "";
   weft_kernel* const kernel = value_of<Kernel>(self).kernel.get();
   const bool done =
-      long_call_done([&](const weft_cancellation*, Failure& failure) { return function(kernel, &told, failure); });
+      long_call_done(value_of<Kernel>(self).engine.get(),
+                     [&](const weft_cancellation*, Failure& failure) { return function(kernel, &told, failure); });
   return done ? PyUnicode_FromString(told) : nullptr;
 }
 

@@ -210,12 +210,14 @@ bool KernelCall::execute(weft_evaluation** made) {
   const auto call = [&](const weft_cancellation* token) {
     return weft_kernel_run(kernel_.kernel.get(), frame_->bindings.get(), token, made, failure);
   };
-  if (known_time_ && frame_->last_ns < short_ns) {
+  if (known_time_ && frame_->last_ns < short_ns && usable_engine(kernel_.engine.get())) {
     kind = call(nullptr);
   } else {
-    kind = long_call(failure, !known_time_ || frame_->last_ns > interruptible_ns, call);
+    kind = long_call(kernel_.engine.get(), Doing::running, !known_time_ || frame_->last_ns > interruptible_ns, failure,
+                     call);
   }
-  frame_->last_ns = now_ns() - start;
+  // A run that was cancelled tells nothing of the next one.
+  frame_->last_ns = kind == WEFT_OK ? now_ns() - start : 0;
   if (kind == WEFT_OK) return true;
   if (!PyErr_Occurred()) failure.raise(kind);
   return false;

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <set>
 
+#include "python/_weft/engine.h"
+#include "python/_weft/object.h"
 #include "python/_weft/policy.h"
 
 namespace weft_python {
@@ -29,18 +31,20 @@ struct Calls {
 };
 
 // Never destroyed: threads may still compute when the process ends.
+Calls* known_calls = nullptr;
 Calls& calls() {
-  static auto* const known = new Calls;
-  return *known;
+  if (!known_calls) known_calls = new Calls;
+  return *known_calls;
 }
 
 unsigned long main_thread = 0;  // as Python numbers threads
+PyObject* getsignal = nullptr;
+bool ending = false;
+int under_way[2] = {0, 0};  // by Doing; counted under the GIL
 
-}  // namespace
-
+/// So that Python's handler of SIGINT, and only that, is followed, and in the thread that it raises its exception in.
 bool sigint_is_pythons() {
-  static PyObject* getsignal = nullptr;
-  if (!getsignal) {
+  if (main_thread == 0) {
     const Ref module = Ref::taken(PyImport_ImportModule("signal"));
     if (module) getsignal = PyObject_GetAttrString(module.get(), "getsignal");
     const Ref threading = Ref::taken(PyImport_ImportModule("threading"));
@@ -54,6 +58,8 @@ bool sigint_is_pythons() {
   if (!handler) PyErr_Clear();
   return handler && PyCallable_Check(handler.get()) != 0;
 }
+
+}  // namespace
 
 Cancellable::Cancellable(bool interruptible) : interruptible_(interruptible && sigint_is_pythons()) {
   make();
@@ -109,6 +115,48 @@ std::size_t cancel_all() {
   const std::lock_guard lock(calls().guard);
   for (Cancellable* const call : calls().all) call->cancel();
   return calls().all.size();
+}
+
+void refuse_calls() { ending = true; }
+
+void forget_calls() {
+  known_calls = nullptr;  // its lock may be held by a thread that is not there
+  interrupted.store(nullptr);
+  main_thread = 0;
+  under_way[0] = under_way[1] = 0;
+}
+
+int calls_under_way(Doing doing) { return under_way[static_cast<int>(doing)]; }
+
+CallUnderWay::CallUnderWay(PyObject* engine, Doing doing) : engine_(engine), doing_(doing) {
+  if (ending) {
+    PyErr_SetString(policy().cancelled_error, "the interpreter is ending");
+    return;
+  }
+  if (!usable_engine(engine)) return;
+  begun_ = true;
+  ++under_way[static_cast<int>(doing)];
+  ++value_of<Engine>(engine).calls;
+}
+
+CallUnderWay::~CallUnderWay() {
+  if (!begun_) return;
+  --under_way[static_cast<int>(doing_)];
+  --value_of<Engine>(engine_).calls;
+  if (!shown_) return;
+  // Whatever the call has raised stays.
+  PyObject *type = nullptr, *exception = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &exception, &trace);
+  const Ref ended = Ref::taken(PyObject_CallNoArgs(shown_.get()));
+  PyErr_Clear();
+  PyErr_Restore(type, exception, trace);
+}
+
+void CallUnderWay::show() {
+  if (!policy().show || policy().show == Py_None) return;
+  shown_ = Ref::taken(PyObject_CallFunctionObjArgs(policy().show, engine_, nullptr));
+  if (!shown_) PyErr_Clear();
+  if (shown_.get() == Py_None) shown_ = Ref();
 }
 
 }  // namespace weft_python

@@ -1,4 +1,5 @@
 // The module _weft: what the package `weft` is made of. Its objects are private to that package.
+#include "python/_weft/bound_operand.h"
 #include "python/_weft/engine.h"
 #include "python/_weft/evaluation.h"
 #include "python/_weft/kernel.h"
@@ -21,10 +22,30 @@ PyObject* started(PyObject*, PyObject* arguments, PyObject* keywords) {
 
 PyObject* cancel(PyObject*, PyObject*) { return PyLong_FromSize_t(cancel_all()); }
 
+PyObject* under_way(PyObject*, PyObject*) {
+  return Py_BuildValue("(ii)", calls_under_way(Doing::running), calls_under_way(Doing::other));
+}
+
+PyObject* end(PyObject*, PyObject*) {
+  refuse_calls();
+  return none();
+}
+
+/// In the child of a fork, before anything else of the package.
+PyObject* forked(PyObject*, PyObject*) {
+  leave_engines_behind();
+  forget_calls();
+  forget_matrices();
+  return none();
+}
+
 PyMethodDef functions[] = {
     {"start", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(started)), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"signature", signature, METH_VARARGS, nullptr},
     {"cancel", cancel, METH_NOARGS, nullptr},
+    {"under_way", under_way, METH_NOARGS, nullptr},
+    {"end", end, METH_NOARGS, nullptr},
+    {"forked", forked, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_weft", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};

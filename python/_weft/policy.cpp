@@ -11,7 +11,7 @@ Policy& policy() {
 
 bool start(PyObject* keywords) {
   Policy& known = policy();
-  const std::array<std::pair<const char*, PyObject**>, 16> wanted = {{
+  const std::array<std::pair<const char*, PyObject**>, 17> wanted = {{
       {"input_error", &known.input_error},
       {"unsupported_error", &known.unsupported_error},
       {"internal_error", &known.internal_error},
@@ -27,6 +27,7 @@ bool start(PyObject* keywords) {
       {"deliver", &known.deliver},
       {"into", &known.into},
       {"finish", &known.finish},
+      {"show", &known.show},
       {"wrong_operands", &known.wrong_operands},
   }};
   for (const auto& [name, place] : wanted) {

@@ -23,6 +23,7 @@ struct Policy {
   PyObject* into =
       nullptr;  ///< (name, out, like, used) -> memory like `like` for an out that the kernel cannot write to
   PyObject* finish = nullptr;          ///< (name, out, memory) -> copies what `into` gave to where it belongs
+  PyObject* show = nullptr;            ///< (engine) -> what ends showing the progress of a call, or None
   PyObject* wrong_operands = nullptr;  ///< (kernel, given names) -> raises the error that names them
 };
 

@@ -18,7 +18,8 @@ PyTypeObject* base_type = nullptr;
 PyTypeObject* tensor_class = nullptr;
 
 const weft_tensor* handle(PyObject* self) { return value_of<Tensor>(self).tensor.get(); }
-const weft_engine* lender(PyObject* self) { return engine_of(value_of<Tensor>(self).engine.get()); }
+PyObject* lent(PyObject* self) { return value_of<Tensor>(self).engine.get(); }
+EngineHandle lender(PyObject* self, const weft_cancellation* token) { return engine_with(lent(self), token); }
 
 PyObject* shape(PyObject* self, void*) {
   const std::uint32_t order = weft_tensor_order(handle(self));
@@ -116,8 +117,8 @@ PyObject* convert(PyObject* self, PyObject* wanted) {
   const char* const text = text_of(wanted);
   if (!text) return nullptr;
   TensorHandle made;
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_convert(lender(self), handle(self), text, Out(made), failure);
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_convert(lender(self, token).get(), handle(self), text, Out(made), failure);
   });
   return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, {}) : nullptr;
 }
@@ -125,15 +126,15 @@ PyObject* convert(PyObject* self, PyObject* wanted) {
 PyObject* write(PyObject* self, PyObject* path) {
   const char* const text = text_of(path);
   if (!text) return nullptr;
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_write(lender(self), handle(self), text, failure);
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_write(lender(self, token).get(), handle(self), text, failure);
   });
   return done ? none() : nullptr;
 }
 
 PyObject* verify(PyObject* self, PyObject*) {
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_verify(lender(self), handle(self), failure);
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_verify(lender(self, token).get(), handle(self), failure);
   });
   return done ? none() : nullptr;
 }
@@ -146,9 +147,9 @@ PyObject* to_dense(PyObject* self, PyObject* array) {
   if (read == DenseRead::other || view.scalar != weft_tensor_scalar(handle(self)) || !view.row_major()) {
     return raise_input(nullptr, "to_dense() fills a row-major array of the tensor's type");
   }
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_to_dense(lender(self), handle(self), const_cast<void*>(view.values), view.size(), nullptr,
-                                failure);
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_to_dense(lender(self, token).get(), handle(self), const_cast<void*>(view.values), view.size(),
+                                nullptr, failure);
   });
   return done ? none() : nullptr;
 }
@@ -177,8 +178,8 @@ PyObject* coo(PyObject* self, PyObject* arguments) {
     }
   }
   std::int32_t kind = WEFT_OK;
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    kind = weft_tensor_to_coo(lender(self), handle(self), drop_zeros, room, coordinates.data(),
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    kind = weft_tensor_to_coo(lender(self, token).get(), handle(self), drop_zeros, room, coordinates.data(),
                               const_cast<void*>(line.data), &count, failure);
     return array == Py_None && kind == WEFT_INPUT && count > 0 ? static_cast<std::int32_t>(WEFT_OK) : kind;
   });
@@ -195,7 +196,8 @@ PyObject* at(PyObject* self, PyObject* tuple) {
   double value = 0;
   std::int32_t stored = 0;
   Failure failure;
-  const std::int32_t failed = weft_tensor_at(lender(self), handle(self), coordinates.data(), &value, &stored, failure);
+  const std::int32_t failed =
+      weft_tensor_at(engine_of(lent(self)), handle(self), coordinates.data(), &value, &stored, failure);
   if (failed != WEFT_OK) return failure.raise(failed);
   return Py_BuildValue("(dO)", value, stored ? Py_True : Py_False);
 }
@@ -208,8 +210,8 @@ PyObject* with_extents(PyObject* self, PyObject* tuple) {
   }
   if (PyErr_Occurred()) return nullptr;
   TensorHandle made;
-  const bool done = long_call_done([&](const weft_cancellation*, Failure& failure) {
-    return weft_tensor_with_extents(lender(self), handle(self), extents.data(), Out(made), failure);
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_with_extents(lender(self, token).get(), handle(self), extents.data(), Out(made), failure);
   });
   return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, value_of<Tensor>(self).owners) : nullptr;
 }

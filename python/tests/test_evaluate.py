@@ -179,7 +179,7 @@ def test_options_choose_an_engine(matrix):
     with weft.options(threads=1):
         assert weft.evaluate(SPMV, M=matrix, x=np.ones(20)).shape == (30,)
         with weft.options(deterministic=True):
-            assert weft._engines.current()._options == (("deterministic", True), ("threads", 1))
+            assert weft._engines.current()._options == {"deterministic": True, "threads": 1}
     assert weft._engines.current() is weft.default_engine()
     engine = weft.Engine(threads=2, memory_limit="1G")
     assert engine.threads == 2 and np.array_equal(engine.evaluate(SPMV, M=matrix, x=np.ones(20)), matrix @ np.ones(20))

@@ -13,7 +13,7 @@ import numpy as _numpy
 
 import _weft
 
-from weft import _engines, _process, errors, evaluations, operands, results, tensors
+from weft import _engines, _process, errors, evaluations, operands, progress, results, tensors
 from weft._engines import Engine, default_engine, options
 from weft.einsums import einsum
 from weft.errors import CancelledError, Error, InputError, InternalError, ResourceError, UnsupportedError
@@ -52,6 +52,6 @@ _weft.start(
     kind_of=operands.kind_of, adapt=operands.adapt, empty=_numpy.empty,
     float64=_numpy.dtype(_numpy.float64), float32=_numpy.dtype(_numpy.float32),
     float64_scalar=_numpy.float64, float32_scalar=_numpy.float32,
-    deliver=results.deliver, into=results.into, finish=results.finish, wrong_operands=evaluations.wrong_operands,
+    deliver=results.deliver, into=results.into, finish=results.finish, show=progress.show, wrong_operands=evaluations.wrong_operands,
 )
 _process.watch()

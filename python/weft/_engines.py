@@ -11,7 +11,7 @@ from weft.errors import InputError
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _chosen = contextvars.ContextVar("weft engine", default=None)
-_engines = {}  # by their options, which are a sorted tuple
+_engines = {}  # by their options, as a text
 _guard = threading.Lock()
 
 
@@ -101,11 +101,12 @@ class _Use:
 
 
 def _engine_with(options):
+    key = repr(sorted(options.items()))  # a text: True is no number of threads
     with _guard:
-        if options not in _engines:
-            _engines[options] = Engine(**dict(options))
-            _engines[options]._options = options
-        return _engines[options]
+        if key not in _engines:
+            _engines[key] = Engine(**options)
+            _engines[key]._options = options
+        return _engines[key]
 
 
 def default_engine():
@@ -115,7 +116,7 @@ def default_engine():
     >>> weft.default_engine().threads >= 1
     True
     """
-    return _engines.get(()) or _engine_with(())
+    return _engines.get("[]") or _engine_with({})
 
 
 def current():
@@ -133,9 +134,7 @@ def options(**changed):
     ...     float(weft.einsum("i->", np.ones(5)))
     5.0
     """
-    now = dict(getattr(current(), "_options", ()))
-    now.update(changed)
-    return _Use(_engine_with(tuple(sorted(now.items()))))
+    return _Use(_engine_with({**getattr(current(), "_options", {}), **changed}))
 
 
 def forget():
