@@ -136,6 +136,7 @@ class Tensor(_weft.Tensor):
 
     __slots__ = ("__weakref__",)
     __hash__ = None
+    __array_ufunc__ = None  # so that an array of numpy leaves its operators to the tensor's
     fill = 0.0
 
     @property
