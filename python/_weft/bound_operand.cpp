@@ -1,69 +1,10 @@
 #include "python/_weft/bound_operand.h"
 
-#include <deque>
-
 #include "python/_weft/errors.h"
 #include "python/_weft/object.h"
 #include "python/_weft/tensor.h"
 
 namespace weft_python {
-namespace {
-
-constexpr std::size_t most_matrices = 64;
-
-/// Looked at last first. Under the GIL.
-std::deque<std::shared_ptr<KnownMatrix>>* all_matrices = nullptr;
-std::deque<std::shared_ptr<KnownMatrix>>& matrices() {
-  if (!all_matrices) all_matrices = new std::deque<std::shared_ptr<KnownMatrix>>;
-  return *all_matrices;
-}
-
-bool refers_to(const Ref& weak, const Ref& object) { return PyWeakref_GetObject(weak.get()) == object.get(); }
-bool dead(const Ref& weak) { return PyWeakref_GetObject(weak.get()) == Py_None; }
-
-TensorHandle tensor_of(const weft_engine* engine, const CompressedView& view) {
-  TensorHandle made;
-  Failure failure;
-  const auto make = view.by_columns ? weft_tensor_csc : weft_tensor_csr;
-  const std::int32_t kind = make(engine, view.scalar, view.rows, view.columns, view.nnz, view.index_bits, view.pos,
-                                 view.crd, view.values, WEFT_BORROW | WEFT_TRUSTED, Out(made), failure);
-  if (kind != WEFT_OK) failure.raise(kind);
-  return made;
-}
-
-}  // namespace
-
-bool KnownMatrix::is(const CompressedView& other, const CompressedArrays& arrays) const {
-  return view == other && refers_to(pos, arrays.pos) && refers_to(crd, arrays.crd) &&
-         refers_to(values, arrays.values) && (!sorted || sorted->still_of(other));
-}
-
-std::shared_ptr<KnownMatrix> known_matrix(const weft_engine* engine, const char* name, const CompressedView& view,
-                                          const CompressedArrays& arrays) {
-  auto& known = matrices();
-  for (const auto& one : known) {
-    if (one->is(view, arrays)) return one;
-  }
-  const Order order = check_compressed(view, name);
-  if (order == Order::failed) return nullptr;
-  auto made = std::make_shared<KnownMatrix>();
-  made->view = view;
-  for (const auto& [weak, array] :
-       {std::pair{&made->pos, &arrays.pos}, {&made->crd, &arrays.crd}, {&made->values, &arrays.values}}) {
-    *weak = Ref::taken(PyWeakref_NewRef(array->get(), nullptr));
-    if (!*weak) return nullptr;
-  }
-  if (order == Order::unsorted) made->sorted = std::make_unique<SortedCopy>(view);
-  made->tensor = tensor_of(engine, made->sorted ? made->sorted->view() : view);
-  if (!made->tensor) return nullptr;
-  std::erase_if(known, [](const auto& one) { return dead(one->pos) || dead(one->crd) || dead(one->values); });
-  if (known.size() >= most_matrices) known.pop_back();
-  known.push_front(made);
-  return made;
-}
-
-void forget_matrices() { all_matrices = nullptr; }
-
 bool BoundOperand::set(weft_bindings* bindings, const weft_tensor* tensor, bool changes) {
   Failure failure;
   const std::int32_t kind = weft_bindings_set(bindings, name_.c_str(), tensor, changes ? WEFT_CHANGES : 0, failure);
@@ -88,24 +29,38 @@ BoundOperand::Bound BoundOperand::bind_dense(const weft_engine* engine, weft_bin
 }
 
 BoundOperand::Bound BoundOperand::bind_matrix(const weft_engine* engine, weft_bindings* bindings,
-                                              const Operand& operand) {
-  Bound bound = Bound::same;
-  if (kind_ != operand.kind || !matrix_->is(operand.matrix, operand.arrays)) {
-    kind_ = Kind::other;
-    bound = Bound::anew;
-    matrix_ = known_matrix(engine, name_.c_str(), operand.matrix, operand.arrays);
-    if (!matrix_ || !set(bindings, matrix_->tensor.get(), true)) return Bound::failed;
-    kind_ = operand.kind;
+                                              const Operand& operand, bool verify) {
+  if (!verify && kind_ == operand.kind && matrix_->is(operand.matrix, operand.arrays)) {
+    if (matrix_->sorted) matrix_->sorted->gather(operand.matrix, gathered_.data());
+    return Bound::same;
   }
-  if (matrix_->sorted) matrix_->sorted->gather(operand.matrix);
-  return bound;
+  kind_ = Kind::other;
+  matrix_ = known_matrix(engine, name_.c_str(), operand.matrix, operand.arrays, verify);
+  if (!matrix_) return Bound::failed;
+  if (!matrix_->sorted) {
+    if (!set(bindings, matrix_->tensor.get(), true)) return Bound::failed;
+  } else {
+    // Values of its own: the same matrix may be in another call at the same time.
+    gathered_.resize(matrix_->sorted->value_bytes());
+    matrix_->sorted->gather(operand.matrix, gathered_.data());
+    TensorHandle own;
+    Failure failure;
+    const std::int32_t kind =
+        weft_tensor_same_pattern(engine, matrix_->tensor.get(), operand.matrix.scalar, gathered_.data(),
+                                 weft_tensor_nnz(matrix_->tensor.get()), WEFT_BORROW, Out(own), failure);
+    if (kind != WEFT_OK) failure.raise(kind);
+    if (kind != WEFT_OK || !set(bindings, own.get(), true)) return Bound::failed;
+  }
+  kind_ = operand.kind;
+  return Bound::anew;
 }
 
-BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, weft_bindings* bindings, const Operand& operand) {
+BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, weft_bindings* bindings, const Operand& operand,
+                                       bool verify) {
   switch (operand.kind) {
     case Kind::csr:
     case Kind::csc:
-      return bind_matrix(engine, bindings, operand);
+      return bind_matrix(engine, bindings, operand, verify);
     case Kind::dense:
       return bind_dense(engine, bindings, operand.dense);
     case Kind::tensor: {

@@ -1,8 +1,6 @@
 #include "python/_weft/compressed.h"
 
-#include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "python/_weft/errors.h"
 #include "python/_weft/line.h"
@@ -50,34 +48,30 @@ std::int64_t index_at(const void* array, std::uint32_t bits, std::uint64_t at) {
   return bits == 64 ? element<std::int64_t>(array, at) : element<std::int32_t>(array, at);
 }
 
-template <class Element>
-std::vector<std::byte> bytes_of(const Element* first, std::uint64_t count) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(first);
-  return {bytes, bytes + count * sizeof(Element)};
-}
+/// Where the indices are none, and why.
+struct Defect {
+  enum class What { none, decreases, out_of_range } what = What::none;
+  std::uint64_t fiber = 0;
+  std::int64_t begin = 0, end = 0;         ///< of the fiber
+  std::int64_t place = 0, coordinate = 0;  ///< of the index
+};
 
 template <class Index>
-Order check_as(const CompressedView& view, const char* name) {
+Order look_at(const CompressedView& view, Defect& defect) {
   const auto* pos = static_cast<const Index*>(view.pos);
   const auto* crd = static_cast<const Index*>(view.crd);
-  const char* const fiber = view.by_columns ? "column" : "row";
   bool sorted = true;
-  for (std::uint64_t row = 0; row < view.fibers(); ++row) {
-    const auto begin = static_cast<std::int64_t>(pos[row]), end = static_cast<std::int64_t>(pos[row + 1]);
+  for (std::uint64_t fiber = 0; fiber < view.fibers(); ++fiber) {
+    const auto begin = static_cast<std::int64_t>(pos[fiber]), end = static_cast<std::int64_t>(pos[fiber + 1]);
     if (begin > end || end > static_cast<std::int64_t>(view.nnz)) {
-      raise_input(name, "%s: indptr decreases after %s %llu, from %lld to %lld", name, fiber,
-                  static_cast<unsigned long long>(row), static_cast<long long>(begin), static_cast<long long>(end));
+      defect = {Defect::What::decreases, fiber, begin, end};
       return Order::failed;
     }
     std::int64_t last = -1;
     for (std::int64_t at = begin; at < end; ++at) {
       const auto coordinate = static_cast<std::int64_t>(crd[at]);
       if (coordinate < 0 || static_cast<std::uint64_t>(coordinate) >= view.width()) {
-        raise_input(name,
-                    "%s: index %lld at place %lld (%s %llu) is not within 0 to %llu, the extent of axis %d less one",
-                    name, static_cast<long long>(coordinate), static_cast<long long>(at), fiber,
-                    static_cast<unsigned long long>(row), static_cast<unsigned long long>(view.width()) - 1,
-                    view.by_columns ? 0 : 1);
+        defect = {Defect::What::out_of_range, fiber, begin, end, at, coordinate};
         return Order::failed;
       }
       sorted = sorted && coordinate > last;
@@ -85,6 +79,19 @@ Order check_as(const CompressedView& view, const char* name) {
     }
   }
   return sorted ? Order::canonical : Order::unsorted;
+}
+
+void raise_defect(const CompressedView& view, const char* name, const Defect& defect) {
+  const char* const fiber = view.by_columns ? "column" : "row";
+  const auto number = static_cast<unsigned long long>(defect.fiber);
+  if (defect.what == Defect::What::decreases) {
+    raise_input(name, "%s: indptr decreases after %s %llu, from %lld to %lld", name, fiber, number,
+                static_cast<long long>(defect.begin), static_cast<long long>(defect.end));
+    return;
+  }
+  raise_input(name, "%s: index %lld at place %lld (%s %llu) is not below %llu, the extent of axis %d, or negative",
+              name, static_cast<long long>(defect.coordinate), static_cast<long long>(defect.place), fiber, number,
+              static_cast<unsigned long long>(view.width()), view.by_columns ? 0 : 1);
 }
 
 }  // namespace
@@ -134,83 +141,14 @@ CompressedRead read_compressed(PyObject* matrix, bool by_columns, const char* na
 }
 
 Order check_compressed(const CompressedView& view, const char* name) {
-  return view.index_bits == 64 ? check_as<std::int64_t>(view, name) : check_as<std::int32_t>(view, name);
-}
-
-SortedCopy::SortedCopy(const CompressedView& source) : shape_(source) {
-  if (source.index_bits == 64) {
-    sort<std::uint64_t>(source);
-  } else {
-    sort<std::uint32_t>(source);
+  Defect defect;
+  Order order = Order::failed;
+  {
+    const WithoutGil released(view.nnz + view.fibers() > many_elements);
+    order = view.index_bits == 64 ? look_at<std::int64_t>(view, defect) : look_at<std::int32_t>(view, defect);
   }
-}
-
-template <class Index>
-void SortedCopy::sort(const CompressedView& source) {
-  const auto* pos = static_cast<const Index*>(source.pos);
-  const auto* crd = static_cast<const Index*>(source.crd);
-  source_pos_ = bytes_of(pos, source.fibers() + 1);
-  source_crd_ = bytes_of(crd, source.nnz);
-  from_.resize(source.nnz);
-  std::iota(from_.begin(), from_.end(), std::uint64_t{0});
-  std::vector<Index> starts{0}, coordinates;
-  coordinates.reserve(source.nnz);
-  first_.reserve(source.nnz + 1);
-  for (std::uint64_t row = 0; row < source.fibers(); ++row) {
-    const auto begin = static_cast<std::ptrdiff_t>(pos[row]), end = static_cast<std::ptrdiff_t>(pos[row + 1]);
-    std::stable_sort(from_.begin() + begin, from_.begin() + end,
-                     [&](std::uint64_t a, std::uint64_t b) { return crd[a] < crd[b]; });
-    for (std::ptrdiff_t at = begin; at < end; ++at) {
-      const Index coordinate = crd[from_[static_cast<std::size_t>(at)]];
-      if (at > begin && coordinate == coordinates.back()) continue;
-      coordinates.push_back(coordinate);
-      first_.push_back(static_cast<std::uint64_t>(at));
-    }
-    starts.push_back(static_cast<Index>(coordinates.size()));
-  }
-  first_.push_back(source.nnz);
-  entries_ = coordinates.size();
-  pos_ = bytes_of(starts.data(), starts.size());
-  crd_ = bytes_of(coordinates.data(), coordinates.size());
-  if (source.scalar == WEFT_F64) {
-    wide_.resize(entries_);
-  } else {
-    narrow_.resize(entries_);
-  }
-}
-
-bool SortedCopy::still_of(const CompressedView& source) const {
-  const std::size_t width = source.index_bits / 8;
-  return source.index_bits == shape_.index_bits && source.scalar == shape_.scalar && source.rows == shape_.rows &&
-         source.columns == shape_.columns && source.nnz == shape_.nnz && source.by_columns == shape_.by_columns &&
-         std::memcmp(source.pos, source_pos_.data(), (source.fibers() + 1) * width) == 0 &&
-         (source.nnz == 0 || std::memcmp(source.crd, source_crd_.data(), source.nnz * width) == 0);
-}
-
-template <class Value>
-void SortedCopy::gather_as(const Value* from, std::vector<Value>& to) const {
-  for (std::size_t entry = 0; entry < to.size(); ++entry) {
-    Value sum = from[from_[first_[entry]]];
-    for (std::uint64_t more = first_[entry] + 1; more < first_[entry + 1]; ++more) sum += from[from_[more]];
-    to[entry] = sum;
-  }
-}
-
-void SortedCopy::gather(const CompressedView& source) {
-  if (source.scalar == WEFT_F64) {
-    gather_as(static_cast<const double*>(source.values), wide_);
-  } else {
-    gather_as(static_cast<const float*>(source.values), narrow_);
-  }
-}
-
-CompressedView SortedCopy::view() const {
-  CompressedView view = shape_;
-  view.pos = pos_.data();
-  view.crd = crd_.data();
-  view.values = shape_.scalar == WEFT_F64 ? static_cast<const void*>(wide_.data()) : narrow_.data();
-  view.nnz = view.crd_count = view.value_count = entries_;
-  return view;
+  if (order == Order::failed) raise_defect(view, name, defect);
+  return order;
 }
 
 }  // namespace weft_python

@@ -1,11 +1,10 @@
 // Compressed matrices of the host: scipy's csr and csc, of 32 or 64 bit indices.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "python/_weft/python.h"
+#include "weft.h"
 
 namespace weft_python {
 
@@ -44,34 +43,7 @@ CompressedRead read_compressed(PyObject* matrix, bool by_columns, const char* na
 enum class Order { canonical, unsorted, failed };
 
 /// Looks at every index: whether each fiber's are sorted and none twice; an exception names the defect where they
-/// cannot be indices of this matrix.
+/// cannot be indices of this matrix. Without the GIL where there are many.
 Order check_compressed(const CompressedView& view, const char* name);
-
-/// A sorted copy without duplicates of a matrix whose fibers are not: of its values only, gathered anew before each
-/// run.
-class SortedCopy {
- public:
-  explicit SortedCopy(const CompressedView& source);
-  /// Whether the indices are still those that were sorted.
-  bool still_of(const CompressedView& source) const;
-  /// Values from the source, duplicates summed.
-  void gather(const CompressedView& source);
-  CompressedView view() const;
-
- private:
-  template <class Index>
-  void sort(const CompressedView& source);
-  template <class Value>
-  void gather_as(const Value* from, std::vector<Value>& to) const;
-
-  CompressedView shape_;
-  std::vector<std::byte> source_pos_, source_crd_;  ///< as they were
-  std::vector<std::byte> pos_, crd_;                ///< sorted, of the same width
-  std::uint64_t entries_ = 0;
-  std::vector<std::uint64_t> from_;   ///< places in the source, by entry of the copy
-  std::vector<std::uint64_t> first_;  ///< of from_, by entry of the copy, and their end
-  std::vector<double> wide_;
-  std::vector<float> narrow_;
-};
 
 }  // namespace weft_python

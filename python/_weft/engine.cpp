@@ -12,6 +12,7 @@
 #include "python/_weft/long_call.h"
 #include "python/_weft/object.h"
 #include "python/_weft/operand.h"
+#include "python/_weft/sorted_copy.h"
 #include "python/_weft/tensor.h"
 
 namespace weft_python {
@@ -56,14 +57,15 @@ bool done(std::int32_t kind, const Failure& failure) {
   return kind == WEFT_OK;
 }
 
-/// Engine(threads, memory_limit, cache_dir, deterministic, strict_fp, checked): 0 threads are all, None is no limit, no
-/// directory.
+/// Engine(threads, memory_limit, cache_dir, deterministic, strict_fp, checked, verify): 0 threads are all, None is no
+/// limit, no directory.
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
   return guarded([&]() -> PyObject* {
     unsigned threads = 0;
-    int deterministic = 0, strict_fp = 0, checked = 0;
+    int deterministic = 0, strict_fp = 0, checked = 0, verify = 0;
     PyObject *limit = nullptr, *directory = nullptr;
-    if (!PyArg_ParseTuple(arguments, "IOOppp", &threads, &limit, &directory, &deterministic, &strict_fp, &checked))
+    if (!PyArg_ParseTuple(arguments, "IOOpppp", &threads, &limit, &directory, &deterministic, &strict_fp, &checked,
+                          &verify))
       return nullptr;
     OptionsHandle options;
     Failure failure;
@@ -88,7 +90,9 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
     EngineHandle engine;
     if (!done(weft_engine_create(set, Out(engine), failure), failure)) return nullptr;
     PyObject* const made = make_object<Engine>(type, std::move(engine), std::move(told));
-    if (made) engines().insert(&value_of<Engine>(made));
+    if (!made) return nullptr;
+    value_of<Engine>(made).verify = verify != 0;
+    engines().insert(&value_of<Engine>(made));
     return made;
   });
 }
@@ -163,10 +167,12 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
   if (order == Order::failed) return nullptr;
   CompressedView source = view;
   std::unique_ptr<SortedCopy> sorted;
+  std::vector<std::byte> gathered;
   if (order == Order::unsorted) {
     sorted = std::make_unique<SortedCopy>(view);
-    sorted->gather(view);
-    source = sorted->view();
+    gathered.resize(sorted->value_bytes());
+    sorted->gather(view, gathered.data());
+    source = sorted->view(gathered.data());
   }
   const auto make = view.by_columns ? weft_tensor_csc : weft_tensor_csr;
   const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {

@@ -21,6 +21,7 @@ struct Engine {
   EngineHandle engine;
   std::unique_ptr<Progress> progress;
   int calls = 0;             ///< under way, in all threads; under the GIL
+  bool verify = false;       ///< indices of matrices are looked at in every call
   bool left_behind = false;  ///< a thread of the parent was inside it when this process was forked
 };
 

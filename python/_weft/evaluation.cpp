@@ -1,12 +1,13 @@
 #include "python/_weft/evaluation.h"
 
+#include <deque>
 #include <string>
 #include <vector>
 
-#include "python/_weft/bound_operand.h"
 #include "python/_weft/engine.h"
 #include "python/_weft/errors.h"
 #include "python/_weft/handles.h"
+#include "python/_weft/known_matrix.h"
 #include "python/_weft/long_call.h"
 #include "python/_weft/object.h"
 #include "python/_weft/operand.h"
@@ -23,9 +24,35 @@ PyTypeObject* evaluation_type = nullptr;
 
 weft_evaluation* handle(PyObject* self) { return value_of<Evaluation>(self).evaluation.get(); }
 
+/// Matrices, and the values of sorted copies, that a session's tensors borrow.
+struct Held {
+  std::shared_ptr<const KnownMatrix> matrix;
+  std::vector<std::byte> gathered;
+};
+
+/// With the values that the matrix has now. NULL with an error set.
+TensorHandle tensor_of_matrix(const weft_engine* maker, const char* name, const Operand& operand,
+                              std::deque<Held>& held) {
+  TensorHandle made;
+  Held& one = held.emplace_back();
+  one.matrix = known_matrix(maker, name, operand.matrix, operand.arrays, false);
+  if (!one.matrix) return made;
+  const void* values = operand.matrix.values;
+  if (one.matrix->sorted) {
+    one.gathered.resize(one.matrix->sorted->value_bytes());
+    one.matrix->sorted->gather(operand.matrix, one.gathered.data());
+    values = one.gathered.data();
+  }
+  const weft_tensor* const known = one.matrix->tensor.get();
+  Failure failure;
+  const std::int32_t kind = weft_tensor_same_pattern(maker, known, operand.matrix.scalar, values,
+                                                     weft_tensor_nnz(known), WEFT_BORROW, Out(made), failure);
+  if (kind != WEFT_OK) failure.raise(kind);
+  return made;
+}
+
 /// The operand as a tensor for a session; lent, while the operand is held.
-bool set_operand(PyObject* engine, weft_session* session, const char* name, Operand& operand,
-                 std::vector<std::shared_ptr<KnownMatrix>>& held) {
+bool set_operand(PyObject* engine, weft_session* session, const char* name, Operand& operand, std::deque<Held>& held) {
   const weft_engine* const maker = engine_of(engine);
   TensorHandle made;
   const weft_tensor* tensor = nullptr;
@@ -33,11 +60,9 @@ bool set_operand(PyObject* engine, weft_session* session, const char* name, Oper
   if (operand.kind == Kind::tensor) {
     tensor = value_of<Tensor>(operand.object.get()).tensor.get();
   } else if (operand.kind == Kind::csr || operand.kind == Kind::csc) {
-    held.push_back(known_matrix(maker, name, operand.matrix, operand.arrays));
-    if (!held.back()) return false;
-    if (held.back()->sorted) held.back()->sorted->gather(operand.matrix);
-    tensor = held.back()->tensor.get();
-    weft_tensor_values_changed(tensor);
+    made = tensor_of_matrix(maker, name, operand, held);
+    if (!made) return false;
+    tensor = made.get();
   } else {
     DenseView view = operand.dense;
     if (operand.kind == Kind::number) {
@@ -66,7 +91,7 @@ PyObject* evaluated(PyObject* engine, PyObject* arguments) {
   const std::int32_t kind = weft_session_create(maker, Out(session), failure);
   if (kind != WEFT_OK) return failure.raise(kind);
   std::vector<Operand> operands(static_cast<std::size_t>(PyDict_Size(given)));
-  std::vector<std::shared_ptr<KnownMatrix>> held;
+  std::deque<Held> held;
   std::vector<const char*> names;
   PyObject *key = nullptr, *object = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(given, &at, &key, &object);) {

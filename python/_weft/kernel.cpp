@@ -66,7 +66,7 @@ PyObject* compiled(PyObject* engine, PyObject* arguments) {
     if (!name || !read_operand(name, object, read[number])) return nullptr;
     names.emplace_back(name);
     BoundOperand operand(names.back());
-    if (operand.bind(maker, frame->bindings.get(), read[number]) == BoundOperand::Bound::failed) return nullptr;
+    if (operand.bind(maker, frame->bindings.get(), read[number], false) == BoundOperand::Bound::failed) return nullptr;
     frame->operands.push_back(std::move(operand));
   }
   const bool done = long_call_done(engine, [&](const weft_cancellation* token, Failure& told) {

@@ -179,9 +179,11 @@ bool KernelCall::bind() {
     idle.pop_back();
   }
   const weft_engine* const engine = engine_of(kernel_.engine.get());
+  const bool verify = value_of<Engine>(kernel_.engine.get()).verify;
   known_time_ = frame_->last_ns > 0;
   for (std::size_t number = 0; number < operands_.size(); ++number) {
-    const BoundOperand::Bound bound = frame_->operands[number].bind(engine, frame_->bindings.get(), operands_[number]);
+    const BoundOperand::Bound bound =
+        frame_->operands[number].bind(engine, frame_->bindings.get(), operands_[number], verify);
     if (bound == BoundOperand::Bound::failed) return false;
     if (bound == BoundOperand::Bound::anew && operands_[number].kind != Kind::number)
       known_time_ = known_time_ && operands_[number].kind == Kind::dense;

@@ -1,8 +1,8 @@
 // The module _weft: what the package `weft` is made of. Its objects are private to that package.
-#include "python/_weft/bound_operand.h"
 #include "python/_weft/engine.h"
 #include "python/_weft/evaluation.h"
 #include "python/_weft/kernel.h"
+#include "python/_weft/known_matrix.h"
 #include "python/_weft/long_call.h"
 #include "python/_weft/memory.h"
 #include "python/_weft/object.h"

@@ -7,6 +7,7 @@
 #endif
 #include <Python.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace weft_python {
@@ -38,6 +39,23 @@ class Ref {
 
  private:
   PyObject* object_ = nullptr;
+};
+
+/// So many elements are looked at without the GIL: some ten microseconds.
+constexpr std::uint64_t many_elements = 10000;
+
+/// Lets other threads run Python's code while the scope lasts, if that is worth it. No object of Python may be used.
+class WithoutGil {
+ public:
+  explicit WithoutGil(bool worth_it) : state_(worth_it ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
 };
 
 /// A buffer that is given back by scope.

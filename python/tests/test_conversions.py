@@ -290,3 +290,25 @@ def test_memory_stays_flat(matrix):
     before = resident()
     work(6000)
     assert resident() - before < 2 << 20
+
+
+def test_indices_changed_by_hand_with_verify_always():
+    M = sp.csr_matrix(np.eye(4))
+    with weft.options(verify="always"):
+        assert np.array_equal(weft.evaluate(SPMV, M=M, x=np.arange(4.0)), [0, 1, 2, 3])
+        M.indices[:] = [1, 0, 3, 2]
+        assert np.array_equal(weft.evaluate(SPMV, M=M, x=np.arange(4.0)), [1, 0, 3, 2])
+        M.indices[1] = 9
+        with pytest.raises(weft.InputError, match="index 9"):
+            weft.evaluate(SPMV, M=M, x=np.arange(4.0))
+    with pytest.raises(weft.InputError):
+        weft.Engine(verify="never")
+
+
+def test_other_values_over_the_same_indices():
+    M = sp.random(300, 300, 0.05, format="csr", random_state=5)
+    x = np.arange(300.0)
+    kernel = weft.compile(SPMV, M=M, x=x)
+    for step in range(4):
+        M.data = np.arange(float(M.nnz)) % (step + 2)
+        assert np.array_equal(kernel(M=M, x=x), M @ x) and np.array_equal(weft.einsum("ij->j", M), M.sum(0).A1)

@@ -31,7 +31,9 @@ class Engine(_weft.Engine):
     threads: how many runs use; ``None``: all CPUs of the process. memory_limit: bytes or ``"4G"``, over everything that
     weft allocates; ``None``: none. cache_dir: where plans and kernels are kept from one process to the next;
     ``True``: where the command ``weft`` keeps them, ``None``: in memory only. deterministic: the same bits for every
-    number of threads. strict_fp: sums in the order of the loops, no fused multiply-add. Any number of threads may use
+    number of threads. strict_fp: sums in the order of the loops, no fused multiply-add. checked: kernels
+    check every access; slow. verify: ``"always"`` looks at the indices of scipy's matrices in every call, for who
+    changes them in place by hand. Any number of threads may use
     an engine at once.
 
     >>> import weft, numpy as np
@@ -41,11 +43,14 @@ class Engine(_weft.Engine):
     """
 
     def __new__(cls, *, threads=None, memory_limit=None, cache_dir=None, deterministic=False, strict_fp=False,
-                checked=False):
+                checked=False, verify="once"):
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"threads={threads!r}: a number from 1 on is wanted, or None for all CPUs")
         directory = "" if cache_dir is True else None if cache_dir in (None, False) else os.fspath(cache_dir)
-        engine = super().__new__(cls, threads or 0, _bytes(memory_limit), directory, deterministic, strict_fp, checked)
+        if verify not in ("once", "always"):
+            raise InputError(f"verify={verify!r}: 'once' or 'always' is wanted")
+        engine = super().__new__(cls, threads or 0, _bytes(memory_limit), directory, deterministic, strict_fp, checked,
+                                 verify == "always")
         engine._kernels = {}
         return engine
 
