@@ -215,7 +215,7 @@ int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bin
     if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings")); !there) return std::unexpected(there.error());
     auto results = kernel->kernel.symbolic(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
     if (!results) return std::unexpected(std::move(results.error()));
-    return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
+    return new weft_evaluation{std::move(*results), std::nullopt, true, {}, {}};
   });
 }
 
