@@ -54,6 +54,11 @@ class Plan:
         """The page of ``weft --html``: self-contained, light or dark as the reader prefers."""
         return self._told("page")
 
+    def _repr_html_(self):
+        from weft import notebook_plan
+
+        return notebook_plan.html(self)
+
     def _told(self, what):
         return getattr(self._source, what if hasattr(self._source, "explanation") else "_" + what)()
 
