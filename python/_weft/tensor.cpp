@@ -44,10 +44,11 @@ PyObject* owners(PyObject* self, void*) {
   return held ? Ref(held).release() : none();
 }
 
-/// level(number) -> (kind, mode, pos, crd, stride); arrays as buffers, or None where the level has none.
-PyObject* level(PyObject* self, PyObject* number) {
-  const unsigned long wanted = PyLong_AsUnsignedLong(number);
-  if (PyErr_Occurred()) return nullptr;
+/// level(number, writable=False) -> (kind, mode, pos, crd, stride); arrays as buffers, or None where the level has none.
+PyObject* level(PyObject* self, PyObject* arguments) {
+  unsigned long wanted = 0;
+  int writable = 0;
+  if (!PyArg_ParseTuple(arguments, "k|p", &wanted, &writable)) return nullptr;
   std::int32_t kind = 0;
   std::uint32_t mode = 0, pos_bits = 0, crd_bits = 0;
   const void *pos = nullptr, *crd = nullptr;
@@ -59,7 +60,7 @@ PyObject* level(PyObject* self, PyObject* number) {
   if (failed != WEFT_OK) return failure.raise(failed);
   const auto array = [&](const void* data, std::uint64_t count, std::uint32_t bits) {
     if (bits == 0) return Ref::shared(Py_None);
-    return Ref::taken(make_memory(Ref::shared(self), data, count, bits / 8, bits == 64 ? "q" : "i", false));
+    return Ref::taken(make_memory(Ref::shared(self), data, count, bits / 8, bits == 64 ? "q" : "i", writable != 0));
   };
   const Ref starts = array(pos, pos_count, pos_bits), coordinates = array(crd, crd_count, crd_bits);
   if (!starts || !coordinates) return nullptr;
@@ -222,7 +223,7 @@ PyObject* method(PyObject* self, PyObject* argument) {
 }
 
 PyMethodDef methods[] = {
-    {"_level", method<level>, METH_O, nullptr},
+    {"_level", method<level>, METH_VARARGS, nullptr},
     {"_values", method<values>, METH_O, nullptr},
     {"_dense", method<dense>, METH_NOARGS, nullptr},
     {"_convert", method<convert>, METH_O, nullptr},

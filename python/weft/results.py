@@ -15,7 +15,7 @@ def scipy_of(tensor, as_matrix, writable=True):
     except ImportError:
         return None
     by_rows = order in ("", "0,1")
-    _, _, starts, coordinates, _ = tensor._level(1)
+    _, _, starts, coordinates, _ = tensor._level(1, writable)  # scipy's own methods sort and shorten in place
     width = np.int64 if memoryview(starts).itemsize == 8 else np.int32
     indptr = np.asarray(starts)
     indices = np.asarray(coordinates) if coordinates is not None else np.empty(0, width)
