@@ -9,6 +9,7 @@ def show(engine):
     display = _display()
     if display is None:
         return None
+    engine._progress()  # what an earlier call told last
     ended = threading.Event()
     thread = threading.Thread(target=_watch, args=(engine, display, ended), name="weft progress", daemon=True)
     try:
@@ -26,13 +27,16 @@ def show(engine):
 def _watch(engine, display, ended):
     if ended.wait(1.0):
         return
-    shown = False
-    while not ended.wait(0.2 if shown else 0):
-        told = engine._progress()
-        if told is not None:
-            display.update(*told)
-        shown = True
-    display.clear()
+    try:
+        shown = False
+        while not ended.wait(0.2 if shown else 0):
+            told = engine._progress()
+            if told is not None:
+                display.update(*told)
+            shown = True
+        display.clear()
+    except (OSError, ValueError):  # the stream is closed, or its reader gone: the call goes on unseen
+        pass
 
 
 class Terminal:
