@@ -358,6 +358,25 @@ class Preparation {
     report().plan.candidates = plan.candidates;
   }
 
+  /// The operand, and its mode, that gives a mode of a result its extent; through the results of earlier assignments.
+  OperandMode operand_mode(TensorId tensor, std::uint32_t mode) const {
+    const Network& network = prepared_.network;
+    const TensorDeclaration& declared = network.tensors[tensor];
+    if (!declared.is_result) return {declared.name, mode};
+    for (const Assignment& assignment : network.assignments) {
+      if (assignment.result.tensor != tensor) continue;
+      const IndexId index = assignment.result.indices[mode];
+      for (const Term& term : assignment.terms) {
+        for (const TensorAccess& factor : term.factors) {
+          const auto place = std::ranges::find(factor.indices, index);
+          if (place == factor.indices.end()) continue;
+          return operand_mode(factor.tensor, static_cast<std::uint32_t>(place - factor.indices.begin()));
+        }
+      }
+    }
+    return {};
+  }
+
   /// What is known of the results before a run.
   void tell_results() {
     for (const ScheduledTensor& scheduled : prepared_.plan.schedule.tensors) {
@@ -369,6 +388,10 @@ class Preparation {
       result.extents = prepared_.network.tensors[scheduled.tensor].extents;
       const Format& handed_over = scheduled.delivered ? *scheduled.delivered : scheduled.format;
       result.format = result_format(handed_over);
+      result.scalar = weft::name(handed_over.scalar);
+      for (std::size_t mode = 0; mode < result.extents.size(); ++mode) {
+        result.modes.push_back(operand_mode(scheduled.tensor, static_cast<std::uint32_t>(mode)));
+      }
       if (!handed_over.all_dense()) continue;
       std::uint64_t entries = 1;
       for (const std::uint64_t extent : result.extents) entries *= extent;
