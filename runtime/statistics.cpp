@@ -272,12 +272,14 @@ Statistics statistics(const Tensor& tensor, const Resources& resources) {
   }
   if (facts == nullptr || !told.state_) return told;
   // Kept without the values, of which other tensors over the pattern have others.
-  const bool kept = had_memory_for([&] {
-    auto pattern = std::make_shared<Statistics>(told);
-    pattern->values_ = nullptr;
-    told.state_ = facts->keep(scalar, std::move(pattern))->state_;
-  });
-  return kept ? told : Statistics();
+  return guarded_value(
+      [&] {
+        auto pattern = std::make_shared<Statistics>(told);
+        pattern->values_ = nullptr;
+        told.state_ = facts->keep(scalar, std::move(pattern))->state_;
+        return told;
+      },
+      [] { return Statistics(); });
 }
 
 Statistics statistics(const Tensor& tensor, const Threads& threads) {
