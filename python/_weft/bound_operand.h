@@ -23,6 +23,9 @@ class BoundOperand {
   /// `verify`: indices of matrices are looked at, whatever is known of them.
   Bound bind(const weft_engine* engine, weft_bindings* bindings, const Operand& operand, bool verify);
 
+  /// The matrix that is bound, as a tensor; NULL for other operands.
+  const weft_tensor* matrix() const { return matrix_ ? matrix_->tensor.get() : nullptr; }
+
  private:
   bool set(weft_bindings* bindings, const weft_tensor* tensor, bool changes);
   Bound bind_dense(const weft_engine* engine, weft_bindings* bindings, const DenseView& view);

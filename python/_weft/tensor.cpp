@@ -1,7 +1,6 @@
 #include "python/_weft/tensor.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include "python/_weft/dense.h"
@@ -11,6 +10,7 @@
 #include "python/_weft/long_call.h"
 #include "python/_weft/memory.h"
 #include "python/_weft/object.h"
+#include "python/_weft/shared_arrays.h"
 
 namespace weft_python {
 namespace {
@@ -114,30 +114,6 @@ PyObject* dense(PyObject* self, PyObject*) {
   return make_memory(std::move(memory));
 }
 
-/// Where the arrays of a tensor begin.
-std::set<const void*> arrays_of(const weft_tensor* tensor) {
-  std::set<const void*> begins;
-  const void* data = nullptr;
-  std::uint64_t count = 0;
-  Failure failure;
-  if (weft_tensor_values(tensor, &data, &count, failure) == WEFT_OK && count > 0) begins.insert(data);
-  for (std::uint32_t number = 0; number < weft_tensor_order(tensor); ++number) {
-    const void *pos = nullptr, *crd = nullptr;
-    failure.clear();
-    const std::int32_t kind = weft_tensor_level(tensor, number, nullptr, nullptr, &pos, nullptr, nullptr, &crd, nullptr,
-                                                nullptr, nullptr, failure);
-    if (kind == WEFT_OK) begins.insert({pos, crd});
-  }
-  begins.erase(nullptr);
-  return begins;
-}
-
-/// Whether a conversion kept an array of what it was made of, which then has to live as long.
-bool share_memory(const weft_tensor* one, const weft_tensor* other) {
-  const std::set<const void*> begins = arrays_of(one);
-  return std::ranges::any_of(arrays_of(other), [&](const void* each) { return begins.contains(each); });
-}
-
 /// convert(format) -> Tensor; borrowed as the tensor is where it keeps its memory.
 PyObject* convert(PyObject* self, PyObject* wanted) {
   const char* const text = text_of(wanted);
@@ -148,7 +124,7 @@ PyObject* convert(PyObject* self, PyObject* wanted) {
   });
   if (!done) return nullptr;
   const Tensor& source = value_of<Tensor>(self);
-  const bool shared = source.borrowed() && share_memory(made.get(), source.tensor.get());
+  const bool shared = source.borrowed() && ArraysOf(made.get()).share(ArraysOf(source.tensor.get()));
   return make_tensor(std::move(made), source.engine, shared ? Ref(source.owners) : Ref());
 }
 

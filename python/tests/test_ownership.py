@@ -82,3 +82,49 @@ def test_conversions_keep_what_they_borrow(name):
         del same
         gc.collect()
         assert owner() is None
+
+
+PATTERNS = ["S(i,j) = A(i,j)", "S(i,j) = 2 * A(i,j)", "S(i,j) = A(i,j) * u(i)", "S(i,j) = A(i,j) * A(i,j)", "S(j,i) = A(i,j)"]
+
+
+def sparse_operand(kind):
+    made = sp.random(300, 200, 0.05, format="csr", random_state=2)
+    made.data[:] = np.arange(made.nnz) % 9 + 1
+    if kind == "unsorted":
+        order = np.concatenate([np.arange(*made.indptr[row:row + 2])[::-1] for row in range(300)])
+        made = sp.csr_matrix((made.data[order], made.indices[order], made.indptr))
+    return made.tocsc() if kind == "csc" else weft.tensor(made, copy=True) if kind == "tensor" else weft.tensor(made) if kind == "borrowing" else made
+
+
+@pytest.mark.parametrize("format", ["ds", "ds:1,0", "ss", "sd"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "unsorted", "tensor", "borrowing"])
+@pytest.mark.parametrize("text", PATTERNS)
+def test_results_live_without_operands_and_change_without_them(text, kind, format):
+    A, u = sparse_operand(kind), np.arange(300.0) % 5 + 1
+    operands = {"A": A, **({"u": u} if "u(" in text else {})}
+    dense = A.to_numpy() if isinstance(A, weft.Tensor) else A.toarray()
+    wanted = {"S(i,j) = A(i,j)": dense, "S(i,j) = 2 * A(i,j)": 2 * dense, "S(i,j) = A(i,j) * u(i)": dense * u[:, None],
+              "S(i,j) = A(i,j) * A(i,j)": dense ** 2, "S(j,i) = A(i,j)": dense.T}[text]
+    shown = lambda S: S.to_numpy() if isinstance(S, weft.Tensor) else S.toarray()  # noqa: E731
+    first, second = (weft.evaluate(text, operands, format="S:" + format) for _ in range(2))
+    if not isinstance(first, weft.Tensor):
+        first.data[::2] = 0
+        first.eliminate_zeros()
+    assert np.array_equal(shown(second), wanted)
+    assert np.array_equal(A.to_numpy() if isinstance(A, weft.Tensor) else A.toarray(), dense)
+    if not isinstance(A, weft.Tensor):
+        A.data[:] = 0
+        A.indices[:] = A.indices[::-1].copy()
+        assert np.array_equal(shown(second), wanted)
+    del A, operands, first
+    gc.collect()
+    scratch = [np.full(3000, 7, np.int32) for _ in range(50)]
+    assert np.array_equal(shown(second), wanted) and scratch
+
+
+def test_results_of_one_call_share_nothing(matrix):
+    both = weft.evaluate("S(i,j) = A(i,j) * B(i,j); R(i,j) = 2 * S(i,j)", A=matrix, B=matrix, results=["S", "R"], format=["S:ds", "R:ds"])
+    wanted = 2 * matrix.multiply(matrix).toarray()
+    both.S.data[::2] = 0
+    both.S.eliminate_zeros()
+    assert np.array_equal(both.R.toarray(), wanted)

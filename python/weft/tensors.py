@@ -284,8 +284,10 @@ class Tensor(_weft.Tensor):
         >>> float(lent[0]), float(kept[0]), kept.copy() is kept
         (7.0, 1.0, True)
         """
-        if not self._borrowed:
-            return self
+        return self._apart() if self._borrowed else self
+
+    def _apart(self):
+        """The same tensor in memory of its own."""
         dense = self._dense()
         return _rebuilt(*self._arrays()) if dense is None else tensor(np.asarray(dense), copy=True)
 
