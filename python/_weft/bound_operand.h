@@ -28,6 +28,9 @@ class BoundOperand {
   /// What it is bound to dies: the bindings hold nothing of it.
   void let_go();
 
+  /// The matrix that is bound, as a tensor; NULL for other operands.
+  const weft_tensor* matrix() const { return matrix_ ? matrix_->tensor.get() : nullptr; }
+
  private:
   bool set(const weft_tensor* tensor, bool changes);
   void hold_only(const void* key);

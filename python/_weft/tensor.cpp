@@ -11,6 +11,7 @@
 #include "python/_weft/long_call.h"
 #include "python/_weft/memory.h"
 #include "python/_weft/object.h"
+#include "python/_weft/shared_arrays.h"
 
 namespace weft_python {
 namespace {
@@ -120,7 +121,7 @@ PyObject* dense(PyObject* self, PyObject*) {
   return make_memory(std::move(memory));
 }
 
-/// convert(format) -> Tensor
+/// convert(format) -> Tensor; borrowed as the tensor is where it keeps its memory.
 PyObject* convert(PyObject* self, PyObject* wanted) {
   const char* const text = text_of(wanted);
   if (!text) return nullptr;
@@ -128,7 +129,10 @@ PyObject* convert(PyObject* self, PyObject* wanted) {
   const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
     return weft_tensor_convert(lender(self, token).get(), handle(self), text, Out(made), failure);
   });
-  return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, {}) : nullptr;
+  if (!done) return nullptr;
+  const Tensor& source = value_of<Tensor>(self);
+  const bool shared = source.borrowed() && ArraysOf(made.get()).share(ArraysOf(source.tensor.get()));
+  return make_tensor(std::move(made), source.engine, shared ? Ref(source.owners) : Ref());
 }
 
 PyObject* write(PyObject* self, PyObject* path) {

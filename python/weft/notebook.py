@@ -75,6 +75,9 @@ class _Magic:
     def _shown(self, options, text, operands, asked):
         from IPython.display import display
 
+        if options["--plan"] and not options["--time"] and not asked["results"]:
+            display(evaluations.plan(text, operands, run=True, **asked))
+            return None
         begun = time.perf_counter()
         value = evaluations.evaluate(text, operands, **asked)
         first = time.perf_counter() - begun
