@@ -45,6 +45,7 @@ def kernel():
         assert reply["content"]["status"] == "ok", told
         return [each for each in told if each["msg_type"] not in ("status", "execute_input")]
 
+    cell.interrupt, cell.client = manager.interrupt_kernel, client
     try:
         cell(LONG)
         yield cell
@@ -66,6 +67,28 @@ def test_a_notebook_shows_one_bar_that_vanishes(kernel, code):
 
 def test_a_notebook_shows_nothing_of_short_calls(kernel):
     assert kernel(SHORT) == []
+
+
+@pytest.mark.parametrize("code", ["weft.evaluate({text!r}, operands)", "%load_ext weft\nglobals().update(operands)\n%weft {text}"],
+                         ids=["call", "magic"])
+def test_the_stop_button_ends_a_call(kernel, code):
+    text = "s = A(i,j) * B(j,k) * C(k,l) * D(l,i) * A(i,k)"
+    sent = kernel.client.execute(code.format(text=text), stop_on_error=False)
+    while True:  # until the bar shows, the call is under way
+        told = kernel.client.get_iopub_msg(timeout=60)
+        if told["msg_type"] == "display_data":
+            break
+    begun = time.monotonic()
+    kernel.interrupt()
+    while (reply := kernel.client.get_shell_msg(timeout=60))["parent_header"]["msg_id"] != sent:
+        pass
+    assert time.monotonic() - begun < 2  # 0.2 s where the machine has nothing else to do
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    while told["msg_type"] != "error":
+        told = kernel.client.get_iopub_msg(timeout=60)
+    if "%weft" in code:
+        assert told["content"]["traceback"] == ["KeyboardInterrupt"]
+    assert kernel("assert weft.einsum('i->', np.ones(3)) == 3") == []
 
 
 def on_a_terminal(code):
