@@ -172,7 +172,9 @@ bool KernelCall::bind() {
       frame_.reset();
       return false;
     }
-    for (const KernelOperand& operand : kernel_.operands) frame_->operands.emplace_back(operand.name);
+    for (const KernelOperand& operand : kernel_.operands) {
+      frame_->operands.push_back(std::make_unique<BoundOperand>(operand.name, frame_->bindings.get()));
+    }
     frame_->outputs.resize(kernel_.results.size());
   } else {
     frame_ = std::move(idle.back());
@@ -182,8 +184,7 @@ bool KernelCall::bind() {
   const bool verify = value_of<Engine>(kernel_.engine.get()).verify;
   known_time_ = frame_->last_ns > 0;
   for (std::size_t number = 0; number < operands_.size(); ++number) {
-    const BoundOperand::Bound bound =
-        frame_->operands[number].bind(engine, frame_->bindings.get(), operands_[number], verify);
+    const BoundOperand::Bound bound = frame_->operands[number]->bind(engine, operands_[number], verify);
     if (bound == BoundOperand::Bound::failed) return false;
     if (bound == BoundOperand::Bound::anew && operands_[number].kind != Kind::number)
       known_time_ = known_time_ && operands_[number].kind == Kind::dense;

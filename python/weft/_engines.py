@@ -148,6 +148,8 @@ def _engine_with(options):
     key = repr(sorted(options.items()))  # a text: True is no number of threads
     with _guard:
         if key not in _engines:
+            while len(_engines) > 16:
+                del _engines[next(one for one in _engines if one != "[]")]
             _engines[key] = Engine(**options)
             _engines[key]._options = options
         return _engines[key]
