@@ -265,7 +265,7 @@ int KernelCall::sharing(const weft_tensor* result) {
     if (operands_[number].kind == Kind::tensor) {
       const Tensor& operand = value_of<Tensor>(operands_[number].object.get());
       meet(ArraysOf(operand.tensor.get()), operand.borrowed());
-    } else if (const weft_tensor* const matrix = frame_->operands[number].matrix()) {
+    } else if (const weft_tensor* const matrix = frame_->operands[number]->matrix()) {
       meet(ArraysOf(matrix), true);
     }
   }
