@@ -33,7 +33,8 @@ SHORT = '_ = weft.evaluate("s = A(i,j) * B(i,j)", A=operands["A"], B=operands["B
 @pytest.fixture(scope="module")
 def kernel():
     """A function that runs a cell in a kernel, and gives the messages that its front end got."""
-    manager = pytest.importorskip("jupyter_client").KernelManager(kernel_name="python3")
+    pytest.importorskip("ipykernel")
+    manager = pytest.importorskip("own_kernel").manager()
     manager.start_kernel()
     client = manager.client()
     client.start_channels()
