@@ -1,5 +1,6 @@
 """Progress of calls that take longer than a second, as a kernel's front end and a terminal see it."""
 
+import contextvars
 import os
 import pty
 import re
@@ -158,6 +159,21 @@ def test_what_an_earlier_call_told_is_not_shown(monkeypatch):
     time.sleep(1.3)
     end()
     assert seen.updates == [("planning", 0.5)] and seen.cleared.is_set()
+
+
+def test_what_is_shown_is_of_the_callers_context(monkeypatch):
+    cell, told = contextvars.ContextVar("cell"), []
+
+    class InCell(Seen):
+        def update(self, what, fraction):
+            told.append(cell.get())
+
+    cell.set(7)
+    monkeypatch.setattr(progress, "_display", InCell)
+    end = progress.show(Engine(None, ("planning", 0.5)))
+    time.sleep(1.2)
+    end()
+    assert told == [7]
 
 
 def test_a_stream_that_is_closed_ends_the_showing_alone(monkeypatch, capfd):
