@@ -209,7 +209,7 @@ def test_unknown_name_is_told_with_a_near_one(shell):
     ("%%weft --threads none\ny = a", "--threads none: a number from 1 on"),
     ("%%weft --time=3\ny = a", "--time takes no value"),
     ("%%weft y = a\ny = a", "the text stands below it"),
-    ("%weft --time", "no text to evaluate"),
+    ("%weft --time", "no text to evaluate"), ("%weft ij,jk->ik", "assigns to nothing: index notation is wanted"),
     ("%weft -o z y = a * vector(i)", "nothing is assigned to z; there are y"),
 ])
 def test_wrong_options(shell, cell, message):
@@ -246,6 +246,9 @@ def test_any_line_is_read_or_refused(line, cell):
 def test_operands_of_a_text():
     assert notebook.names_of_operands("y(i) = alpha * M(i,j) * x[j]  # of z(i)") == ["alpha", "M", "x"]
     assert notebook.names_of_operands("t = s * s") == ["s"]
+    assert notebook.names_of_operands("y(i) = 2 * x(i);\n x(i) = 3 * y(i)\n  * z(i)") == ["x", "z"]
+    assert notebook.names_of_operands("x(i) = 2 * x(i)") == ["x"]  # which evaluate refuses, and says why
+    assert notebook.names_of_operands("no text") == []
 
 
 # Progress.

