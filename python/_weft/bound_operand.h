@@ -16,24 +16,35 @@ namespace weft_python {
 
 class BoundOperand {
  public:
-  explicit BoundOperand(std::string name) : name_(std::move(name)) {}
+  BoundOperand(std::string name, weft_bindings* bindings) : name_(std::move(name)), bindings_(bindings) {}
+  ~BoundOperand();
+  BoundOperand(const BoundOperand&) = delete;
+  BoundOperand& operator=(const BoundOperand&) = delete;
   const std::string& name() const { return name_; }
   enum class Bound { same, anew, failed };
   /// Sets the operand in the bindings unless it is the one that is set; failed with an error set.
   /// `verify`: indices of matrices are looked at, whatever is known of them.
-  Bound bind(const weft_engine* engine, weft_bindings* bindings, const Operand& operand, bool verify);
+  Bound bind(const weft_engine* engine, const Operand& operand, bool verify);
+  /// What it is bound to dies: the bindings hold nothing of it.
+  void let_go();
+
+  /// The matrix that is bound, as a tensor; NULL for other operands.
+  const weft_tensor* matrix() const { return matrix_ ? matrix_->tensor.get() : nullptr; }
 
  private:
-  bool set(weft_bindings* bindings, const weft_tensor* tensor, bool changes);
-  Bound bind_dense(const weft_engine* engine, weft_bindings* bindings, const DenseView& view);
-  Bound bind_matrix(const weft_engine* engine, weft_bindings* bindings, const Operand& operand, bool verify);
+  bool set(const weft_tensor* tensor, bool changes);
+  void hold_only(const void* key);
+  Bound bind_dense(const weft_engine* engine, const DenseView& view, PyObject* array);
+  Bound bind_matrix(const weft_engine* engine, const Operand& operand, bool verify);
 
   std::string name_;
+  weft_bindings* bindings_;
+  const void* held_ = nullptr;  ///< the tensor, the matrix, or the weak reference to an array, that it is bound to
+  Ref array_;                   ///< a weak reference, if the array is large
   Kind kind_ = Kind::other;
   DenseView dense_;
   std::shared_ptr<const KnownMatrix> matrix_;
   std::vector<std::byte> gathered_;                              ///< values of a matrix that has a sorted copy
-  std::uint64_t serial_ = 0;                                     ///< of a tensor
   std::unique_ptr<double> number_ = std::make_unique<double>();  ///< where the tensor of a number has its value
 };
 

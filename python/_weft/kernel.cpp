@@ -65,9 +65,8 @@ PyObject* compiled(PyObject* engine, PyObject* arguments) {
     const char* const name = text_of(key);
     if (!name || !read_operand(name, object, read[number])) return nullptr;
     names.emplace_back(name);
-    BoundOperand operand(names.back());
-    if (operand.bind(maker, frame->bindings.get(), read[number], false) == BoundOperand::Bound::failed) return nullptr;
-    frame->operands.push_back(std::move(operand));
+    frame->operands.push_back(std::make_unique<BoundOperand>(names.back(), frame->bindings.get()));
+    if (frame->operands.back()->bind(maker, read[number], false) == BoundOperand::Bound::failed) return nullptr;
   }
   const bool done = long_call_done(engine, [&](const weft_cancellation* token, Failure& told) {
     weft_request_set_cancellation(request.get(), token, nullptr);
@@ -182,6 +181,15 @@ int set_tuple(PyObject* self, PyObject* made, void*) {
   return 0;
 }
 
+/// An engine knows its kernels, and they hold it: the collector breaks that in the engine's dict.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  const Kernel* const kernel = reinterpret_cast<Object<Kernel>*>(self)->value;
+  if (!kernel) return 0;  // not yet made
+  Py_VISIT(kernel->engine.get());
+  Py_VISIT(kernel->tuple.get());
+  return 0;
+}
+
 PyMethodDef methods[] = {
     {"_run", run, METH_VARARGS, nullptr},
     {"_stage", stage, METH_O, nullptr},
@@ -197,6 +205,7 @@ PyGetSetDef attributes[] = {
 };
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(free_object<Kernel>)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_call, reinterpret_cast<void*>(call)},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},

@@ -36,7 +36,7 @@ struct KernelOperand {
 /// Bindings for one call at a time. Those with outputs write to memory of the caller, the others hand tensors over.
 struct Frame {
   BindingsHandle bindings;
-  std::vector<BoundOperand> operands;
+  std::vector<std::unique_ptr<BoundOperand>> operands;
   std::vector<DenseView> outputs;  ///< by result, those that are bound
   double last_ns = 0;              ///< of the last run over operands of these shapes; 0: none
 };

@@ -172,7 +172,9 @@ bool KernelCall::bind() {
       frame_.reset();
       return false;
     }
-    for (const KernelOperand& operand : kernel_.operands) frame_->operands.emplace_back(operand.name);
+    for (const KernelOperand& operand : kernel_.operands) {
+      frame_->operands.push_back(std::make_unique<BoundOperand>(operand.name, frame_->bindings.get()));
+    }
     frame_->outputs.resize(kernel_.results.size());
   } else {
     frame_ = std::move(idle.back());
@@ -182,8 +184,7 @@ bool KernelCall::bind() {
   const bool verify = value_of<Engine>(kernel_.engine.get()).verify;
   known_time_ = frame_->last_ns > 0;
   for (std::size_t number = 0; number < operands_.size(); ++number) {
-    const BoundOperand::Bound bound =
-        frame_->operands[number].bind(engine, frame_->bindings.get(), operands_[number], verify);
+    const BoundOperand::Bound bound = frame_->operands[number]->bind(engine, operands_[number], verify);
     if (bound == BoundOperand::Bound::failed) return false;
     if (bound == BoundOperand::Bound::anew && operands_[number].kind != Kind::number)
       known_time_ = known_time_ && operands_[number].kind == Kind::dense;
@@ -250,7 +251,30 @@ Ref KernelCall::copied(const KernelResult& result, const weft_tensor* tensor) co
   return array;
 }
 
-Ref KernelCall::handed_over(const KernelResult& result, Output& output, const weft_evaluation* evaluation) const {
+/// Which arrays of a sparse result others have too: 1 those of levels, 2 the values; 4 others whose memory the caller may
+/// change, or that lives as long as objects of the caller's.
+int KernelCall::sharing(const weft_tensor* result) {
+  const ArraysOf arrays(result);
+  int found = 0;
+  const auto meet = [&](const ArraysOf& others, bool lent) {
+    if (arrays.share_levels(others)) found |= 1;
+    if (arrays.values && arrays.values == others.values) found |= 2;
+    if (lent && arrays.share(others)) found |= 4;
+  };
+  for (std::size_t number = 0; number < operands_.size(); ++number) {
+    if (operands_[number].kind == Kind::tensor) {
+      const Tensor& operand = value_of<Tensor>(operands_[number].object.get());
+      meet(ArraysOf(operand.tensor.get()), operand.borrowed());
+    } else if (const weft_tensor* const matrix = frame_->operands[number]->matrix()) {
+      meet(ArraysOf(matrix), true);
+    }
+  }
+  for (const ArraysOf& other : results_) meet(other, true);
+  results_.push_back(arrays);
+  return found;
+}
+
+Ref KernelCall::handed_over(const KernelResult& result, Output& output, const weft_evaluation* evaluation) {
   if (output.memory) {
     const Ref done = Ref::taken(PyObject_CallFunctionObjArgs(policy().finish, result.key.get(), output.array.get(),
                                                              output.memory.get(), nullptr));
@@ -262,10 +286,11 @@ Ref KernelCall::handed_over(const KernelResult& result, Output& output, const we
   const std::int32_t kind = weft_evaluation_result(evaluation, result.name.c_str(), Out(tensor), failure);
   if (kind != WEFT_OK) return Ref::taken(failure.raise(kind));
   if (result.dense) return copied(result, tensor.get());
+  const int shared = sharing(tensor.get());
   const Ref object = Ref::taken(make_tensor(std::move(tensor), kernel_.engine, {}));
-  return object ? Ref::taken(PyObject_CallFunctionObjArgs(policy().deliver, object.get(),
-                                                          kernel_.matrix ? Py_True : Py_False, nullptr))
-                : Ref();
+  if (!object) return {};
+  return Ref::taken(PyObject_CallFunction(policy().deliver, "OOi", object.get(), kernel_.matrix ? Py_True : Py_False,
+                                          shared));
 }
 
 PyObject* KernelCall::run() {

@@ -6,6 +6,7 @@
 
 #include "python/_weft/kernel.h"
 #include "python/_weft/operand.h"
+#include "python/_weft/shared_arrays.h"
 
 namespace weft_python {
 
@@ -34,7 +35,8 @@ class KernelCall {
   Ref fresh(const KernelResult& result) const;
   bool bind();
   bool execute(weft_evaluation** made);
-  Ref handed_over(const KernelResult& result, Output& output, const weft_evaluation* evaluation) const;
+  Ref handed_over(const KernelResult& result, Output& output, const weft_evaluation* evaluation);
+  int sharing(const weft_tensor* result);
   Ref copied(const KernelResult& result, const weft_tensor* tensor) const;
   PyObject* wrong_operands() const;
 
@@ -45,6 +47,7 @@ class KernelCall {
   PyObject* out_;
   std::vector<Operand> operands_;
   std::vector<Output> outputs_;
+  std::vector<ArraysOf> results_;  ///< sparse ones that the caller has
   bool with_outputs_ = false;
   bool known_time_ = false;
   std::unique_ptr<Frame> frame_;

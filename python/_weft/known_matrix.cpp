@@ -1,8 +1,11 @@
 #include "python/_weft/known_matrix.h"
 
+#include <algorithm>
 #include <deque>
+#include <unordered_map>
 
 #include "python/_weft/errors.h"
+#include "python/_weft/holders.h"
 
 namespace weft_python {
 namespace {
@@ -16,8 +19,26 @@ std::deque<std::shared_ptr<const KnownMatrix>>& matrices() {
   return *all_matrices;
 }
 
+/// By weak reference.
+std::unordered_map<const void*, const KnownMatrix*>* all_watched = nullptr;
+std::unordered_map<const void*, const KnownMatrix*>& watched() {
+  if (!all_watched) all_watched = new std::unordered_map<const void*, const KnownMatrix*>;
+  return *all_watched;
+}
+
+/// An array has died: so has the matrix, and whatever is bound to it lets go.
+void array_died(const void* weak) {
+  const auto found = watched().find(weak);
+  if (found == watched().end()) return;
+  const KnownMatrix* const matrix = found->second;
+  auto& known = matrices();
+  const auto place = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.get() == matrix; });
+  const std::shared_ptr<const KnownMatrix> kept = place == known.end() ? nullptr : *place;
+  if (place != known.end()) known.erase(place);
+  let_go_of(matrix);
+}
+
 bool refers_to(const Ref& weak, const Ref& object) { return PyWeakref_GetObject(weak.get()) == object.get(); }
-bool dead(const Ref& weak) { return PyWeakref_GetObject(weak.get()) == Py_None; }
 
 /// Of the matrix, or of its sorted copy; of one that has the pattern of another nothing is looked at again.
 bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMatrix* like) {
@@ -66,20 +87,26 @@ std::shared_ptr<const KnownMatrix> known_matrix(const weft_engine* engine, const
   made->view = view;
   for (const auto& [weak, array] :
        {std::pair{&made->pos, &arrays.pos}, {&made->crd, &arrays.crd}, {&made->values, &arrays.values}}) {
-    *weak = Ref::taken(PyWeakref_NewRef(array->get(), nullptr));
+    *weak = watch(array->get(), array_died);
     if (!*weak) return nullptr;
+    watched()[weak->get()] = made.get();
   }
   if (order == Order::unsorted) made->sorted = std::make_unique<SortedCopy>(view);
   if (!make_tensor_of(*made, engine, like.get())) return nullptr;
   auto& known = matrices();
-  std::erase_if(known, [&](const auto& one) {
-    return dead(one->pos) || dead(one->crd) || dead(one->values) || (anew && one->is(view, arrays));
-  });
+  if (anew) std::erase_if(known, [&](const auto& one) { return one->is(view, arrays); });
   if (known.size() >= most_matrices) known.pop_back();
   known.push_front(made);
   return made;
 }
 
-void forget_matrices() { all_matrices = nullptr; }
+KnownMatrix::~KnownMatrix() {
+  for (const Ref* weak : {&pos, &crd, &values}) watched().erase(weak->get());
+}
+
+void forget_matrices() {
+  all_matrices = nullptr;
+  all_watched = nullptr;
+}
 
 }  // namespace weft_python

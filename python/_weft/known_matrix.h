@@ -13,11 +13,15 @@ namespace weft_python {
 /// another, or write into it.
 struct KnownMatrix {
   CompressedView view;
-  Ref pos, crd, values;  ///< weak references
+  Ref pos, crd, values;  ///< weak references, watched
   TensorHandle tensor;   ///< borrows the arrays, or those of the sorted copy
   std::unique_ptr<const SortedCopy> sorted;
   std::vector<std::byte> gathered;  ///< values that the sorted copy's tensor had first
 
+  KnownMatrix() = default;
+  ~KnownMatrix();
+  KnownMatrix(const KnownMatrix&) = delete;
+  KnownMatrix& operator=(const KnownMatrix&) = delete;
   /// Whether these are the same arrays, alive, and laid out as they were.
   bool is(const CompressedView& other, const CompressedArrays& arrays) const;
   /// Whether these are the same indices, and only the values are in another array.

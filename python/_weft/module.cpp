@@ -1,6 +1,7 @@
 // The module _weft: what the package `weft` is made of. Its objects are private to that package.
 #include "python/_weft/engine.h"
 #include "python/_weft/evaluation.h"
+#include "python/_weft/holders.h"
 #include "python/_weft/kernel.h"
 #include "python/_weft/known_matrix.h"
 #include "python/_weft/long_call.h"
@@ -36,6 +37,7 @@ PyObject* forked(PyObject*, PyObject*) {
   leave_engines_behind();
   forget_calls();
   forget_matrices();
+  forget_holders();
   return none();
 }
 

@@ -19,7 +19,7 @@ struct Policy {
   PyObject* float32 = nullptr;
   PyObject* float64_scalar = nullptr;  ///< numpy.float64, the class of its numbers
   PyObject* float32_scalar = nullptr;
-  PyObject* deliver = nullptr;  ///< (Tensor, matrix or array) -> what the caller gets for a sparse result
+  PyObject* deliver = nullptr;  ///< (Tensor, matrix or array, Sharing) -> what the caller gets for a sparse result
   PyObject* into =
       nullptr;  ///< (name, out, like, used) -> memory like `like` for an out that the kernel cannot write to
   PyObject* finish = nullptr;          ///< (name, out, memory) -> copies what `into` gave to where it belongs

@@ -6,16 +6,23 @@
 #include "python/_weft/dense.h"
 #include "python/_weft/engine.h"
 #include "python/_weft/errors.h"
+#include "python/_weft/holders.h"
 #include "python/_weft/line.h"
 #include "python/_weft/long_call.h"
 #include "python/_weft/memory.h"
 #include "python/_weft/object.h"
+#include "python/_weft/shared_arrays.h"
 
 namespace weft_python {
 namespace {
 
 PyTypeObject* base_type = nullptr;
 PyTypeObject* tensor_class = nullptr;
+
+void free_tensor(PyObject* self) {
+  let_go_of(&value_of<Tensor>(self));
+  free_object<Tensor>(self);
+}
 
 const weft_tensor* handle(PyObject* self) { return value_of<Tensor>(self).tensor.get(); }
 PyObject* lent(PyObject* self) { return value_of<Tensor>(self).engine.get(); }
@@ -44,7 +51,8 @@ PyObject* owners(PyObject* self, void*) {
   return held ? Ref(held).release() : none();
 }
 
-/// level(number, writable=False) -> (kind, mode, pos, crd, stride); arrays as buffers, or None where the level has none.
+/// level(number, writable=False) -> (kind, mode, pos, crd, stride); arrays as buffers, or None where the level has
+/// none.
 PyObject* level(PyObject* self, PyObject* arguments) {
   unsigned long wanted = 0;
   int writable = 0;
@@ -113,7 +121,7 @@ PyObject* dense(PyObject* self, PyObject*) {
   return make_memory(std::move(memory));
 }
 
-/// convert(format) -> Tensor
+/// convert(format) -> Tensor; borrowed as the tensor is where it keeps its memory.
 PyObject* convert(PyObject* self, PyObject* wanted) {
   const char* const text = text_of(wanted);
   if (!text) return nullptr;
@@ -121,7 +129,10 @@ PyObject* convert(PyObject* self, PyObject* wanted) {
   const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
     return weft_tensor_convert(lender(self, token).get(), handle(self), text, Out(made), failure);
   });
-  return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, {}) : nullptr;
+  if (!done) return nullptr;
+  const Tensor& source = value_of<Tensor>(self);
+  const bool shared = source.borrowed() && ArraysOf(made.get()).share(ArraysOf(source.tensor.get()));
+  return make_tensor(std::move(made), source.engine, shared ? Ref(source.owners) : Ref());
 }
 
 PyObject* write(PyObject* self, PyObject* path) {
@@ -249,7 +260,7 @@ PyGetSetDef attributes[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(free_object<Tensor>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(free_tensor)},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},
     {0, nullptr},
@@ -278,8 +289,7 @@ bool set_tensor_class(PyObject* type) {
 bool is_tensor(PyObject* object) { return PyObject_TypeCheck(object, base_type) != 0; }
 
 PyObject* make_tensor(TensorHandle tensor, Ref engine, Ref owners) {
-  static std::uint64_t last = 0;  // counted under the GIL
-  return make_object<Tensor>(tensor_class, std::move(tensor), std::move(engine), std::move(owners), ++last);
+  return make_object<Tensor>(tensor_class, std::move(tensor), std::move(engine), std::move(owners));
 }
 
 }  // namespace weft_python

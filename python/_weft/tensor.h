@@ -10,9 +10,8 @@ namespace weft_python {
 
 struct Tensor {
   TensorHandle tensor;
-  Ref engine;            ///< that it was made with
-  Ref owners;            ///< of borrowed memory: a tuple, or none
-  std::uint64_t serial;  ///< differs from that of every other tensor of the process
+  Ref engine;  ///< that it was made with
+  Ref owners;  ///< of borrowed memory: a tuple, or none
 
   bool borrowed() const { return owners.get() != nullptr; }
 };

@@ -20,6 +20,11 @@ def matrix():
     return made
 
 
+def pytest_configure(config):
+    config.addinivalue_line("filterwarnings", "ignore::PendingDeprecationWarning")  # numpy's, of its matrices
+    config.addinivalue_line("filterwarnings", "ignore::scipy.sparse.SparseEfficiencyWarning")
+
+
 @pytest.fixture(autouse=True)
 def doctest_names(doctest_namespace):
     doctest_namespace.update(np=np, weft=weft)

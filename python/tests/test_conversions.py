@@ -312,3 +312,45 @@ def test_other_values_over_the_same_indices():
     for step in range(4):
         M.data = np.arange(float(M.nnz)) % (step + 2)
         assert np.array_equal(kernel(M=M, x=x), M @ x) and np.array_equal(weft.einsum("ij->j", M), M.sum(0).A1)
+
+
+def test_what_dies_is_let_go_of_at_once():
+    """Kernels that were called with it, and what they made of it: copies in other layouts."""
+    engine = weft.Engine(threads=1)
+    rng = np.random.default_rng(1)
+    M = sp.random(3000, 3000, 0.02, format="csr", random_state=1)
+    text = "y(j) = M(i,j) * x(i)"
+    csc = engine.compile(text, M=sp.csc_matrix(M), x=np.ones(3000))
+    row_major = engine.compile("y(j) = D(i,j) * x(i) * x(j)", D=np.asfortranarray(rng.random((800, 800))), x=np.ones(800))
+    csc(M=sp.csc_matrix(M), x=np.ones(3000))
+    engine.give_back()
+    before = engine.memory_used
+    for make, free in [(lambda: M.copy(), 0), (lambda: engine.tensor(M, copy=True), 1 << 20), (lambda: engine.tensor(M.copy()), 0),
+                       (lambda: M[:, ::-1].tocsr(), 0)]:
+        operand = make()
+        for _ in range(2):
+            assert np.allclose(csc(M=operand, x=np.ones(3000)), operand.T @ np.ones(3000) if sp.issparse(operand) else operand.to_scipy().T @ np.ones(3000))
+            engine.evaluate(text, M=operand, x=np.ones(3000))
+        assert engine.memory_used > before + free
+        del operand
+        gc.collect()
+        engine.give_back()
+        assert engine.memory_used <= before + (1 << 18)
+    D = rng.random((800, 800))
+    dead = weakref.ref(D)
+    row_major(D=D, x=np.ones(800))
+    del D
+    assert dead() is None
+    assert row_major(D=np.ones((800, 800)), x=np.ones(800))[0] == 800
+
+
+def test_engines_and_kernels_are_collected():
+    dead = []
+    for _ in range(3):
+        engine = weft.Engine(threads=1)
+        kernel = engine.compile("s = x(i)", x=np.ones(3))
+        assert engine.evaluate("s = x(i)", x=np.ones(3)) == 3 == kernel(x=np.ones(3))
+        dead += [weakref.ref(engine), weakref.ref(kernel)]
+    del engine, kernel
+    gc.collect()
+    assert [each() for each in dead] == [None] * 6

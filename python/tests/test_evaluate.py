@@ -183,3 +183,14 @@ def test_options_choose_an_engine(matrix):
     assert weft._engines.current() is weft.default_engine()
     engine = weft.Engine(threads=2, memory_limit="1G")
     assert engine.threads == 2 and np.array_equal(engine.evaluate(SPMV, M=matrix, x=np.ones(20)), matrix @ np.ones(20))
+
+
+def test_kernels_made_for_strided_arrays_take_all_others():
+    x = np.arange(8.0)
+    a = np.arange(64.0).reshape(8, 8) % 7
+    arrangements = [a, np.asfortranarray(a), np.repeat(a, 2, 0)[::2], a[::-1, ::-1].copy()[::-1, ::-1], sp.csr_matrix(a), sp.csc_array(a),
+                    weft.tensor(a, format="ss"), weft.tensor(a, copy=True), a.astype("f4")]
+    for made_for in arrangements:
+        kernel = weft.compile("y(j) = D(i,j) * x(i) * x(j)", D=made_for, x=x)
+        for D in arrangements:
+            assert np.array_equal(kernel(D=D, x=x), (a.T @ x) * x)

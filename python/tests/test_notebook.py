@@ -5,6 +5,8 @@ import re
 import struct
 import zlib
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import scipy.sparse
@@ -112,6 +114,22 @@ def test_picture_of_a_large_matrix_is_cells_filled_by_share():
     assert not picture[:60, 30:].any() and not picture[60:, :30].any()
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_picture_of_a_large_array_is_of_a_sample(order):
+    array = np.zeros((1000, 800), order=order)
+    array[:500, :400] = 2
+    (picture,) = pictures(weft.tensor(array))
+    assert picture.shape == (120, 96)
+    assert (picture[:59, :47] > 150).all() and not picture[61:].any() and not picture[:, 49:].any()
+
+
+def test_a_large_tensor_that_is_not_read_in_place_has_no_picture(monkeypatch, matrix):
+    tensor = weft.tensor(matrix, format="hs")
+    assert len(pictures(tensor)) == 1
+    monkeypatch.setattr(notebook_tensor, "_MOST_EXPANDED", 50)
+    assert not pictures(tensor)
+
+
 def test_pictures_stay_small_and_empty_tensors_have_none():
     assert len(weft.sparse(5000, 5000, nnz=100000, seed=2)._repr_html_()) < 40000
     assert not pictures(weft.tensor(scipy.sparse.csr_array((0, 5)))) and not pictures(weft.tensor(3.0))
@@ -191,7 +209,7 @@ def test_unknown_name_is_told_with_a_near_one(shell):
     ("%%weft --threads none\ny = a", "--threads none: a number from 1 on"),
     ("%%weft --time=3\ny = a", "--time takes no value"),
     ("%%weft y = a\ny = a", "the text stands below it"),
-    ("%weft --time", "no text to evaluate"),
+    ("%weft --time", "no text to evaluate"), ("%weft ij,jk->ik", "assigns to nothing: index notation is wanted"),
     ("%weft -o z y = a * vector(i)", "nothing is assigned to z; there are y"),
 ])
 def test_wrong_options(shell, cell, message):
@@ -214,9 +232,23 @@ def test_names_and_options_are_completed(shell, text, wanted):
     assert len(shell.Completer.custom_matchers) == 1
 
 
+@hypothesis.given(st.text("-o time=\"'\\SA,;() \n", max_size=30), st.none() | st.just("y = a"))
+@hypothesis.settings(max_examples=300, deadline=None, derandomize=True)
+def test_any_line_is_read_or_refused(line, cell):
+    try:
+        options, text = notebook.parsed(line, cell)
+    except weft.InputError as error:
+        assert str(error)
+    else:
+        assert text.strip() and set(options) == {"-o", "--format", "--plan", "--time", "--tree", "--threads", "--calls"}
+
+
 def test_operands_of_a_text():
     assert notebook.names_of_operands("y(i) = alpha * M(i,j) * x[j]  # of z(i)") == ["alpha", "M", "x"]
     assert notebook.names_of_operands("t = s * s") == ["s"]
+    assert notebook.names_of_operands("y(i) = 2 * x(i);\n x(i) = 3 * y(i)\n  * z(i)") == ["x", "z"]
+    assert notebook.names_of_operands("x(i) = 2 * x(i)") == ["x"]  # which evaluate refuses, and says why
+    assert notebook.names_of_operands("no text") == []
 
 
 # Progress.

@@ -1,5 +1,6 @@
 """Progress of calls that take longer than a second, as a kernel's front end and a terminal see it."""
 
+import contextvars
 import os
 import pty
 import re
@@ -33,7 +34,8 @@ SHORT = '_ = weft.evaluate("s = A(i,j) * B(i,j)", A=operands["A"], B=operands["B
 @pytest.fixture(scope="module")
 def kernel():
     """A function that runs a cell in a kernel, and gives the messages that its front end got."""
-    manager = pytest.importorskip("jupyter_client").KernelManager(kernel_name="python3")
+    pytest.importorskip("ipykernel")
+    manager = pytest.importorskip("own_kernel").manager()
     manager.start_kernel()
     client = manager.client()
     client.start_channels()
@@ -45,6 +47,7 @@ def kernel():
         assert reply["content"]["status"] == "ok", told
         return [each for each in told if each["msg_type"] not in ("status", "execute_input")]
 
+    cell.interrupt, cell.client = manager.interrupt_kernel, client
     try:
         cell(LONG)
         yield cell
@@ -66,6 +69,28 @@ def test_a_notebook_shows_one_bar_that_vanishes(kernel, code):
 
 def test_a_notebook_shows_nothing_of_short_calls(kernel):
     assert kernel(SHORT) == []
+
+
+@pytest.mark.parametrize("code", ["weft.evaluate({text!r}, operands)", "%load_ext weft\nglobals().update(operands)\n%weft {text}"],
+                         ids=["call", "magic"])
+def test_the_stop_button_ends_a_call(kernel, code):
+    text = "s = A(i,j) * B(j,k) * C(k,l) * D(l,i) * A(i,k)"
+    sent = kernel.client.execute(code.format(text=text), stop_on_error=False)
+    while True:  # until the bar shows, the call is under way
+        told = kernel.client.get_iopub_msg(timeout=60)
+        if told["msg_type"] == "display_data":
+            break
+    begun = time.monotonic()
+    kernel.interrupt()
+    while (reply := kernel.client.get_shell_msg(timeout=60))["parent_header"]["msg_id"] != sent:
+        pass
+    assert time.monotonic() - begun < 2  # 0.2 s where the machine has nothing else to do
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    while told["msg_type"] != "error":
+        told = kernel.client.get_iopub_msg(timeout=60)
+    if "%weft" in code:
+        assert told["content"]["traceback"] == ["KeyboardInterrupt"]
+    assert kernel("assert weft.einsum('i->', np.ones(3)) == 3") == []
 
 
 def on_a_terminal(code):
@@ -134,6 +159,21 @@ def test_what_an_earlier_call_told_is_not_shown(monkeypatch):
     time.sleep(1.3)
     end()
     assert seen.updates == [("planning", 0.5)] and seen.cleared.is_set()
+
+
+def test_what_is_shown_is_of_the_callers_context(monkeypatch):
+    cell, told = contextvars.ContextVar("cell"), []
+
+    class InCell(Seen):
+        def update(self, what, fraction):
+            told.append(cell.get())
+
+    cell.set(7)
+    monkeypatch.setattr(progress, "_display", InCell)
+    end = progress.show(Engine(None, ("planning", 0.5)))
+    time.sleep(1.2)
+    end()
+    assert told == [7]
 
 
 def test_a_stream_that_is_closed_ends_the_showing_alone(monkeypatch, capfd):

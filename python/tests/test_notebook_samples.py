@@ -8,8 +8,17 @@ import pytest
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("ipykernel")
+from jupyter_client import AsyncKernelManager  # noqa: E402
+
+import own_kernel  # noqa: E402
 
 SAMPLES = pathlib.Path(__file__).parents[2] / "samples" / "python"
+
+
+class Client(nbclient.NotebookClient):
+    def create_kernel_manager(self):
+        self.km = own_kernel.manager(AsyncKernelManager)
+        return self.km
 
 
 def executed(notebook, folder):
@@ -17,7 +26,7 @@ def executed(notebook, folder):
     for number, cell in enumerate(notebook.cells):
         if number and "Mistakes" in notebook.cells[number - 1].source:
             cell.metadata.tags = ["raises-exception"]
-    nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
+    Client(notebook, timeout=100, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook
 
 

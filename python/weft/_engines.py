@@ -61,32 +61,71 @@ class Engine(_weft.Engine):
         return f"<weft.Engine of {self.threads} threads, {self.memory_used} bytes in use>"
 
     def evaluate(self, text, operands=None, /, **named):
-        """As `weft.evaluate`, in this engine."""
+        """As `weft.evaluate`, in this engine.
+
+        >>> import weft, numpy as np
+        >>> engine = weft.Engine(threads=1)
+        >>> float(engine.evaluate("s = x(i) * x(i)", x=np.arange(3.0)))
+        5.0
+        """
         with _Use(self):
             return evaluations.evaluate(text, operands, **named)
 
     def einsum(self, subscripts, *operands, **options):
-        """As `weft.einsum`, in this engine."""
+        """As `weft.einsum`, in this engine.
+
+        >>> import weft, numpy as np
+        >>> engine = weft.Engine(threads=1)
+        >>> float(engine.einsum("i,i", np.arange(3.0), np.arange(3.0)))
+        5.0
+        """
         with _Use(self):
             return einsums.einsum(subscripts, *operands, **options)
 
     def compile(self, text, operands=None, /, **named):
-        """As `weft.compile`, in this engine."""
+        """As `weft.compile`, in this engine.
+
+        >>> import weft, numpy as np
+        >>> engine = weft.Engine(threads=1)
+        >>> float(engine.compile("s = x(i) * x(i)", x=np.arange(3.0))(x=np.arange(4.0)))
+        14.0
+        """
         with _Use(self):
             return evaluations.compile(text, operands, **named)
 
     def plan(self, text, operands=None, /, **named):
-        """As `weft.plan`, in this engine."""
+        """As `weft.plan`, in this engine.
+
+        >>> import weft, numpy as np
+        >>> engine = weft.Engine(threads=1)
+        >>> engine.plan("s = x(i) * x(i)", x=np.arange(3.0)).tree
+        '(x * x)'
+        """
         with _Use(self):
             return evaluations.plan(text, operands, **named)
 
     def tensor(self, obj, **options):
-        """As `weft.tensor`, in this engine."""
+        """As `weft.tensor`, in this engine.
+
+        >>> import weft, numpy as np
+        >>> engine = weft.Engine(threads=1)
+        >>> engine.tensor(np.eye(3), format="ss").nnz
+        3
+        """
         with _Use(self):
             return tensors.tensor(obj, **options)
 
     def read(self, path, **options):
-        """As `weft.read`, in this engine."""
+        """As `weft.read`, in this engine.
+
+        >>> import weft, numpy as np
+        >>> engine = weft.Engine(threads=1)
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     weft.write(os.path.join(place, "x.npy"), np.arange(3.0))
+        ...     engine.read(os.path.join(place, "x.npy")).to_numpy()
+        array([0., 1., 2.])
+        """
         with _Use(self):
             return files.read(path, **options)
 
@@ -109,6 +148,8 @@ def _engine_with(options):
     key = repr(sorted(options.items()))  # a text: True is no number of threads
     with _guard:
         if key not in _engines:
+            while len(_engines) > 16:
+                del _engines[next(one for one in _engines if one != "[]")]
             _engines[key] = Engine(**options)
             _engines[key]._options = options
         return _engines[key]

@@ -107,18 +107,39 @@ class Kernel(_weft.Kernel):
 
     Called with operands of the orders that it was compiled for; other shapes, types of layouts and values are converted
     or compiled anew. Values of arrays may be changed in place between calls. Made by `weft.compile`.
+
+    ``expression`` is the text, ``operands`` their names, ``results`` the formats of the results by name.
+
+    >>> import weft, numpy as np
+    >>> kernel = weft.compile("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+    >>> kernel.operands, kernel.results
+    (('M', 'x'), {'y': 'd'})
+    >>> kernel(M=np.ones((4, 5)), x=np.arange(5.0))
+    array([10., 10., 10., 10.])
     """
 
     __slots__ = ("__weakref__", "expression")
 
     @property
     def plan(self):
-        """How it computes: a `weft.Plan`."""
+        """How it computes: a `weft.Plan`.
+
+        >>> import weft, numpy as np
+        >>> kernel = weft.compile("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> kernel.plan.tree
+        '(M * x)'
+        """
         return Plan(self)
 
     @property
     def report(self):
-        """What planning and compiling told: the report of ``weft --json`` as a dict."""
+        """What planning and compiling told: the report of ``weft --json`` as a dict, times in milliseconds, sizes in bytes.
+
+        >>> import weft, numpy as np
+        >>> kernel = weft.compile("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> kernel.report["phases"]["plan"] >= 0
+        True
+        """
         return json.loads(self._report())
 
     def __repr__(self):

@@ -75,6 +75,9 @@ class _Magic:
     def _shown(self, options, text, operands, asked):
         from IPython.display import display
 
+        if options["--plan"] and not options["--time"] and not asked["results"]:
+            display(evaluations.plan(text, operands, run=True, **asked))
+            return None
         begun = time.perf_counter()
         value = evaluations.evaluate(text, operands, **asked)
         first = time.perf_counter() - begun
@@ -120,8 +123,9 @@ def parsed(line, cell=None):
     if cell is not None and rest:
         raise InputError(f"after the options of %%weft: {rest!r}; the text stands below it, or in one line after %weft")
     text = (rest if cell is None else cell).strip("\n").rstrip()
-    if not text.strip():
-        raise InputError("no text to evaluate: y(i) = M(i,j) * x(j)")
+    if "=" not in text:
+        what = f"{text.strip()!r} assigns to nothing" if text.strip() else "no text to evaluate"
+        raise InputError(f"{what}: index notation is wanted, such as y(i) = M(i,j) * x(j); weft.einsum takes subscripts")
     return options, text
 
 
@@ -137,18 +141,26 @@ def _word(rest):
     return " ".join(words), rest[found.end():].strip()
 
 
+_ASSIGNED = re.compile(r"(?:^|[;\n])\s*([A-Za-z_]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*\])?\s*=(?!=)")
+
+
 def names_of_operands(text):
-    """Names that may be operands: those with indices, and those that are no index; in order, without assigned ones.
+    """Names that may be operands: those with indices, and those that are no index; in order, without results of earlier lines.
 
     >>> names_of_operands("S(i,j) = a * M(i,k) * N[k,j]; t = S(i,j)")
     ['a', 'M', 'N']
     """
     text = re.sub(r"#[^\n]*", "", text)
-    indexed = {name for name, _ in re.findall(r"([A-Za-z_]\w*)\s*([(\[])", text)}
+    indexed = set(re.findall(r"([A-Za-z_]\w*)\s*[(\[]", text))
     indices = set(re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"[(\[]([\w\s,]*)[)\]]", text)))) - indexed
-    results = set(evaluations.assigned(text)) if "=" in text else set()
-    names = [name for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", text) if name not in results]
-    return [name for name in dict.fromkeys(names) if name in indexed or name not in indices]
+    starts = [*_ASSIGNED.finditer(text)]
+    ends = [each.start() for each in starts[1:]] + [len(text)]
+    results, names = set(), {}
+    for start, end in zip(starts, ends):
+        read = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text[start.end():end])
+        names.update((name, None) for name in read if name not in results and (name in indexed or name not in indices))
+        results.add(start[1])
+    return list(names)
 
 
 def _number(options, name, default):

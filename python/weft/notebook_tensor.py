@@ -14,6 +14,7 @@ _FEWEST_CELLS = 24  # on the shorter side, where there are as many places
 _PIXELS = 168
 _LOOKED_AT = 1 << 18  # entries; of larger tensors as many, drawn with a seed
 _PICTURES = 3
+_MOST_EXPANDED = 1 << 24  # entries of a tensor whose levels are not read where they lie
 
 _STYLE = """
 .tensor { display: flex; flex-wrap: wrap; gap: 10px 24px; align-items: flex-start; color: var(--ink);
@@ -66,7 +67,10 @@ def pictures(tensor):
     """
     if not tensor.ndim or not tensor.size:
         return []
-    coordinates, seen = _entries(tensor)
+    entries = _entries(tensor)
+    if entries is None:
+        return []
+    coordinates, each_stands_for = entries
     if tensor.ndim == 1:
         coordinates, pairs, shape = [np.zeros_like(coordinates[0]), coordinates[0]], [(0, 1)], (1, tensor.shape[0])
     else:
@@ -77,8 +81,8 @@ def pictures(tensor):
     for down, across in pairs[:_PICTURES]:
         cells = _counted(coordinates[down], coordinates[across], shape[down], shape[across])
         if tensor.ndim <= 2:
-            each = np.outer(*(_widths(shape[mode], sides) for mode, sides in zip((down, across), cells.shape)))
-            cells = np.minimum(cells * seen / each, 1)
+            places = np.outer(*(_widths(shape[mode], sides) for mode, sides in zip((down, across), cells.shape)))
+            cells = np.minimum(cells * each_stands_for / places, 1)
             caption = "pattern"
         else:
             cells = cells / max(cells.max(), 1)
@@ -105,30 +109,37 @@ def _counted(down, across, rows, columns):
 
 
 def _entries(tensor):
-    """Coordinates of entries that are not 0, one array per mode, and how many of the tensor's each stands for."""
-    kinds = tensor.format.partition(":")[0]
+    """Coordinates of entries that are not 0, one array per mode, and how many entries of the tensor each stands for.
+
+    None where that would take long: levels that are neither dense nor compressed, of a large tensor.
+    """
+    dense = tensor._dense()
+    if dense is not None:
+        array = np.asarray(dense)
+        places, each = _looked_at(array.size)
+        coordinates = np.unravel_index(places, array.shape)
+        there = array[coordinates] != 0
+        return [each_mode[there] for each_mode in coordinates], each
     levels = [tensor._level(number) for number in range(tensor.ndim)]
-    if not set(kinds) <= {"d", "s"} or any(level[4] for level in levels):
-        coordinates, values = tensor.to_coo(drop_zeros=True)
-        return list(coordinates), 1
-    values = np.asarray(tensor._values(False))
-    count = tensor.nnz if "s" in kinds else tensor.size
-    if count <= _LOOKED_AT:
-        places, each = np.arange(count), 1
-    else:
-        places, each = np.sort(np.random.default_rng(0).integers(count, size=_LOOKED_AT)), count / _LOOKED_AT
-    places = places[values[places] != 0]
+    if any(kind not in "ds" or stride for kind, _, _, _, stride in levels):
+        return (list(tensor.to_coo(drop_zeros=True)[0]), 1) if tensor.nnz <= _MOST_EXPANDED else None
+    places, each = _looked_at(tensor.nnz)
+    places = places[np.asarray(tensor._values(False))[places] != 0]
     coordinates = [None] * tensor.ndim
-    for kind, mode, starts, stored, _ in reversed(levels):
+    for kind, mode, starts, stored, _ in reversed(levels):  # from positions of the values up to the root
         if kind == "d":
             places, coordinates[mode] = np.divmod(places, tensor.shape[mode])
             continue
-        if stored is None:
-            coordinates[mode] = np.empty(0, np.int64)
-        else:
-            coordinates[mode] = _unsigned(stored)[places].astype(np.int64)
+        coordinates[mode] = _unsigned(stored)[places].astype(np.int64) if len(places) else places
         places = np.searchsorted(_unsigned(starts), places, side="right") - 1
     return coordinates, each
+
+
+def _looked_at(count):
+    """Positions of all entries, or of some, and how many each stands for."""
+    if count <= _LOOKED_AT:
+        return np.arange(count), 1
+    return np.sort(np.random.default_rng(0).integers(count, size=_LOOKED_AT)), count / _LOOKED_AT
 
 
 def _unsigned(memory):

@@ -22,36 +22,80 @@ class Plan:
 
     @property
     def report(self):
-        """The report of ``weft --json`` as a dict: times in milliseconds, sizes in bytes."""
+        """The report of ``weft --json`` as a dict: times in milliseconds, sizes in bytes.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> report = plan.report
+        >>> report["expression"], report["predicted_ms"] > 0
+        ('y(i) = M(i,j) * x(j)', True)
+        """
         return json.loads(self._told("report"))
 
     @property
     def tree(self):
-        """The contraction tree: ``((T * C) * B)``."""
+        """The contraction tree, which `weft.evaluate` takes as `tree=`.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> plan.tree
+        '(M * x)'
+        """
         return self.report["tree"]
 
     @property
     def schedule(self):
-        """The schedule, which `weft.evaluate` takes as `schedule=`."""
+        """The schedule, which `weft.evaluate` takes as `schedule=`: tree, orders of loops, layouts, what is fused.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> again = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3), schedule=plan.schedule)
+        >>> again.loops == plan.loops
+        True
+        """
         return self.report["plan"]["schedule"]
 
     @property
     def loops(self):
-        """The loop nests."""
+        """The loop nests, before machine code is made of them.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> plan.loops.splitlines()[0]
+        'program y'
+        """
         return self.report["plan"]["loops"]
 
     @property
     def llvm(self):
-        """The code as LLVM IR."""
+        """The code as LLVM IR, a text.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> "define" in plan.llvm
+        True
+        """
         return self._stage("llvm")
 
     @property
     def asm(self):
-        """The code as assembly."""
+        """The code as assembly of this machine.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> "ret" in plan.asm
+        True
+        """
         return self._stage("asm")
 
     def html(self):
-        """The page of ``weft --html``: self-contained, light or dark as the reader prefers."""
+        """The page of ``weft --html``: one self-contained document, light or dark as the reader prefers.
+
+        >>> import weft, numpy as np
+        >>> plan = weft.plan("y(i) = M(i,j) * x(j)", M=np.ones((2, 3)), x=np.ones(3))
+        >>> plan.html()[:15]
+        '<!DOCTYPE html>'
+        """
         return self._told("page")
 
     def _repr_html_(self):

@@ -1,5 +1,6 @@
 """Progress of calls that take longer than a second: a line on a terminal, a bar in a notebook, else nothing."""
 
+import contextvars
 import sys
 import threading
 
@@ -11,7 +12,9 @@ def show(engine):
         return None
     engine._progress()  # what an earlier call told last
     ended = threading.Event()
-    thread = threading.Thread(target=_watch, args=(engine, display, ended), name="weft progress", daemon=True)
+    # In the caller's context, by which newer kernels know the cell that a display belongs to.
+    run = contextvars.copy_context().run
+    thread = threading.Thread(target=run, args=(_watch, engine, display, ended), name="weft progress", daemon=True)
     try:
         thread.start()
     except RuntimeError:  # no thread can be started any more

@@ -5,8 +5,11 @@ import numpy as np
 from weft.errors import InputError
 
 
-def scipy_of(tensor, as_matrix, writable=True):
-    """A csr or csc over the memory of a tensor of format ds, which lives as long as any view of it; None for others."""
+def scipy_of(tensor, as_matrix, writable=True, shared=0):
+    """A csr or csc over the memory of a tensor of format ds, which lives as long as any view of it; None for others.
+
+    shared: as `deliver` has it.
+    """
     kinds, _, order = tensor.format.partition(":")
     if kinds != "ds":
         return None
@@ -20,6 +23,10 @@ def scipy_of(tensor, as_matrix, writable=True):
     indptr = np.asarray(starts)
     indices = np.asarray(coordinates) if coordinates is not None else np.empty(0, width)
     values = np.asarray(tensor._values(writable))
+    if shared & 1:
+        indptr, indices = indptr.copy(), indices.copy()
+    if shared & 2:
+        values = values.copy()
     if tensor.nnz > np.iinfo(indptr.dtype).max:
         indptr = indptr.view(np.uint32).astype(np.int64)
     if not len(values) and not tensor.nnz:
@@ -30,10 +37,16 @@ def scipy_of(tensor, as_matrix, writable=True):
     return made
 
 
-def deliver(tensor, as_matrix):
-    """A sparse result as scipy's, where it is a matrix of format ds."""
-    made = scipy_of(tensor, as_matrix) if tensor.ndim == 2 else None
-    return tensor if made is None else made
+def deliver(tensor, as_matrix, shared):
+    """A sparse result as scipy's, where it is a matrix of format ds; the caller may change it by all its methods.
+
+    shared: what other tensors have too, and is therefore copied: 1 indices, 2 values. 4: other tensors of which the caller
+    may change the memory, as scipy's methods do in place; tensors do not keep that either.
+    """
+    made = scipy_of(tensor, as_matrix, shared=shared) if tensor.ndim == 2 else None
+    if made is None:
+        return tensor._apart() if shared & 4 else tensor
+    return made
 
 
 def into(name, out, like, used):

@@ -141,12 +141,23 @@ class Tensor(_weft.Tensor):
 
     @property
     def dtype(self):
-        """Type of the values."""
+        """Type of the values: float64 or float32.
+
+        >>> import weft
+        >>> weft.sparse(4, 4, nnz=3, dtype="f4").dtype
+        dtype('float32')
+        """
         return _SCALARS[self._scalar]
 
     @property
     def size(self):
-        """The product of the extents."""
+        """The product of the extents: how many entries a dense tensor of this shape has.
+
+        >>> import weft
+        >>> T = weft.sparse(4, 5, 6, nnz=3)
+        >>> T.size, T.nnz
+        (120, 3)
+        """
         size = 1
         for extent in self.shape:
             size *= extent
@@ -154,7 +165,13 @@ class Tensor(_weft.Tensor):
 
     @property
     def T(self):
-        """Modes in the other order."""
+        """Modes in the other order: of a matrix of n × m one of m × n, a new tensor.
+
+        >>> import weft
+        >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
+        >>> T.T.to_numpy().tolist()
+        [[0.0, 0.0], [5.0, 0.0], [0.0, 6.0]]
+        """
         letters = _LETTERS[:self.ndim]
         return self._einsum(f"{letters}->{letters[::-1]}", self)
 
@@ -227,7 +244,15 @@ class Tensor(_weft.Tensor):
         return coordinates.view(np.int64), values
 
     def convert(self, format):
-        """The same tensor in another format: ``"sss"``, ``"ds:1,0"``, ``"dd:f32"``."""
+        """The same tensor in another format: ``"sss"``, ``"ds:1,0"``, ``"dd:f32"``.
+
+        A letter says of each level how it is stored: d dense, s sparse (compressed); the numbers say which mode it is of.
+
+        >>> import weft
+        >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
+        >>> T.format, T.convert("ds:1,0").format, T.convert("dd").nnz
+        ('ss:0,1', 'ds:1,0', 6)
+        """
         if not isinstance(format, str):
             raise TypeError(f"format={format!r}: a text such as 'ds' is wanted")
         if not format.endswith((":f32", ":f64")):
@@ -235,7 +260,13 @@ class Tensor(_weft.Tensor):
         return self._convert(format)
 
     def astype(self, dtype):
-        """The same tensor with values of another type, f8 or f4."""
+        """The same tensor with values of another type, f8 or f4; itself where it is of that type.
+
+        >>> import weft
+        >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
+        >>> T.astype("f4").dtype, T.astype("f8") is T
+        (dtype('float32'), True)
+        """
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
@@ -244,8 +275,21 @@ class Tensor(_weft.Tensor):
         return self.convert(f"{self.format}:{'f32' if dtype == np.float32 else 'f64'}")
 
     def copy(self):
-        """A tensor that borrows nothing; itself where that is so already, since tensors do not change."""
-        return self.convert(self.format) if self._borrowed else self
+        """A tensor that borrows nothing; itself where that is so already, since tensors do not change.
+
+        >>> import weft, numpy as np
+        >>> x = np.ones(3)
+        >>> lent, kept = weft.tensor(x), weft.tensor(x).copy()
+        >>> x[0] = 7
+        >>> float(lent[0]), float(kept[0]), kept.copy() is kept
+        (7.0, 1.0, True)
+        """
+        return self._apart() if self._borrowed else self
+
+    def _apart(self):
+        """The same tensor in memory of its own."""
+        dense = self._dense()
+        return _rebuilt(*self._arrays()) if dense is None else tensor(np.asarray(dense), copy=True)
 
     __copy__ = copy
 
@@ -253,7 +297,14 @@ class Tensor(_weft.Tensor):
         return self.copy()
 
     def save(self, path):
-        """Writes a file; the extension says the format."""
+        """Writes a file; the extension says the format: as `weft.write`.
+
+        >>> import weft, tempfile, os
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     weft.tensor(([5.0], ([0], [1])), shape=(2, 3)).save(os.path.join(place, "T.mtx"))
+        ...     weft.read(os.path.join(place, "T.mtx"))
+        <weft.Tensor 2x3 ss:0,1 f64, 1 stored>
+        """
         from weft import files
 
         files.write(path, self)
@@ -379,14 +430,28 @@ class Tensor(_weft.Tensor):
         return letters, "".join(letter for mode, letter in enumerate(letters) if mode not in axes), axes
 
     def sum(self, axis=None, *, keepdims=False):
-        """Sums over axes, or all: a number, an array or a tensor."""
+        """Sums over axes, or all: a number of numpy, an array where the result is dense, else sparse as of `weft.einsum`.
+
+        axis: an integer, a tuple of such, or None for all. keepdims=True is an `UnsupportedError`.
+
+        >>> import weft
+        >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
+        >>> float(T.sum()), T.convert("dd").sum(axis=0)
+        (11.0, array([0., 5., 6.]))
+        """
         from weft import einsums
 
         letters, left, _ = self._reduce(axis, keepdims)
         return einsums.einsum(f"{letters}->{left}", self)
 
     def mean(self, axis=None, *, keepdims=False):
-        """Means over axes, entries that are not stored included."""
+        """Means over axes, entries that are not stored included; axis as of `sum`.
+
+        >>> import weft
+        >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
+        >>> float(T.mean()), T.mean(axis=1).tolist()
+        (1.8333333333333333, [1.6666666666666667, 2.0])
+        """
         _, _, axes = self._reduce(axis, keepdims)
         count = 1
         for mode in axes:
@@ -414,7 +479,7 @@ def _unsupported(what):
     def method(self, *_, **__):
         raise UnsupportedError(f"{what} of tensors is not supported yet")
 
-    method.__doc__ = f"{what} of tensors: `UnsupportedError` until weft has it."
+    method.__doc__ = f"{what} of tensors: `UnsupportedError` until weft has it; ``to_numpy`` and ``to_scipy`` lead to what has."
     return method
 
 

@@ -223,4 +223,24 @@ TEST_CASE("layouts: threads that ask for the same wait for one, and what one rea
   CHECK(stored(held.tensor) == expected);
 }
 
+TEST_CASE("tensors in the layout of strided host memory are described so, and copied only where they are not dense") {
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6, 0, 8};
+  const auto strided = borrow_dense({2, 2}, std::span(values), {1, 4}, 0);
+  const auto dense = borrow_dense({2, 2}, std::span(values).first(4));
+  const auto sparse = convert(*dense, *parse_format("ss"), resources(), "T");
+  REQUIRE(strided);
+  REQUIRE(sparse);
+  REQUIRE(strided->format().levels.front().strided);
+  const Tensor described = laid(*dense, strided->format()).tensor;
+  CHECK(described.format() == strided->format());
+  CHECK(described.values().data() == dense->values().data());
+  CHECK(laid(*dense, strided->format()).origin == LayoutOrigin::given);
+  CHECK(laid(*sparse, strided->format()).origin == LayoutOrigin::made);
+  for (const Tensor& tensor : {described, laid(*sparse, strided->format()).tensor}) {
+    const auto back = convert(tensor, dense->format(), resources(), "T");
+    REQUIRE(back);
+    for (std::size_t n = 0; n < 4; ++n) CHECK(back->values().as<const double>()[n] == values[n]);
+  }
+}
+
 }  // namespace layouts_test

@@ -1,0 +1,32 @@
+#include "python/_weft/shared_arrays.h"
+
+#include <algorithm>
+
+#include "python/_weft/errors.h"
+
+namespace weft_python {
+
+ArraysOf::ArraysOf(const weft_tensor* tensor) {
+  Failure failure;
+  std::uint64_t count = 0;
+  if (weft_tensor_values(tensor, &values, &count, failure) != WEFT_OK || count == 0) values = nullptr;
+  for (std::uint32_t number = 0; number < weft_tensor_order(tensor); ++number) {
+    const void *pos = nullptr, *crd = nullptr;
+    failure.clear();
+    const std::int32_t kind = weft_tensor_level(tensor, number, nullptr, nullptr, &pos, nullptr, nullptr, &crd, nullptr,
+                                                nullptr, nullptr, failure);
+    if (kind != WEFT_OK) continue;
+    if (pos) levels.push_back(pos);
+    if (crd) levels.push_back(crd);
+  }
+}
+
+bool ArraysOf::share_levels(const ArraysOf& other) const {
+  return std::ranges::find_first_of(levels, other.levels) != levels.end();
+}
+
+bool ArraysOf::share(const ArraysOf& other) const {
+  return share_levels(other) || (values && values == other.values);
+}
+
+}  // namespace weft_python
