@@ -87,8 +87,18 @@ void format(Bytes bytes) {
   if (const auto size = parse_size(text); !size) texts::require_text_error(size.error());
   if (const auto scalar = parse_scalar(text); !scalar) texts::require_text_error(scalar.error());
   const OperandText operand = parse_operand(text);
-  require(operand.name.empty() ? operand.spec == text : operand.name + "=" + operand.spec == text,
-          "an operand's text is not its parts");
+  // Blanks around the parts are free.
+  std::string_view rest = text;
+  const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\n\v\f\r"), rest.size())); };
+  const auto skip = [&](std::string_view part) {
+    skip_blanks();
+    if (!rest.starts_with(part)) return false;
+    rest.remove_prefix(part.size());
+    return true;
+  };
+  const bool parts = operand.name.empty() ? operand.spec == text : skip(operand.name) && skip("=") && skip(operand.spec);
+  if (!operand.name.empty()) skip_blanks();
+  require(parts && (operand.name.empty() || rest.empty()), "an operand's text is not its parts");
   const auto format = parse_format(text);
   if (!format) return texts::require_text_error(format.error());
   const auto again = parse_format(format->text() + ":" + std::string(name(format->scalar)));
