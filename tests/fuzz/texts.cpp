@@ -89,7 +89,7 @@ void format(Bytes bytes) {
   const OperandText operand = parse_operand(text);
   // Blanks around the parts are free.
   std::string_view rest = text;
-  const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\n\v\f\r"), rest.size())); };
+  const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size())); };
   const auto skip = [&](std::string_view part) {
     skip_blanks();
     if (!rest.starts_with(part)) return false;
