@@ -88,17 +88,17 @@ void format(Bytes bytes) {
   if (const auto scalar = parse_scalar(text); !scalar) texts::require_text_error(scalar.error());
   const OperandText operand = parse_operand(text);
   // Blanks around the parts are free.
-  std::string_view rest = text;
-  const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size())); };
+  std::string_view left = text;
+  const auto skip_blanks = [&] { left.remove_prefix(std::min(left.find_first_not_of(" \t\r\n"), left.size())); };
   const auto skip = [&](std::string_view part) {
     skip_blanks();
-    if (!rest.starts_with(part)) return false;
-    rest.remove_prefix(part.size());
+    if (!left.starts_with(part)) return false;
+    left.remove_prefix(part.size());
     return true;
   };
   const bool parts = operand.name.empty() ? operand.spec == text : skip(operand.name) && skip("=") && skip(operand.spec);
   if (!operand.name.empty()) skip_blanks();
-  require(parts && (operand.name.empty() || rest.empty()), "an operand's text is not its parts");
+  require(parts && (operand.name.empty() || left.empty()), "an operand's text is not its parts");
   const auto format = parse_format(text);
   if (!format) return texts::require_text_error(format.error());
   const auto again = parse_format(format->text() + ":" + std::string(name(format->scalar)));
