@@ -232,22 +232,23 @@ void Pipeline::found_again(const CompiledNetwork& code) const {
 
 std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                           const std::map<std::string, bool>& pinned) const {
-  std::map<std::string, OperandFigures> figures;
-  for (const auto& [name, tensor] : operands)
-    figures.emplace(name, OperandFigures{statistics(tensor, state_->options.resources), tensor.bytes()});
-  return facts(network, figures, pinned);
+  NamedFacts known;
+  for (const auto& [name, tensor] : operands) known.emplace(name, operand_facts(tensor, state_->options.resources));
+  return facts(network, known, pinned);
 }
 
-std::vector<OperandFacts> Pipeline::facts(const Network& network, const std::map<std::string, OperandFigures>& operands,
+std::vector<OperandFacts> Pipeline::facts(const Network& network, const NamedFacts& operands,
                                           const std::map<std::string, bool>& pinned) const {
   std::vector<OperandFacts> facts;
   for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
     const TensorDeclaration& declared = network.tensors[tensor];
     const auto found = operands.find(declared.name);
     if (declared.is_result || found == operands.end()) continue;
-    const auto& [known, bytes] = found->second;
+    OperandFacts known = found->second;
     const auto pin = pinned.find(declared.name);
-    facts.push_back(quantised({tensor, known.format(), known, bytes, pin != pinned.end() && pin->second}));
+    known.tensor = tensor;
+    known.pinned = pin != pinned.end() && pin->second;
+    facts.push_back(quantised(std::move(known)));
   }
   return facts;
 }

@@ -40,12 +40,6 @@ struct CompileFor {
   std::set<std::string> strided = {};
 };
 
-/// What is known of an operand that may not be there yet.
-struct OperandFigures {
-  Statistics statistics;
-  std::uint64_t bytes = 0;
-};
-
 class Pipeline {
  public:
   static Expected<Pipeline> create(EngineOptions options);
@@ -55,8 +49,7 @@ class Pipeline {
   /// Network::tensors. Whether values are finite is looked at when first asked (plan_by_need asks where it matters).
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                   const std::map<std::string, bool>& pinned) const;
-  std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, OperandFigures>& operands,
-                                  const std::map<std::string, bool>& pinned) const;
+  std::vector<OperandFacts> facts(const Network& network, const NamedFacts& operands, const std::map<std::string, bool>& pinned) const;
   /// The plan of the caches, else made. Plan::origin says which.
   Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands,
                       const PlanOptions& options) const;

@@ -21,7 +21,7 @@ constexpr const char* empty_engine = "the engine is empty: Engine::create makes 
 constexpr const char* empty_kernel = "the kernel is empty: Engine::compile makes one";
 
 Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, std::string_view text,
-                            const OperandInputs& operands, const CompileOptions& options, const Cancellation& cancellation,
+                            const NamedFacts& operands, const CompileOptions& options, const Cancellation& cancellation,
                             CodeFrom from = CodeFrom::anywhere) {
   const auto names = operands_of(text);
   if (!names) return std::unexpected(names.error());
@@ -107,7 +107,7 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
   const auto compiled = [&]() -> Expected<Kernel> {
     const auto pinned = in_pinned_layouts(operands, options.formats, resources);
     if (!pinned) return std::unexpected(pinned.error());
-    const auto inputs = operand_inputs(*pinned, resources);
+    const auto inputs = named_facts(*pinned, resources);
     if (!inputs) return std::unexpected(inputs.error());
     return made(engine, prepared(pipeline, machine, text, *inputs, options, cancellation), options);
   };
@@ -213,7 +213,7 @@ void Engine::give_back() const {
   if (state_) give_back_kept(options().resources.memory);
 }
 
-Expected<Kernel> Engine::State::compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
+Expected<Kernel> Engine::State::compile(std::string_view text, const NamedFacts& operands, const CompileOptions& options,
                                         const Cancellation* cancellation, CodeFrom from) const {
   const Cancellation& token = cancellation ? *cancellation : pipeline.options().resources.cancellation;
   return kernels->made(pipeline.options(), prepared(pipeline, machine, text, operands, options, token, from), options);
@@ -234,7 +234,7 @@ Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::stri
   for (const auto& [name, known] : operands) {
     if (auto failure = known.take_failure()) return std::unexpected(std::move(*failure));
   }
-  return guarded({"compiling ", text}, [&] { return state_->compile(text, operand_inputs(operands), options, cancellation); });
+  return guarded({"compiling ", text}, [&] { return state_->compile(text, named_facts(operands), options, cancellation); });
 }
 
 std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,

@@ -7,7 +7,7 @@
 #include "engine/pipeline.h"
 #include "frontend/background.h"
 #include "frontend/known_kernels.h"
-#include "frontend/operand_inputs.h"
+#include "frontend/named_operands.h"
 #include "frontend/preparation.h"
 #include "frontend/workspaces.h"
 #include "runtime/guarded.h"
@@ -45,7 +45,7 @@ struct Engine::State {
   }
 
   /// As Engine::compile.
-  Expected<Kernel> compile(std::string_view text, const OperandInputs& operands, const CompileOptions& options,
+  Expected<Kernel> compile(std::string_view text, const NamedFacts& operands, const CompileOptions& options,
                            const Cancellation* cancellation, CodeFrom from = CodeFrom::anywhere) const;
 
   Pipeline pipeline;

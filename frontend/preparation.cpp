@@ -68,7 +68,7 @@ void spread_scalars(Network& network, const PlanOptions& options) {
 /// The steps of one preparation; each fills its part of the report.
 class Preparation {
  public:
-  Preparation(const Pipeline& pipeline, const Machine& machine, const OperandInputs& operands,
+  Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
               const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from)
       : pipeline_(pipeline), machine_(machine), options_(options), operands_(operands), cancellation_(cancellation), from_(from) {}
 
@@ -111,11 +111,11 @@ class Preparation {
     for (const std::string& name : names) {
       const auto tensor = operands_.find(name);
       if (tensor == operands_.end()) return missing(*parsed, name, names);
-      const auto& [statistics, bytes, stored] = tensor->second;
-      const Format& format = statistics.format();
-      const auto nnz = stored != nullptr ? stored->nnz() : static_cast<std::uint64_t>(statistics.nnz());
-      shapes.push_back({name, statistics.extents(), format.scalar});
-      report().operands[name] = {statistics.extents(), nnz, format.text(), std::string(weft::name(format.scalar)), bytes};
+      const OperandFacts& known = tensor->second;
+      const std::vector<std::uint64_t>& extents = known.statistics.extents();
+      const auto nnz = known.stored != nullptr ? known.stored->nnz() : static_cast<std::uint64_t>(known.statistics.nnz());
+      shapes.push_back({name, extents, known.format.scalar});
+      report().operands[name] = {extents, nnz, known.format.text(), std::string(weft::name(known.format.scalar)), known.bytes};
     }
     report().unused = not_among(names);
     auto network = resolve(*parsed, shapes);
@@ -276,16 +276,10 @@ class Preparation {
       network = std::move(*pinned_network);
     }
     const auto start = Clock::now();
-    std::map<std::string, OperandFigures> figures;
     std::map<TensorId, const Tensor*> tensors;
-    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
-      const auto operand = operands_.find(network.tensors[tensor].name);
-      if (network.tensors[tensor].is_result || operand == operands_.end()) continue;
-      figures.emplace(operand->first, OperandFigures{operand->second.statistics, operand->second.bytes});
-      if (operand->second.tensor != nullptr) tensors[tensor] = operand->second.tensor;
-    }
-    prepared_.facts = vouched_for(pipeline_.facts(network, figures, pinned), network, vouched_for_);
+    prepared_.facts = vouched_for(pipeline_.facts(network, operands_, pinned), network, vouched_for_);
     for (OperandFacts& operand : prepared_.facts) {
+      if (operand.stored != nullptr) tensors[operand.tensor] = operand.stored;
       const std::string& name = network.tensors[operand.tensor].name;
       operand.conversion_share = conversion_share(name);
       if (changes(name) && !vouched_for_.contains(name)) operand.looks = Looks::always;
@@ -437,7 +431,7 @@ class Preparation {
   Expected<void> compile() {
     Tensors tensors;  // whose patterns may be baked in
     for (const auto& [name, operand] : operands_) {
-      if (operand.tensor) tensors.emplace(name, *operand.tensor);
+      if (operand.stored != nullptr) tensors.emplace(name, *operand.stored);
     }
     auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
                                   {.grade = options_.specialize,
@@ -472,7 +466,7 @@ class Preparation {
   const Pipeline& pipeline_;
   const Machine& machine_;
   const EvaluateOptions& options_;
-  const OperandInputs& operands_;
+  const NamedFacts& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;
   Network given_;  // without the trees that --tree pins
@@ -489,7 +483,7 @@ double Report::median_run_ms() const {
 }
 
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
-                           const std::vector<std::string>& names, const OperandInputs& operands,
+                           const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from) {
   return Preparation(pipeline, machine, operands, options, cancellation, from).prepare(text, names);
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/pipeline.h"
-#include "frontend/operand_inputs.h"
+#include "frontend/named_operands.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -25,7 +25,7 @@ struct Prepared {
 /// Parses, resolves, plans and compiles; `names` as of Session::evaluate. The cancellation is looked at between the steps.
 /// From the caches alone: an error of kind unsupported if the plan or the code is not there.
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
-                           const std::vector<std::string>& names, const OperandInputs& operands,
+                           const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation,
                            CodeFrom from = CodeFrom::anywhere);
 

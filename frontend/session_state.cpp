@@ -135,7 +135,7 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
     // The best kernel, if the caches have it. Else any of the text will do, or a generic one: others may have made it for other
     // sizes, and it is the cheapest.
     const Resources& resources = engine.options().resources;
-    const auto inputs = operand_inputs(operands, cancellation ? resources.with(*cancellation) : resources);
+    const auto inputs = named_facts(operands, cancellation ? resources.with(*cancellation) : resources);
     if (!inputs) return std::unexpected(inputs.error());
     Expected<Kernel> kernel = engine.state_->compile(text, *inputs, {}, cancellation,
                                                      known ? CodeFrom::caches : CodeFrom::caches_or_generic);

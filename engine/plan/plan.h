@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/plan/operand_facts.h"
 #include "engine/plan/machine.h"
 #include "engine/plan/schedule.h"
 #include "weft/memory.h"
@@ -17,41 +18,6 @@
 #include "weft/statistics.h"
 
 namespace weft {
-
-/// When the values of an operand are looked through for NaN and Inf, if a plan rests on there being none.
-enum class Looks : std::uint8_t {
-  once,     ///< they stay as they are
-  always,   ///< before every run, for they change
-  never,    ///< planned as if there were some
-};
-
-/// What is known of an operand (one per operand of the network, in the order of Network::tensors).
-struct OperandFacts {
-  TensorId tensor = 0;
-  Format format;            ///< as it is stored now
-  Statistics statistics;
-  std::uint64_t bytes = 0;
-  bool pinned = false;      ///< the user fixed the layout: never converted
-  /// Where statistics and bytes are quantised: what they were before. Memory is predicted from it.
-  struct Counted {
-    Statistics statistics;
-    std::uint64_t bytes = 0;
-  };
-  std::optional<Counted> counted = {};
-
-  /// Made by an earlier assignment of the same run: its positions are not there before.
-  bool computed = false;
-  /// Dense, and certainly accumulated into everywhere: what nobody wants is absent where nothing was.
-  bool certain = true;
-  /// Of an assignment that is planned beside others: the part of a conversion's price that it bears; and whether
-  /// `format` is that of a copy which another one pays for, so that everything else is as in a converted operand.
-  double conversion_share = 1;
-  bool copied = false;
-  Looks looks = Looks::once;
-
-  const Statistics& exact() const { return counted ? counted->statistics : statistics; }
-  std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }
-};
 
 /// What a proof may still take, counted and not timed: of all parts of a network together, whether they are searched one after the
 /// other or asked about at once.

@@ -1,17 +1,16 @@
-#include "frontend/operand_inputs.h"
+#include "frontend/named_operands.h"
 
-#include "engine/plan/expected_bytes.h"
 #include "runtime/layouts.h"
 
 namespace weft {
 
-Expected<OperandInputs> operand_inputs(const Tensors& tensors, const Resources& resources) {
-  OperandInputs inputs;
+Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources) {
+  NamedFacts facts;
   for (const auto& [name, tensor] : tensors) {
     if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
-    inputs.emplace(name, OperandInput{statistics(tensor, resources), tensor.bytes(), &tensor});
+    facts.emplace(name, operand_facts(tensor, resources));
   }
-  return inputs;
+  return facts;
 }
 
 Expected<Tensors> in_pinned_layouts(const Tensors& tensors, const std::map<std::string, Format>& formats, const Resources& resources) {
@@ -30,13 +29,10 @@ Expected<Tensors> in_pinned_layouts(const Tensors& tensors, const std::map<std::
   return pinned;
 }
 
-OperandInputs operand_inputs(const std::map<std::string, Statistics>& statistics) {
-  OperandInputs inputs;
-  for (const auto& [name, known] : statistics) {
-    const auto bytes = static_cast<std::uint64_t>(stored_bytes(known.format(), known));
-    inputs.emplace(name, OperandInput{known, bytes, nullptr});
-  }
-  return inputs;
+NamedFacts named_facts(const std::map<std::string, Statistics>& statistics) {
+  NamedFacts facts;
+  for (const auto& [name, known] : statistics) facts.emplace(name, operand_facts(known));
+  return facts;
 }
 
 }  // namespace weft
