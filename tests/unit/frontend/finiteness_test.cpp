@@ -197,7 +197,7 @@ TEST_CASE("finiteness: a large operand that changes is not looked through in eve
   CHECK(ran(kernel, large) == right);
   for (const std::string name : {"x", "z"}) {
     Tensors spoiled = large;
-    for (const std::size_t row : {0, 5000, 19999}) spoiled[name] = with_value(spoiled.at(name), row * 8, not_a_number);
+    for (const std::size_t row : {0U, 5000U, 19999U}) spoiled[name] = with_value(spoiled.at(name), row * 8, not_a_number);
     CHECK(ran(kernel, spoiled) == ran(compiled(made(), text, spoiled), spoiled));
     CHECK(known(spoiled.at(name)) == std::nullopt);
   }
