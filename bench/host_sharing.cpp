@@ -1,5 +1,8 @@
 // What is shared: an engine by the threads of a host, a tensor by many kernels.
+#include <sys/resource.h>
+
 #include <atomic>
+#include <ctime>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -36,16 +39,25 @@ Expected<HostThread> host_thread(const Engine& engine, const Tensors& operands) 
   return made;
 }
 
-/// Microseconds of a call when so many threads make `calls` each at once.
-HostFigure per_call(HostFigure figure, int calls) {
-  figure.us /= calls;
-  figure.best /= calls;
-  return figure;
+/// What the calls of one round took of the processors, whoever else uses those, and how often a thread had to wait.
+struct Spent {
+  double cpu_ms = 0;
+  long waits = 0;
+};
+
+/// Of the calling thread since it began.
+Spent spent_by_thread() {
+  timespec now = {};
+  rusage usage = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  getrusage(RUSAGE_THREAD, &usage);
+  return {static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6, usage.ru_nvcsw};
 }
 
 /// Threads of the host that all make tiny calls: on an engine each, and on one.
 Expected<void> threads_on_engines(Errors& errors) {
   constexpr int calls = 10'000;
+  constexpr int rounds = 15;
   constexpr unsigned most = 4;
   const auto M = random_sparse({{20, 20}, 50, 1, 1}, Resources());
   const auto x = random_dense({20}, 1, Resources());
@@ -74,31 +86,42 @@ Expected<void> threads_on_engines(Errors& errors) {
     // Which host thread n is: of its own, one that shares the engine, or the first of those for all.
     const auto run = [&](unsigned threads, const std::vector<HostThread>& hosts, bool all_the_first) {
       std::atomic<int> failed{0};
+      std::vector<Spent> spent(threads);
       std::vector<std::jthread> running;
       for (unsigned n = 0; n < threads; ++n)
         running.emplace_back([&, n] {
           for (int made = 0; made < calls; ++made)
             if (!call(hosts[all_the_first ? 0 : n])) ++failed;
+          spent[n] = spent_by_thread();
         });
       running.clear();
       if (failed > 0) errors.wrong("a call beside others");
+      Spent all;
+      for (const Spent& one : spent) all = {all.cpu_ms + one.cpu_ms, all.waits + one.waits};
+      return Spent{all.cpu_ms / threads, all.waits};
     };
-    std::vector<std::function<void()>> variants;
-    for (const unsigned threads : {1U, 2U, 4U}) {
-      variants.emplace_back([&, threads] { run(threads, own, false); });
-      variants.emplace_back([&, threads] { run(threads, sharing, false); });
-      variants.emplace_back([&, threads] { run(threads, sharing, true); });
-    }
-    const auto us = microseconds(variants, 1, 3);
-    for (std::size_t group = 0; group < 3; ++group) {
-      const unsigned threads = 1U << group;
-      const HostFigure each = per_call(us[3 * group], calls);
-      print_line(fmt::format("{}, {} thread{}, an engine each", what, threads, threads > 1 ? "s" : ""), each,
-                 "1 thread", per_call(us[0], calls));
-      print_line("  one engine", per_call(us[3 * group + 1], calls), "an engine each", each);
-      print_line("  one handle", per_call(us[3 * group + 2], calls), "an engine each", each);
+    constexpr unsigned numbers[] = {1, 2, 4};
+    Timing cpu[3][3];  // by number of threads; by an engine each, one engine, one handle
+    long waits[3][3] = {};
+    for (int round = 0; round < rounds; ++round)
+      for (std::size_t number = 0; number < 3; ++number)
+        for (std::size_t way = 0; way < 3; ++way) {
+          const Spent once = run(numbers[number], way == 0 ? own : sharing, way == 2);
+          cpu[number][way].ms.push_back(once.cpu_ms);
+          waits[number][way] += once.waits;
+        }
+    for (std::size_t number = 0; number < 3; ++number) {
+      const unsigned threads = numbers[number];
+      const HostFigure each = figure_of(cpu[number][0], calls);
+      print_line(fmt::format("{}, {} thread{}, an engine each", what, threads, threads > 1 ? "s" : ""), each, "1 thread",
+                 figure_of(cpu[0][0], calls));
+      print_line("  one engine", figure_of(cpu[number][1], calls), "an engine each", each);
+      print_line("  one engine, one handle", figure_of(cpu[number][2], calls), "an engine each", each);
+      fmt::print("  waits in {} calls: {}, {}, {}\n", rounds * calls * static_cast<int>(threads), waits[number][0],
+                 waits[number][1], waits[number][2]);
     }
   };
+  fmt::print("  processor time of a call, by threads that all call at once\n");
   line("compile a known kernel", compiles);
   line("a run of 50 entries", runs);
   line("a session's evaluation", evaluates);
