@@ -6,4 +6,6 @@ build=$(cd "$1" && pwd)
 shift
 export PYTHONPATH=$root/python:$build/python PYTHONDONTWRITEBYTECODE=1
 cd "$root"
-exec /usr/bin/python3 -m pytest -q -p no:cacheprovider --doctest-modules "${@:-python}"
+paths=(python)
+for argument in "$@"; do [ -e "${argument%%::*}" ] && paths=(); done
+exec /usr/bin/python3 -m pytest -q -p no:cacheprovider --doctest-modules "$@" "${paths[@]}"
