@@ -151,7 +151,7 @@ def shell(matrix):
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "weft")
-    shell.push({"Matrix": matrix, "vector": np.arange(20.0), "i": 7, "a": 3})
+    shell.push({"Matrix": matrix, "vector": np.arange(20.0), "i": 7, "a": 3, "np": np})
     yield shell
     InteractiveShell.clear_instance()
 
@@ -195,6 +195,16 @@ def test_errors_show_the_place_and_no_traceback(shell):
     assert told.stdout.splitlines() == [
         "InputError: index i is 30 in Matrix (mode 0) but 20 in vector (mode 0)",
         "  y(i) = Matrix(i,j) * vector(i)", "                ^             ^"]
+
+
+def test_lines_to_write_can_be_written(shell):
+    shell.push({"whole": np.arange(20), "listed": list(range(20))})
+    for name in ("whole", "listed"):
+        result, told = run(shell, f"%weft -o y y(i) = Matrix(i,j) * {name}(j)")
+        assert isinstance(result.error_in_exec, weft.UnsupportedError)
+        line = told.stdout.rpartition("write ")[2]
+        assert run(shell, line)[0].success and run(shell, f"%weft -o y y(i) = Matrix(i,j) * {name}(j)")[0].success
+        assert (shell.user_ns["y"] == shell.user_ns["Matrix"] @ np.arange(20.0)).all()
 
 
 def test_unknown_name_is_told_with_a_near_one(shell):

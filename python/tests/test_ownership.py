@@ -93,7 +93,9 @@ def sparse_operand(kind):
     if kind == "unsorted":
         order = np.concatenate([np.arange(*made.indptr[row:row + 2])[::-1] for row in range(300)])
         made = sp.csr_matrix((made.data[order], made.indices[order], made.indptr))
-    return made.tocsc() if kind == "csc" else weft.tensor(made, copy=True) if kind == "tensor" else weft.tensor(made) if kind == "borrowing" else made
+    if kind in ("tensor", "borrowing"):
+        return weft.tensor(made, copy=kind == "tensor")
+    return made.tocsc() if kind == "csc" else made
 
 
 @pytest.mark.parametrize("format", ["ds", "ss"])
@@ -123,7 +125,8 @@ def test_results_live_without_operands_and_change_without_them(text, kind, forma
 
 
 def test_results_of_one_call_share_nothing(matrix):
-    both = weft.evaluate("S(i,j) = A(i,j) * B(i,j); R(i,j) = 2 * S(i,j)", A=matrix, B=matrix, results=["S", "R"], format=["S:ds", "R:ds"])
+    text = "S(i,j) = A(i,j) * B(i,j); R(i,j) = 2 * S(i,j)"
+    both = weft.evaluate(text, A=matrix, B=matrix, results=["S", "R"], format=["S:ds", "R:ds"])
     wanted = 2 * matrix.multiply(matrix).toarray()
     both.S.data[::2] = 0
     both.S.eliminate_zeros()

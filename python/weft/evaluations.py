@@ -192,7 +192,7 @@ def _request(text, named, format, results, tree, schedule, calls):
     words = set(re.findall(r"\w+", text)) if "=" in text else named
     changing = [name for name, operand in named.items()
                 if name in words and (not isinstance(operand, _weft.Tensor) or operand._borrowed)]
-    return {"formats": formats.by_name(format, names, named), "results": results, "tree": tree, "schedule": schedule,
+    return {"formats": formats.typed(formats.by_name(format, names, named), named), "results": results, "tree": tree, "schedule": schedule,
             "calls": float(calls) if calls != 1 else None, "changing": changing}
 
 
@@ -205,7 +205,7 @@ def _compiled(engine, text, named, format, results, tree, schedule, calls):
     other = {name: "ds" for name, made in kernel.results.items()
              if name not in asked and len(made.partition(":")[0]) == 2 and made.strip("d") and made not in ("ds", "ds:1,0")}
     if other:
-        request["formats"] = {**(request["formats"] or {}), **other}
+        request["formats"] = {**(request["formats"] or {}), **formats.typed(other, named)}
         kernel = engine._compile(text, named, request, as_matrix)
     if request["results"] or len(kernel.results) > 1:
         made = list(kernel.results)

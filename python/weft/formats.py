@@ -1,5 +1,7 @@
 """Formats as users write them: ``"A:ds"``, a list of such, or a mapping."""
 
+import numpy as np
+
 from weft.errors import InputError
 
 
@@ -32,6 +34,24 @@ def by_name(format, results, operands):
     if unknown:
         raise InputError(f"format: {unknown[0]} is neither an operand nor a result; there are "
                          f"{', '.join([*results, *operands])}")
+    return made
+
+
+def typed(formats, operands):
+    """Formats with a type of values: as without a format, that of the operand, or of results f4 if all operands are.
+
+    >>> import numpy as np
+    >>> typed({"A": "ds", "B": "dd:f64"}, {"x": np.ones(3, "f4")})
+    {'A': 'ds:f32', 'B': 'dd:f64'}
+    """
+    if formats is None:
+        return None
+    single = {name for name, operand in operands.items() if getattr(operand, "dtype", None) == np.float32}
+    made = {}
+    for name, format in formats.items():
+        narrow = name in single if name in operands else operands and len(single) == len(operands)
+        given = not isinstance(format, str) or format.endswith((":f32", ":f64"))
+        made[name] = format if given or not narrow else f"{format}:f32"
     return made
 
 

@@ -11,7 +11,8 @@ which stand before the text:
 * ``-o NAMES``: results that become variables, such as ``-o S,t``; without it the last result is the cell's value
 * ``--plan``: shows how it is computed, as a page, with measured times beside the estimated ones
 * ``--time``: the first evaluation, and the median of as many as fit into half a second
-* ``--format A:ds``: of an operand or result, may be repeated; ``--tree TREE``, ``--threads N``, ``--calls N``: as of `weft.evaluate`
+* ``--format A:ds``: of an operand or result, may be repeated
+* ``--tree TREE``, ``--threads N``, ``--calls N``: as of `weft.evaluate` and `weft.options`
 
 Names are completed by the notebook. Errors show their place in the text, and no traceback.
 """

@@ -28,9 +28,9 @@ def kind_of(type_):
 def adapt(name, operand):
     """The operand as an array of f8 or f4, a canonical layout of scipy's, or a `weft.Tensor`."""
     if isinstance(operand, (bool, np.bool_)):
-        raise _other_type(name, np.dtype(bool), scalar=True)
+        raise _other_type(name, np.dtype(bool), "float({})")
     if isinstance(operand, numbers.Number) or isinstance(operand, np.generic):
-        return _array(name, np.asarray(operand), scalar=not isinstance(operand, np.generic))
+        return _array(name, np.asarray(operand), "{}.astype(float)" if isinstance(operand, np.generic) else "float({})")
     if _is_scipy(operand):
         return _scipy(name, operand)
     if operand is None or isinstance(operand, (str, bytes, bytearray, dict, set)):
@@ -45,7 +45,8 @@ def adapt(name, operand):
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(operand, torch.Tensor):
         return _torch(name, operand)
-    return _array(name, _converted(name, operand))
+    converted = _converted(name, operand)
+    return _array(name, converted, "{}.astype(float)" if hasattr(operand, "astype") else "np.asarray({}, float)")
 
 
 def _described(operand):
@@ -72,11 +73,11 @@ def _converted(name, operand):
     return array
 
 
-def _array(name, array, scalar=False):
+def _array(name, array, cast="{}.astype(float)"):
     """An array whose values are of a type that the language has."""
     native = array.dtype.newbyteorder("=") if array.dtype.kind in "biufc" else array.dtype
     if native not in _FLOATS:
-        raise _other_type(name, array.dtype, scalar)
+        raise _other_type(name, array.dtype, cast)
     if type(array) is not np.ndarray:
         array = np.asarray(array)
     usable = native == array.dtype and array.flags.aligned
@@ -85,12 +86,12 @@ def _array(name, array, scalar=False):
     return array
 
 
-def _other_type(name, dtype, scalar=False):
+def _other_type(name, dtype, cast="{}.astype(float)"):
     """An error, not a cast that nobody asked for: it could take as much memory again, or lose digits."""
     native = dtype.newbyteorder("=") if dtype.kind in "biufc" else dtype
     if native.kind in "biu":
-        how = f"float({name})" if scalar else f"{name}.astype(float)"
-        return UnsupportedError(f"{name} is of type {native}, of which weft computes nothing yet; write {name}={how}")
+        told = f"{name} is of type {native}, of which weft computes nothing yet"
+        return UnsupportedError(f"{told}; write {name}={cast.format(name)}")
     if native.kind == "c" and native.itemsize <= 16:
         return UnsupportedError(f"{name} is of type {native}: complex numbers are not supported yet; "
                                 f"{name}={name}.real and {name}={name}.imag are")
@@ -145,7 +146,7 @@ def _torch(name, tensor):
         raise UnsupportedError(f"{name} is on {tensor.device}; write {name}={name}.cpu()")
     tensor = tensor.detach()
     if tensor.layout == torch.strided:
-        return _array(name, tensor.numpy())
+        return _array(name, tensor.numpy(), "{}.double()")
     if tensor.layout == torch.sparse_coo:
         tensor = tensor.coalesce()
         return _engines.current().tensor((tensor.values().numpy(), tensor.indices().numpy()), shape=tuple(tensor.shape))

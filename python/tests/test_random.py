@@ -1,0 +1,117 @@
+"""Random einsums against numpy's: kinds of operands × types × strides × widths of indices × formats × outs.
+
+WEFT_DRAW chooses what is drawn, WEFT_EXAMPLES how much; hypothesis prints the smallest example that fails, and the line that repeats it.
+"""
+
+import os
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+import weft
+
+KINDS = ["C", "F", "strided", "reversed", "read-only", "swapped", "csr", "csc", "coo", "unsorted csr", "unsorted csc", "tensor", "list", "pair"]
+
+
+def unsorted(dense, by_columns, index, rng):
+    """Every entry split in two, the parts of a row in any order."""
+    rows, columns = (dense.T if by_columns else dense).shape
+    at, across = np.nonzero(dense.T if by_columns else dense)
+    values = (dense.T if by_columns else dense)[at, across]
+    at, across, values = np.tile(at, 2), np.tile(across, 2), np.concatenate([values - 1, np.ones_like(values)])
+    order = np.lexsort((rng.permutation(len(at)), at))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=rows))])
+    made = (sp.csc_matrix if by_columns else sp.csr_matrix)(dense.shape, dtype=dense.dtype)
+    made.data, made.indices, made.indptr = values[order].astype(dense.dtype), across[order].astype(index), indptr.astype(index)
+    assert columns >= 0 and np.array_equal(made.toarray(), dense)
+    return made
+
+
+def arranged(dense, kind, index, rng):
+    """The operand in one of the kinds; in another that its dimensions allow where it cannot be that."""
+    if dense.ndim != 2 and kind in ("csr", "csc", "coo", "unsorted csr", "unsorted csc"):
+        kind = "tensor"
+    if kind in ("csr", "csc", "coo"):
+        made = getattr(sp, f"{kind}_{'array' if rng.integers(0, 2) else 'matrix'}")(dense)
+        if kind != "coo":
+            made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+        return made
+    if kind.startswith("unsorted"):
+        return unsorted(dense, kind.endswith("csc"), index, rng)
+    if kind == "tensor" and dense.ndim:
+        return weft.tensor(dense, format="".join(rng.choice(list("sd"), dense.ndim)) + ":" + ",".join(map(str, rng.permutation(dense.ndim))))
+    if kind == "pair" and dense.ndim:
+        return weft.tensor((dense[np.nonzero(dense)], np.array(np.nonzero(dense), index)), shape=dense.shape)
+    if kind == "list" and dense.dtype == np.float64 and dense.size:
+        return dense.tolist()
+    if kind == "F" and dense.ndim:
+        return np.asfortranarray(dense)
+    if kind == "reversed" and dense.ndim:
+        return dense[(slice(None, None, -1),) * dense.ndim].copy()[(slice(None, None, -1),) * dense.ndim]
+    if kind == "strided" and dense.ndim:
+        return np.repeat(dense, 2, axis=-1)[..., ::2]
+    if kind == "swapped":
+        return dense.astype(dense.dtype.newbyteorder())
+    made = np.array(dense)
+    made.flags.writeable = kind != "read-only"
+    return made
+
+
+@st.composite
+def einsums(draw):
+    letters = "abcd"[:draw(st.integers(1, 4))]
+    terms = draw(st.lists(st.text(letters, max_size=3), min_size=1, max_size=4))
+    used = sorted(set("".join(terms)))
+    result = "".join(draw(st.permutations(used))[:draw(st.integers(0, len(used)))])
+    return {"terms": terms, "result": result, "extents": {letter: draw(st.sampled_from([1, 2, 3, 3, 4, 0])) for letter in letters},
+            "kinds": [draw(st.sampled_from(KINDS)) for _ in terms], "types": [draw(st.sampled_from(["f8", "f8", "f4"])) for _ in terms],
+            "index": draw(st.sampled_from([np.int32, np.int64])), "format": draw(st.sampled_from([None, None, "sparse", "dense"])),
+            "out": draw(st.sampled_from([None, None, "C", "F", "strided", "f4"])), "seed": draw(st.integers(0, 1000))}
+
+
+def checked(drawn, kernels):
+    rng = np.random.default_rng(drawn["seed"])
+    dense = [np.array(rng.integers(-3, 4, shape) * rng.integers(0, 2, shape), kind)
+             for shape, kind in (([drawn["extents"][letter] for letter in term], kind) for term, kind in zip(drawn["terms"], drawn["types"]))]
+    operands = [arranged(each, kind, drawn["index"], rng) for each, kind in zip(dense, drawn["kinds"])]
+    expression = ",".join(drawn["terms"]) + "->" + drawn["result"]
+    expected = np.einsum(expression, *(each.astype(float) for each in dense))
+    order = len(drawn["result"])
+    format = {"sparse": "s" * order, "dense": "d" * order}.get(drawn["format"]) or None
+    out = None
+    if drawn["out"] and order and format != "s" * order:
+        format = "d" * order
+        out = np.full(expected.shape, -9.0, "f4" if drawn["out"] == "f4" else "f8", order="F" if drawn["out"] == "F" else "C")
+        out = np.repeat(out, 2, axis=0)[::2] if drawn["out"] == "strided" else out
+    results = [weft.einsum(expression, *operands, format=format, out=out)]
+    if kernels:
+        names = [f"T{number}" for number in range(len(operands))]
+        kernel = weft.compile(expression, dict(zip(names, operands)), format=format)
+        results += [kernel(dict(zip(names, operands)), out=out), kernel(dict(zip(names, dense)))]
+    for made in results[:2 if out is not None else None]:
+        assert out is None or made is out
+        assert made.shape == expected.shape
+        assert np.array_equal(made.toarray() if sp.issparse(made) else np.asarray(made), expected)
+        if out is None:
+            assert made.dtype == (np.float32 if set(drawn["types"]) == {"f4"} else np.float64)
+
+
+SETTINGS = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", 150)), deadline=None, database=None, print_blob=True,
+                    suppress_health_check=list(HealthCheck))
+DRAW = int(os.environ.get("WEFT_DRAW", 0))
+
+
+@seed(DRAW)
+@SETTINGS
+@given(einsums())
+def test_random_einsums(drawn):
+    checked(drawn, False)
+
+
+@seed(DRAW + 1)
+@SETTINGS
+@given(einsums())
+def test_random_kernels_over_operands_of_other_kinds(drawn):
+    checked(drawn, True)
