@@ -17,6 +17,7 @@
 #include "engine/specialize.h"
 #include "engine/trace.h"
 #include "runtime/elapsed.h"
+#include "runtime/layouts.h"
 
 namespace weft {
 namespace {
@@ -325,7 +326,16 @@ Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const
 Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const std::map<std::string, Tensor>& tensors,
                                                 const Plan& plan, const std::map<std::string, bool>& pinned, bool count,
                                                 const CompileFor& made_for) const {
-  const std::vector<OperandFacts> known = facts(network, tensors, pinned);
+  std::map<std::string, Tensor> stored = tensors;
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    if (scheduled.role != TensorRole::operand || !pinned.contains(network.tensors[scheduled.tensor].name)) continue;
+    Tensor& tensor = stored.at(network.tensors[scheduled.tensor].name);
+    if (tensor.format().text() == scheduled.format.text()) continue;
+    auto layout = laid_out(tensor, scheduled.format, false, state_->options.resources, scheduled.name);
+    if (!layout) return std::unexpected(layout.error());
+    tensor = std::move(layout->tensor);
+  }
+  const std::vector<OperandFacts> known = facts(network, stored, pinned);
   CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned};
   generic.scaled = made_for.scaled;
   generic.strided = made_for.strided;

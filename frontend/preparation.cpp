@@ -76,6 +76,9 @@ class Preparation {
     if (!network) return std::unexpected(network.error());
     prepared_.network = std::move(*network);
     if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
+    auto stored = in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_, converted_);
+    if (!stored) return std::unexpected(stored.error());
+    stored_ = std::move(*stored);
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
@@ -267,8 +270,8 @@ class Preparation {
     std::map<std::string, OperandFigures> figures;
     std::map<TensorId, const Tensor*> tensors;
     for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
-      const auto operand = operands_.find(network.tensors[tensor].name);
-      if (network.tensors[tensor].is_result || operand == operands_.end()) continue;
+      const auto operand = stored_.find(network.tensors[tensor].name);
+      if (network.tensors[tensor].is_result || operand == stored_.end()) continue;
       figures.emplace(operand->first, OperandFigures{operand->second.statistics, operand->second.bytes});
       if (operand->second.tensor != nullptr) tensors[tensor] = operand->second.tensor;
     }
@@ -314,6 +317,8 @@ class Preparation {
       explained.calibrated = !pipeline_.options().calibration.empty();
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
+      if (!converted_.empty())
+        report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, network, facts, plan_options);
@@ -393,7 +398,7 @@ class Preparation {
 
   Expected<void> compile() {
     Tensors tensors;  // whose patterns may be baked in
-    for (const auto& [name, operand] : operands_) {
+    for (const auto& [name, operand] : stored_) {
       if (operand.tensor) tensors.emplace(name, *operand.tensor);
     }
     auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
@@ -431,6 +436,9 @@ class Preparation {
   const OperandInputs& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;
+  Tensors layouts_;  // of operands that come in another format than the one that is pinned
+  std::vector<std::string> converted_;
+  OperandInputs stored_;  // as planning sees them
   Network given_;  // without the trees that --tree pins
   Prepared prepared_;
 };

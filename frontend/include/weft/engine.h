@@ -36,7 +36,9 @@ enum class Stage : std::uint8_t { network, tree, schedule, loops, signature, llv
 std::string_view name(Stage stage);
 
 struct CompileOptions {
-  std::map<std::string, Format> formats;  ///< pinned layouts of operands, requested formats of results, by name
+  /// By name: pinned layouts of operands (kinds and mode order; one that comes in another is converted, once, and
+  /// Report::explanation says so), and requested formats of results.
+  std::map<std::string, Format> formats;
   /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
   /// where nothing contributed. Both have the same indices.
   std::map<std::string, std::string> patterns;
