@@ -87,6 +87,19 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
   });
 }
 
+int32_t weft_bindings_set_scratch(weft_bindings* bindings, void* memory, uint64_t bytes, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (bytes > 0) {
+      if (auto there = given(memory, "memory"); !there) return there;
+    }
+    Bindings changed = bindings->bindings;
+    changed.scratch({static_cast<std::byte*>(memory), static_cast<std::size_t>(bytes)});
+    if (auto failure = changed.failure()) return std::unexpected(std::move(*failure));
+    bindings->bindings = std::move(changed);
+    return {};
+  });
+}
+
 int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* name, const weft_tensor* memory, weft_error** error) {
   return setting(bindings, "bindings", error, [&]() -> Expected<void> {
     if (auto there = all(given(name, "name"), given(memory, "memory")); !there) return there;
@@ -200,6 +213,17 @@ int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bin
     auto results = kernel->kernel.symbolic(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
     if (!results) return std::unexpected(std::move(results.error()));
     return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
+  });
+}
+
+int32_t weft_kernel_scratch_bytes(const weft_kernel* kernel, const weft_bindings* bindings, uint64_t* bytes, weft_error** error) {
+  if (bytes) *bytes = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings"), given(bytes, "bytes")); !there) return there;
+    const auto wanted = kernel->kernel.scratch_bytes(bindings->bindings);
+    if (!wanted) return std::unexpected(wanted.error());
+    *bytes = *wanted;
+    return {};
   });
 }
 

@@ -268,6 +268,13 @@ Expected<Tensors> Kernel::symbolic(const Bindings& bindings, const Cancellation*
                  [&] { return state_->workspaces->symbolic(*bindings.state_, cancellation); });
 }
 
+Expected<std::uint64_t> Kernel::scratch_bytes(const Bindings& bindings, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_kernel);
+  if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
+  return guarded({"asking for scratch memory"},
+                 [&] { return state_->workspaces->scratch_bytes(*bindings.state_, cancellation); });
+}
+
 Expected<void> Kernel::prepare(const Bindings& bindings, const Cancellation* cancellation) const {
   if (!state_) return input_error(empty_kernel);
   if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));

@@ -398,6 +398,10 @@ int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* nam
  * place if alpha is 1, or weft_request_add_scaled named the result; else copied. WEFT_INPUT where no memory is set. */
 int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta,
                                    weft_error** error);
+/* Memory for what runs need beside operands and results, at least weft_kernel_scratch_bytes, used instead of memory of
+ * the engine; between runs the host may use it too. Runs end with WEFT_RESOURCE (WEFT_CODE_MEMORY_LIMIT) where it is too
+ * small, with WEFT_INPUT where another run uses it or it overlaps operands or outputs. NULL and 0: the engine's again. */
+int32_t weft_bindings_set_scratch(weft_bindings* bindings, void* memory, uint64_t bytes, weft_error** error);
 /* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
 void weft_bindings_free(weft_bindings* bindings);
@@ -436,6 +440,9 @@ int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bin
 /* Does now what the first run over these bindings would do: verifies, converts, allocates. */
 int32_t weft_kernel_prepare(const weft_kernel* kernel, const weft_bindings* bindings,
                             const weft_cancellation* cancellation, weft_error** error);
+/* What weft_bindings_set_scratch has to lend for runs over these bindings. */
+int32_t weft_kernel_scratch_bytes(const weft_kernel* kernel, const weft_bindings* bindings, uint64_t* bytes,
+                                  weft_error** error);
 /* Any stage, without having asked for it; see weft_request_add_stage and weft_evaluation_stage. */
 int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes,
                           weft_error** error);

@@ -91,6 +91,8 @@ void symbolic(weft_engine* engine) {
   weft_tensor *m = NULL, *other = NULL, *result = NULL, *memory = NULL;
   weft_evaluation* evaluation = NULL;
   weft_request* request = NULL;
+  uint64_t bytes = 0;
+  char scratch[4096];
   EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, pos, crd, values, WEFT_BORROW, &m, &error) == WEFT_OK);
   EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, other_pos, other_crd, values, WEFT_BORROW, &other, &error) == WEFT_OK);
   EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK);
@@ -107,6 +109,13 @@ void symbolic(weft_engine* engine) {
   values[2] = 1;
   EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
   EXPECT(product[0] == 1 && product[1] == 4 && product[2] == 1);
+  EXPECT(weft_kernel_scratch_bytes(kernel, bindings, &bytes, &error) == WEFT_OK && bytes > 0 && bytes <= sizeof scratch);
+  EXPECT(weft_bindings_set_scratch(bindings, scratch, bytes, &error) == WEFT_OK);
+  values[2] = 3;
+  EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(product[0] == 1 && product[1] == 8 && product[2] == 9);
+  EXPECT_ERROR(WEFT_INPUT, "'memory' is NULL", weft_bindings_set_scratch(bindings, NULL, 8, &error));
+  EXPECT(weft_bindings_set_scratch(bindings, NULL, 0, &error) == WEFT_OK);
   EXPECT(weft_bindings_set(bindings, "B", other, 0, &error) == WEFT_OK);
   EXPECT_CODE(WEFT_CODE_PATTERN_CHANGED, "B", weft_kernel_run(kernel, bindings, NULL, NULL, &error));
   EXPECT_ERROR(WEFT_INPUT, "'memory' is NULL", weft_bindings_set_output_tensor(bindings, "C", NULL, &error));

@@ -7,12 +7,14 @@
 // thread alone, unless another thread was inside weft at that moment.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,6 +110,12 @@ class Bindings {
   void output(const std::string& name, Tensor memory, OutputUse use);
   /// Other factors for memory that is set. Input error where there is none.
   Expected<void> scale_output(const std::string& name, OutputUse use);
+  /// Memory for what runs need beside operands and results, at least Kernel::scratch_bytes(), used instead of memory of
+  /// the engine: workspaces of all threads, copies of results that threads sum, dense intermediates; not what grows
+  /// (hash tables, sparse results and intermediates). Between runs the host may use it, too. In a run: resource error
+  /// of code memory_limit with the bytes wanted where it is too small, input error where another run of the engine uses
+  /// some of it, or it overlaps an operand or memory for results. Empty: the engine's again.
+  void scratch(std::span<std::byte> memory);
   /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
   /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
   /// number is another.
@@ -143,6 +151,8 @@ class Kernel {
   Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
+  /// The bytes that Bindings::scratch() has to lend for runs over these operands. Errors as of run().
+  Expected<std::uint64_t> scratch_bytes(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
   Expected<std::string> explain(Stage stage) const;

@@ -242,6 +242,11 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_bindings_replace_values(copy, "x", WEFT_F64, x_values.data(), 4, error));
     GOOD(weft_request_add_changing(request, "x", 0, error));
     GOOD(weft_kernel_prepare(kernel, copy, nullptr, error));
+    GOOD(weft_kernel_scratch_bytes(kernel, copy, &bytes, error));
+    std::vector<std::byte> scratch(bytes);
+    GOOD(weft_bindings_set_scratch(copy, scratch.data(), bytes, error));
+    GOOD(weft_kernel_run(kernel, copy, nullptr, nullptr, error));
+    GOOD(weft_bindings_set_scratch(copy, nullptr, 0, error));
     GOOD(weft_kernel_symbolic(kernel, copy, nullptr, symbolic.place(), error));
     GOOD(weft_bindings_set_output_tensor(copy, "y", y, error));
     GOOD(weft_request_add_scaled(request, "y", error));
