@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include "engine/specialize.h"
+#include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 #include "weft/statistics.h"
 
 namespace weft {
 namespace {
 
-/// Facts shape code, so they are checked against the tensors actually bound: one that does not hold.
+/// Facts shape code, so they are checked against the tensors actually bound: one that does not hold, but for those about values.
 std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& network, const Schedule& schedule,
                                        const std::vector<Tensor>& tensors, const Threads& threads, const Replaced& replaced) {
   for (const loop::Fact& fact : nest.program.facts) {
@@ -20,6 +21,7 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
       }
       continue;
     }
+    if (std::holds_alternative<loop::FiniteFact>(fact)) continue;
     const auto storage = std::visit(
         [](const auto& one) -> loop::StorageId {
           if constexpr (requires { one.storage; }) return one.storage;
@@ -28,12 +30,9 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
         fact);
     const std::uint32_t number = nest.tensors[storage];
     if (number >= tensors.size() || schedule.tensors[number].role != TensorRole::operand) continue;
-    if (!(std::holds_alternative<loop::FiniteFact>(fact) ? replaced.values : replaced.patterns)[number]) continue;
+    if (!replaced.patterns[number]) continue;
     const Tensor& tensor = tensors[number];
     const std::string& name = schedule.tensors[number].name;
-    if (std::holds_alternative<loop::FiniteFact>(fact) && !statistics(tensor, threads).finite()) {
-      return fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", name);
-    }
     if (const auto* fiber = std::get_if<loop::FiberFact>(&fact)) {
       if (statistics(tensor, threads).fibers(fiber->level).maximum > fiber->maximum) {
         return fmt::format("operand {} has a fiber longer than {} in level {}", name, fiber->maximum, fiber->level);
@@ -100,19 +99,19 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
 
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads, const Replaced& replaced) {
+                                             const Threads& threads, const Replaced& replaced,
+                                             const std::set<std::string>& assume_finite) {
   for (const CompiledNest& nest : nests) {
     if (replaced.any_pattern) {
       if (auto broken = other_widths(nest.nest, schedule, tensors, true)) return broken;
     }
     if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads, replaced)) return broken;
   }
-  // What one nest stores for the next may be read as if nothing could tell absent from zero, which no fact states.
-  for (std::size_t number = 0; nests.size() > 1 && number < tensors.size(); ++number) {
-    const ScheduledTensor& scheduled = schedule.tensors[number];
-    if (scheduled.role != TensorRole::operand || !finite[number] || !replaced.values[number]) continue;
-    if (statistics(tensors[number], threads).finite()) continue;
-    return fmt::format("operand {} holds NaN or Inf, the schedule was made for finite values", scheduled.name);
+  for (std::size_t number = 0; number < tensors.size(); ++number) {
+    if (!finite[number] || !replaced.values[number]) continue;
+    const std::string& name = network.tensors[schedule.tensors[number].tensor].name;
+    if (assume_finite.contains(name) || finite_values(tensors[number], threads)) continue;
+    return fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", schedule.tensors[number].name);
   }
   return std::nullopt;
 }

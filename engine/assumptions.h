@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,13 @@ struct OtherExtents {
 /// Input error for an operand of another order.
 Expected<OtherExtents> other_extents(const Network& network, const std::map<std::string, Tensor>& operands);
 
-/// A fact of a nest that does not hold for `tensors` (by position in Schedule::tensors), or values that are not `finite` where
-/// a schedule of several nests rests on it. Facts about extents are about the network, and that a result has the positions of
+/// A fact of a nest that does not hold for `tensors` (by position in Schedule::tensors), or values that are not finite, of those of
+/// which it matters (CompiledNetwork::State::finite) and that the host did not vouch for. Facts about extents are about the network, and that a result has the positions of
 /// an operand is so by how results are made. Only tensors that were replaced are looked at.
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads, const Replaced& replaced);
+                                             const Threads& threads, const Replaced& replaced,
+                                             const std::set<std::string>& assume_finite);
 
 /// A tensor that is stored in other kinds of levels, or with other index widths, than the nest reads, and which. Of what is not
 /// an operand this is a mistake of weft's: nothing else can be done about it.

@@ -309,7 +309,7 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
   if (replaced.any_pattern) state.note_patterns();
   if (!replaced.any_pattern && !replaced.any_values) return true;
   if (broken_assumption(state.kernel->nests, state.kernel->network, state.kernel->plan.schedule, state.kernel->finite, state.tensors,
-                        state.resources.threads, replaced))
+                        state.resources.threads, replaced, host.assume_finite))
     return false;
   for (std::size_t number = 0; number < state.nests.size(); ++number) {
     if (state.nests[number].late) continue;
@@ -366,7 +366,7 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   state->convert_ms = milliseconds_since(start);
   state->note_patterns();
   if (const auto broken =
-          broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced)) {
+          broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced, host.assume_finite)) {
     const auto general = state_->generalise(state_->given, operands, *broken);
     if (!general) return std::unexpected(general.error());
     return general->bind(operands, resources, deterministic, host);

@@ -43,6 +43,7 @@ struct CompilePhases {
 
 class BoundNetwork;
 struct ComputedPattern;
+struct SavedNetwork;
 
 /// Memory of the host that a result is written to, and how: alpha * result + beta * memory.
 struct HostOutput {
@@ -54,6 +55,7 @@ struct HostOutput {
 struct HostMemory {
   std::map<std::string, HostOutput> outputs;  ///< by name
   std::set<std::string> changing;         ///< operands whose values change between runs
+  std::set<std::string> assume_finite = {};  ///< operands whose values nobody has to look at
   /// Memory for what runs need beside operands and results, used instead of the account's; empty: none. Nothing else uses it
   /// while a run is under way; between runs anybody may.
   std::span<std::byte> scratch = {};
@@ -75,6 +77,8 @@ class CompiledNetwork {
   const Plan& plan() const;
   const std::vector<CompiledNest>& nests() const;
   const CompilePhases& phases() const;
+  /// Operands that have to be finite for this code; of others it does not matter.
+  std::vector<std::string> finite_operands() const;
   /// What the code is made for: generic, profiled or baked.
   Specialization grade() const;
   /// network, tree, schedule, loops, signature, llvm, asm; "object" gives the bytes. Input error for other names.
@@ -93,7 +97,9 @@ class CompiledNetwork {
  private:
   friend class Pipeline;
   friend class BoundNetwork;
+  friend Expected<SavedNetwork> saved(const CompiledNetwork& network);
   struct State;
+  const State& state() const { return *state_; }
   std::shared_ptr<const State> state_;
 };
 

@@ -27,7 +27,8 @@ struct CompiledNetwork::State {
   Target target;
   CodeOptions code;
   Specialization grade = Specialization::profiled;
-  /// Tensors of the schedule that were known finite. What one nest stores for the next may rest on it without a fact.
+  /// By position in Schedule::tensors: operands whose values have to be finite, because a fact of a nest says so, or what one nest
+  /// stores for the next is read as if nothing could tell absent from zero. Without those that the host vouches for.
   std::vector<bool> finite;
   /// The kernel for a network of perhaps other extents and tensors of which something does not hold, and what does not.
   std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)> generalise;

@@ -85,8 +85,7 @@ void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern,
   }
   const Part part(key);
   ValueFacts* const values = TensorParts::value_facts(tensor);
-  const std::optional<bool> known = values ? values->known_finite() : std::nullopt;
-  key += (known ? *known : statistics(tensor, resources).finite()) ? 'f' : 'n';
+  key += values && values->known_finite() == std::optional(false) ? 'n' : 'f';
 }
 
 std::string differing_parts(std::string_view one, std::string_view other) {

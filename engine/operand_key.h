@@ -10,6 +10,7 @@ namespace weft {
 /// Appends it. `by_pattern`: the very pattern matters, because joins of several sparse operands are sampled, because it may be
 /// baked into code, or because a memory limit counts exact bytes; else its quantised statistics, full levels and short fibers
 /// do, so that a tensor over another pattern of the same kind has the same key. Counted once for all tensors over a pattern.
+/// Values count as finite until somebody has found that they are not: a kernel tells of which of its operands it matters.
 void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern, const Resources& resources);
 
 /// The parts in which two keys of one operand differ: "format", "extents", "pattern", "values". For people.

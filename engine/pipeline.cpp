@@ -11,9 +11,11 @@
 #include "engine/cache/memory_cache.h"
 #include "engine/compiled_state.h"
 #include "engine/plan/check.h"
+#include "engine/plan/finiteness.h"
 #include "engine/plan/interruption.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
+#include "engine/saved_network.h"
 #include "engine/specialize.h"
 #include "engine/trace.h"
 #include "runtime/elapsed.h"
@@ -210,6 +212,8 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
 
 const EngineOptions& Pipeline::options() const { return state_->options; }
 
+std::string Pipeline::environment() const { return weft::environment(state_->code_options(), state_->target); }
+
 CacheCounters Pipeline::counters() const {
   const auto plans = [&](PlanOrigin origin) { return state_->plans_by_origin[static_cast<std::size_t>(origin)].load(); };
   return {.memory = state_->memory_hits,
@@ -319,8 +323,31 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands,
                                                  const LoweringFacts& more) const {
-  // What one nest leaves to the next is as finite there as within one nest.
-  return weft::lower(plan.schedule, network, finite_tensors(plan.schedule, operands), more);
+  auto made = lowered(network, plan, operands, more);
+  if (!made) return std::unexpected(made.error());
+  return std::move(made->nests);
+}
+
+Expected<Pipeline::Lowered> Pipeline::lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands,
+                                              const LoweringFacts& more) const {
+  const Schedule& schedule = plan.schedule;
+  const auto lowered_for = [&]() -> Expected<Lowered> {
+    // What one nest leaves to the next is as finite there as within one nest.
+    auto nests = weft::lower(schedule, network, finite_tensors(schedule, operands), more);
+    if (!nests) return std::unexpected(nests.error());
+    std::set<TensorId> finite = finite_operands_needed(schedule, network, operands);
+    for (const LoweredNest& nest : *nests) {
+      for (const loop::Fact& fact : nest.program.facts) {
+        if (const auto* stated = std::get_if<loop::FiniteFact>(&fact)) finite.merge(operands_of(schedule, nest.tensors[stated->storage]));
+      }
+    }
+    return Lowered{std::move(*nests), std::move(finite)};
+  };
+  operands = assumed_finite(std::move(operands));
+  auto made = lowered_for();
+  if (!made || are_finite(made->finite, operands)) return made;
+  operands = as_they_are(std::move(operands));
+  return lowered_for();
 }
 
 Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const std::map<std::string, Tensor>& tensors,
@@ -335,8 +362,9 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
     if (!layout) return std::unexpected(layout.error());
     tensor = std::move(layout->tensor);
   }
-  const std::vector<OperandFacts> known = facts(network, stored, pinned);
-  CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned};
+  std::vector<OperandFacts> known = vouched_for(facts(network, stored, pinned), network, made_for.assume_finite);
+  CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned,
+                     .assume_finite = made_for.assume_finite};
   generic.scaled = made_for.scaled;
   generic.strided = made_for.strided;
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
@@ -345,13 +373,76 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
     if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
-  if (const auto same = plan_given(plan.schedule, network, known, generic.planned)) {
+  if (const auto same = plan_by_need(known, network, [&] { return plan_given(plan.schedule, network, known, generic.planned); })) {
     auto compiled = compile(network, *same, known, count, generic);
     if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
   }
-  const auto another = this->plan(network, known, generic.planned);
+  const auto another = plan_by_need(known, network, [&] { return this->plan(network, known, generic.planned); });
   if (!another) return std::unexpected(another.error());
   return compile(network, *another, known, count, generic);
+}
+
+Pipeline::Generalise Pipeline::generaliser(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+                                           const CompileFor& specialize) const {
+  std::map<std::string, bool> pinned;
+  for (const OperandFacts& operand : operands) {
+    if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;
+  }
+  return [pipeline = *this, plan, pinned, count, specialize](const Network& of, const std::map<std::string, Tensor>& other,
+                                                                           const std::string& why) {
+    ++pipeline.state_->fallbacks;
+    if (pipeline.options().trace) {
+      pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
+                                         command_line(of, pipeline.facts(of, other, {}), plan.schedule, pipeline.options()), why));
+    }
+    return pipeline.generalised(of, other, plan, pinned, count, specialize);
+  };
+}
+
+Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                             const SavedNetwork& saved, const CompileFor& made_for) const {
+  const auto damaged = [](std::string_view what) { return input_error(fmt::format("the saved kernel is damaged: {}", what)); };
+  auto kernel = std::make_shared<CompiledNetwork::State>();
+  kernel->given = network;
+  kernel->network = scheduled_network(plan.schedule, network);
+  kernel->plan = plan;
+  kernel->target = state_->target;
+  kernel->code = state_->code_options();
+  kernel->grade = saved.grade;
+  kernel->finite = saved.finite;
+  if (saved.schedule != print(plan.schedule, kernel->network) || saved.finite.size() != plan.schedule.tensors.size())
+    return damaged("its plan is another one");
+  ++state_->by_grade[static_cast<std::size_t>(saved.grade)];
+  kernel->generalise = generaliser(network, plan, operands, false, made_for);
+  const auto start = Clock::now();
+  for (const SavedNest& nest : saved.nests) {
+    CompiledNest loaded;
+    loaded.nest = nest.nest;
+    for (const std::uint32_t tensor : nest.nest.tensors)
+      if (tensor != ~0u && tensor >= plan.schedule.tensors.size()) return damaged("a tensor that the plan does not have");
+    for (const IndexId index : nest.nest.indices)
+      if (index >= kernel->network.indices.size()) return damaged("an index that the expression does not have");
+    loaded.canonical = loop::canonical(nest.nest.program);
+    loaded.signature = signature(loaded.canonical.program);
+    const std::string name = kernel_name(nest.nest.program, kernel_key(loaded.canonical.program, state_->target, kernel->code));
+    auto code = state_->jit.load(ObjectCode{nest.object}, name);
+    if (!code) return damaged(code.error().message);
+    loaded.code = std::move(*code);
+    loaded.object_bytes = nest.object.size() + nest.counting.size();
+    loaded.origin = KernelOrigin::disk;
+    if (counts_entries(loaded.canonical.program) == nest.counting.empty()) return damaged("the kernel that counts is missing");
+    if (!nest.counting.empty()) {
+      auto counting = state_->jit.load(ObjectCode{nest.counting}, name);
+      if (!counting) return damaged(counting.error().message);
+      loaded.counting = std::move(*counting);
+    }
+    ++state_->disk_hits;
+    kernel->nests.push_back(std::move(loaded));
+  }
+  kernel->phases.load = milliseconds_since(start);
+  CompiledNetwork made;
+  made.state_ = std::move(kernel);
+  return made;
 }
 
 Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan,
@@ -389,26 +480,17 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->grade = grade;
   if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   ++state_->by_grade[static_cast<std::size_t>(grade)];
-  kernel->finite = finite_tensors(plan.schedule, operands);
-  std::map<std::string, bool> pinned;
-  for (const OperandFacts& operand : operands) {
-    if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;
+  kernel->generalise = generaliser(network, plan, operands, count, specialize);
+  auto made_nests = lowered(network, plan, operands, known->facts);
+  if (!made_nests) return std::unexpected(made_nests.error());
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    kernel->finite.push_back(scheduled.role == TensorRole::operand && made_nests->finite.contains(scheduled.tensor) &&
+                             !specialize.assume_finite.contains(network.tensors[scheduled.tensor].name));
   }
-  kernel->generalise = [pipeline = *this, plan, pinned, count, specialize](const Network& of, const std::map<std::string, Tensor>& other,
-                                                                           const std::string& why) {
-    ++pipeline.state_->fallbacks;
-    if (pipeline.options().trace) {
-      pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
-                                         command_line(of, pipeline.facts(of, other, {}), plan.schedule, pipeline.options()), why));
-    }
-    return pipeline.generalised(of, other, plan, pinned, count, specialize);
-  };
-  auto nests = lower(network, plan, operands, known->facts);
-  if (!nests) return std::unexpected(nests.error());
   kernel->phases.lower = milliseconds_since(start);
   const std::string command =
       state_->options.trace ? command_line(network, operands, plan.schedule, state_->options) : std::string();
-  for (LoweredNest& nest : *nests) {
+  for (LoweredNest& nest : made_nests->nests) {
     if (any_cancelled(specialize.cancelled_by)) return fail(ErrorKind::cancelled, "interrupted");
     CompiledNest compiled;
     compiled.canonical = loop::canonical(nest.program);
@@ -439,6 +521,13 @@ const Network& CompiledNetwork::network() const { return state_->given; }
 const Plan& CompiledNetwork::plan() const { return state_->plan; }
 const std::vector<CompiledNest>& CompiledNetwork::nests() const { return state_->nests; }
 Specialization CompiledNetwork::grade() const { return state_->grade; }
+std::vector<std::string> CompiledNetwork::finite_operands() const {
+  std::vector<std::string> names;
+  for (std::size_t number = 0; number < state_->finite.size(); ++number) {
+    if (state_->finite[number]) names.push_back(state_->given.tensors[state_->plan.schedule.tensors[number].tensor].name);
+  }
+  return names;
+}
 const CompilePhases& CompiledNetwork::phases() const { return state_->phases; }
 
 }  // namespace weft

@@ -34,6 +34,7 @@ struct CompileFor {
   /// Looked at before each nest is compiled; LLVM itself cannot be stopped.
   std::vector<Cancellation> cancelled_by = {};
   CodeFrom from = CodeFrom::anywhere;
+  std::set<std::string> assume_finite = {};  ///< operands whose values nobody looks at
   /// Results that runs may scale, and that they may write into memory with strides (LoweringFacts).
   std::set<std::string> scaled = {};
   std::set<std::string> strided = {};
@@ -51,7 +52,7 @@ class Pipeline {
   const EngineOptions& options() const;
 
   /// Facts of operands as the planner wants them, quantised, one per operand of the network, in the order of
-  /// Network::tensors.
+  /// Network::tensors. Whether values are finite is looked at when first asked (plan_by_need asks where it matters).
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, Tensor>& operands,
                                   const std::map<std::string, bool>& pinned) const;
   std::vector<OperandFacts> facts(const Network& network, const std::map<std::string, OperandFigures>& operands,
@@ -69,16 +70,30 @@ class Pipeline {
   /// the iterations of its loops, which takes time.
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                            bool count = false, const CompileFor& specialize = {}) const;
+  /// What was compiled before, and saved, for this network, plan and environment(). Input error where that is not so.
+  Expected<CompiledNetwork> restored(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                     const SavedNetwork& saved, const CompileFor& made_for) const;
+  /// What the code of this pipeline depends on beside its programs (saved_network.h).
+  std::string environment() const;
   CacheCounters counters() const;
   /// Counts code that was found without looking for its parts.
   void found_again(const CompiledNetwork& code) const;
 
  private:
+  using Generalise = std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)>;
+  Generalise generaliser(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+                         const CompileFor& specialize) const;
   /// A generic kernel for operands of which something does not hold that `plan` or a kernel rests on: of its schedule, or,
   /// where this is not legal for them, of another one with the same formats of results.
   Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,
                                         const std::map<std::string, bool>& pinned, bool count,
                                         const CompileFor& made_for) const;
+  /// The loop programs, made as for finite operands if those are that it matters of; which these are; and what was taken to be known.
+  struct Lowered {
+    std::vector<LoweredNest> nests;
+    std::set<TensorId> finite;
+  };
+  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more) const;
   /// Whether the code of every nest is in memory or on disk.
   Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                             const CompileFor& specialize) const;

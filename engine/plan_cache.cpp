@@ -27,7 +27,6 @@ std::string layout_text(const Format& format) {
 
 void append_figures(std::string& text, const Statistics& statistics) {
   text += fmt::format(" nnz {}", statistics.nnz());
-  if (!statistics.finite()) text += " not finite";
   if (statistics.format().all_dense() || statistics.nnz() <= 0) return;
   text += " distinct";
   for (const ModeSet set : quantised_sets(statistics.format())) text += fmt::format(" {:x}:{}", set, statistics.distinct(set));
@@ -39,6 +38,7 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
   text += fmt::format("operand {} {}{} bytes {}", network.tensors[tensor].name, layout_text(format),
                       computed ? certain ? " computed" : " computed in part" : copied ? " copied" : pinned ? " pinned" : "", bytes);
   if (share != 1) text += fmt::format(" converted at {}", share);
+  if (!statistics.finite()) text += " not finite";
   append_figures(text, statistics);
   text += '\n';
   if (!limited || !counted) return;

@@ -36,6 +36,11 @@ void Bindings::put(const std::string& name, Tensor tensor, OperandUse use) {
   } else if (!state_->host.changing.empty()) {
     state_->host.changing.erase(name);
   }
+  if (use.assume_finite) {
+    state_->host.assume_finite.insert(name);
+  } else if (!state_->host.assume_finite.empty()) {
+    state_->host.assume_finite.erase(name);
+  }
 }
 
 // Of bindings of which something is missing nothing runs, so nothing more is set either.

@@ -42,13 +42,15 @@ int32_t weft_bindings_create(weft_bindings** made, weft_error** error) {
 int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags, weft_error** error) {
   return setting(bindings, "bindings", error, [&]() -> Expected<void> {
     if (auto there = all(given(name, "name"), given(tensor, "tensor")); !there) return there;
-    if ((flags & ~static_cast<std::uint32_t>(WEFT_CHANGES)) != 0) {
-      return input_error(fmt::format("flags {}: the one known here is WEFT_CHANGES ({})", flags, +WEFT_CHANGES));
+    if ((flags & ~static_cast<std::uint32_t>(WEFT_CHANGES | WEFT_FINITE)) != 0) {
+      return input_error(fmt::format("flags {}: known here are WEFT_CHANGES ({}) and WEFT_FINITE ({})", flags, +WEFT_CHANGES,
+                                     +WEFT_FINITE));
     }
     // Verified when it was made, unless the host vouched for it.
     weft_bindings changed = *bindings;  // all of it is set, or nothing
     changed.operands[name] = tensor->tensor;
-    changed.bindings.set(name, tensor->tensor, {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0});
+    changed.bindings.set(name, tensor->tensor,
+                         {.trusted = true, .changes = (flags & WEFT_CHANGES) != 0, .assume_finite = (flags & WEFT_FINITE) != 0});
     if (auto failure = changed.bindings.failure()) return std::unexpected(std::move(*failure));
     *bindings = std::move(changed);
     return {};
@@ -135,7 +137,7 @@ int32_t weft_engine_compile(const weft_engine* engine, const char* expression, c
     }
     auto kernel = engine->engine.compile(expression, bindings->operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
   });
 }
 
@@ -159,7 +161,7 @@ int32_t weft_engine_compile_for(const weft_engine* engine, const char* expressio
     }
     auto kernel = engine->engine.compile(expression, operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
   });
 }
 
@@ -188,7 +190,7 @@ int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel
     if (auto there = given(compilation, "compilation"); !there) return std::unexpected(there.error());
     const Expected<Kernel>& kernel = compilation->kernel.get();
     if (!kernel) return std::unexpected(kernel.error());
-    return new weft_kernel{*kernel, {}, {}, {}};
+    return new weft_kernel{*kernel, {}, {}, {}, {}};
   });
 }
 
@@ -250,6 +252,48 @@ int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** t
     *text = found->second.c_str();
     if (bytes) *bytes = found->second.size();
     return {};
+  });
+}
+
+int32_t weft_kernel_save(weft_kernel* kernel, const void** saved, uint64_t* bytes, weft_error** error) {
+  if (saved) *saved = nullptr;
+  if (bytes) *bytes = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(saved, "saved"), given(bytes, "bytes")); !there) return there;
+    const std::lock_guard lock(kernel->guard);
+    if (kernel->saved.empty()) {
+      auto packed = kernel->kernel.save();
+      if (!packed) return std::unexpected(std::move(packed.error()));
+      kernel->saved = std::move(*packed);
+    }
+    *saved = kernel->saved.data();
+    *bytes = kernel->saved.size();
+    return {};
+  });
+}
+
+int32_t weft_kernel_save_file(const weft_kernel* kernel, const char* path, weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(path, "path")); !there) return there;
+    return kernel->kernel.save_file(path);
+  });
+}
+
+int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t bytes, weft_kernel** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = all(given(engine, "engine"), given(saved, "saved")); !there) return std::unexpected(there.error());
+    auto kernel = engine->engine.load({static_cast<const char*>(saved), static_cast<std::size_t>(bytes)});
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+  });
+}
+
+int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_kernel** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = all(given(engine, "engine"), given(path, "path")); !there) return std::unexpected(there.error());
+    auto kernel = engine->engine.load_file(path);
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
   });
 }
 

@@ -123,6 +123,17 @@ int32_t weft_request_add_changing(weft_request* request, const char* name, int32
   });
 }
 
+int32_t weft_request_set_assume_finite(weft_request* request, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (name == nullptr) {
+      request->options.assume_all_finite = true;
+    } else {
+      request->options.assume_finite.emplace_back(name);
+    }
+    return {};
+  });
+}
+
 int32_t weft_request_add_scaled(weft_request* request, const char* name, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     if (auto there = given(name, "name"); !there) return there;

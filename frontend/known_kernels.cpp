@@ -24,13 +24,13 @@ void append_number(std::string& key, Number number) {
 // The bindings name every member: a new one does not compile before it is decided here whether kernels depend on it.
 void append_options(std::string& key, const CompileOptions& options, const Resources& resources) {
   const auto& [formats, patterns, results, tree, schedule, schedule_name, objective, unfused, prove, calls, specialize, changing,
-               changing_patterns, scaled, strided] = options;
+               changing_patterns, assume_finite, assume_all_finite, scaled, strided] = options;
   // Proofs go as far as the memory that is left allows.
   if (prove && resources.memory.limit() != Memory::unlimited)
     append_number(key, std::bit_floor(resources.memory.limit() - std::min(resources.memory.limit(), resources.memory.used())));
   append_number(key, calls);
   key += static_cast<char>(specialize);
-  key += static_cast<char>((unfused ? 1 : 0) | (prove ? 2 : 0));
+  key += static_cast<char>((unfused ? 1 : 0) | (prove ? 2 : 0) | (assume_all_finite ? 4 : 0));
   for (const std::string* text : {&tree, &schedule, &schedule_name, &objective}) append(key, *text);
   const auto append_names = [&](const std::vector<std::string>& names) {
     append_number(key, names.size());
@@ -39,6 +39,7 @@ void append_options(std::string& key, const CompileOptions& options, const Resou
   append_names(results);
   append_names(changing);
   append_names(changing_patterns);
+  append_names(assume_finite);
   append_names(scaled);
   append_names(strided);
   append_number(key, patterns.size());

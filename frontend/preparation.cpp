@@ -8,6 +8,7 @@
 
 #include "engine/plan/count_joins.h"
 #include "engine/plan/explanation.h"
+#include "engine/plan/finiteness.h"
 #include "engine/plan/forest.h"
 #include "engine/plan/widths.h"
 #include "engine/specialize.h"
@@ -66,8 +67,15 @@ void spread_scalars(Network& network, const PlanOptions& options) {
 class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const OperandInputs& operands,
-              const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from)
-      : pipeline_(pipeline), machine_(machine), options_(options), operands_(operands), cancellation_(cancellation), from_(from) {}
+              const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
+              const SavedNetwork* saved)
+      : pipeline_(pipeline),
+        machine_(machine),
+        options_(options),
+        operands_(operands),
+        cancellation_(cancellation),
+        from_(from),
+        saved_(saved) {}
 
   Expected<Prepared> prepare(std::string_view text, const std::vector<std::string>& names) {
     report().expression = text;
@@ -243,6 +251,15 @@ class Preparation {
                       fmt::format("{} is said to change between runs, but is no operand", name));
       }
     }
+    for (const TensorDeclaration& declared : network.tensors) {
+      if (options_.assume_all_finite && !declared.is_result) vouched_for_.insert(declared.name);
+    }
+    for (const std::string& name : options_.assume_finite) {
+      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+      if (declared == network.tensors.end() || declared->is_result)
+        return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is said to be finite, but is no operand", name));
+      vouched_for_.insert(name);
+    }
     for (const auto& [names, what] : {std::pair(&options_.scaled, "scaled"), std::pair(&options_.strided, "strided")}) {
       for (const std::string& name : *names) {
         const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
@@ -275,11 +292,10 @@ class Preparation {
       figures.emplace(operand->first, OperandFigures{operand->second.statistics, operand->second.bytes});
       if (operand->second.tensor != nullptr) tensors[tensor] = operand->second.tensor;
     }
-    prepared_.facts = pipeline_.facts(network, figures, pinned);
+    prepared_.facts = vouched_for(pipeline_.facts(network, figures, pinned), network, vouched_for_);
     for (OperandFacts& operand : prepared_.facts) operand.conversion_share = conversion_share(network.tensors[operand.tensor].name);
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();
-    JoinCounter counter(network, facts, tensors, {}, resources().with(cancellation_));
     report().phases.plan = 0;
     const auto timed = [&](const auto& planner) {
       const auto planning = Clock::now();
@@ -287,30 +303,39 @@ class Preparation {
       report().phases.plan += milliseconds_since(planning);
       return one;
     };
-    Expected<Plan> plan = Plan{};
-    if (!options_.schedule.empty()) {
-      const auto parsed = parse_schedule(options_.schedule, network);
-      if (!parsed) return std::unexpected(named(parsed.error()));
-      const Schedule schedule = with_widths(*parsed, scheduled_network(*parsed, network), facts);
-      if (auto legal = check(schedule, network, facts, plan_options); !legal) return std::unexpected(named(legal.error()));
-      if (sampled) {
-        if (auto counted = count_joins_of(schedule, network, facts, plan_options, counter); !counted)
-          return std::unexpected(counted.error());
+    const auto planned = [&]() -> Expected<Plan> {
+      JoinCounter counter(network, facts, tensors, {}, resources().with(cancellation_));
+      if (!options_.schedule.empty()) {
+        const auto parsed = parse_schedule(options_.schedule, network);
+        if (!parsed) return std::unexpected(named(parsed.error()));
+        const Schedule schedule = with_widths(*parsed, scheduled_network(*parsed, network), facts);
+        if (auto legal = check(schedule, network, facts, plan_options); !legal) return std::unexpected(named(legal.error()));
+        if (sampled) {
+          if (auto counted = count_joins_of(schedule, network, facts, plan_options, counter); !counted)
+            return std::unexpected(counted.error());
+        }
+        auto plan = timed([&] { return plan_given(schedule, network, facts, plan_options); });
+        if (!plan) return std::unexpected(named(plan.error()));
+        return plan;
       }
-      plan = timed([&] { return plan_given(schedule, network, facts, plan_options); });
-      if (!plan) return std::unexpected(named(plan.error()));
-    } else {
       const auto planner = [&](const PlanOptions& with) -> Expected<Plan> {
         if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, with)) return unsupported("there is no such plan in the caches");
         return timed([&] { return options_.unfused ? plan_unfused(network, facts, with) : pipeline_.plan(network, facts, with); });
       };
-      plan = sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
-    }
+      return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
+    };
+    Expected<Plan> plan = plan_by_need(prepared_.facts, network, planned);
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     prepared_.plan_options = plan_options;
     prepared_.plan_options.progress = nullptr;
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
+    if (plan && saved_) {
+      plan->producer = saved_->producer;
+      plan->optimal = saved_->optimal;
+      plan->proof = saved_->proof;
+      plan->origin = PlanOrigin::disk;
+    }
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
       Explanation explained = explanation(*plan, network, facts, plan_options, report().threads);
@@ -401,15 +426,17 @@ class Preparation {
     for (const auto& [name, operand] : stored_) {
       if (operand.tensor) tensors.emplace(name, *operand.tensor);
     }
-    auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
-                                  {.grade = options_.specialize,
+    const CompileFor wanted{.grade = options_.specialize,
                                    .calls = options_.calls,
                                    .tensors = &tensors,
                                    .planned = prepared_.plan_options,
                                    .cancelled_by = {cancellation_, resources().cancellation},
                                    .from = from_,
+                                   .assume_finite = vouched_for_,
                                    .scaled = {options_.scaled.begin(), options_.scaled.end()},
-                                   .strided = {options_.strided.begin(), options_.strided.end()}});
+                                   .strided = {options_.strided.begin(), options_.strided.end()}};
+    auto code = saved_ ? pipeline_.restored(prepared_.network, prepared_.plan, prepared_.facts, *saved_, wanted)
+                       : pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false, wanted);
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
@@ -436,10 +463,12 @@ class Preparation {
   const OperandInputs& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;
+  const SavedNetwork* saved_;  // null: it is compiled
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
   OperandInputs stored_;  // as planning sees them
   Network given_;  // without the trees that --tree pins
+  std::set<std::string> vouched_for_;  // operands that are said to be finite
   Prepared prepared_;
 };
 
@@ -453,8 +482,9 @@ double Report::median_run_ms() const {
 
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
                            const std::vector<std::string>& names, const OperandInputs& operands,
-                           const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from) {
-  return Preparation(pipeline, machine, operands, options, cancellation, from).prepare(text, names);
+                           const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
+                           const SavedNetwork* saved) {
+  return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
 }
 
 Expected<std::vector<std::string>> operands_of(std::string_view text) {

@@ -146,8 +146,9 @@ Expected<Evaluation> Session::evaluated(std::string_view expression, const std::
                                         const EvaluateOptions& options, const Cancellation* token) const {
   const Pipeline& pipeline = state_->engine.state_->pipeline;
   const Cancellation& cancellation = token ? *token : pipeline.options().resources.cancellation;
+  const Resources resources = pipeline.options().resources.with(cancellation);
   const Tensors operands = chosen(*tensors(), names);
-  const auto inputs = operand_inputs(operands, pipeline.options().resources.with(cancellation));
+  const auto inputs = operand_inputs(operands, resources);
   if (!inputs) return std::unexpected(inputs.error());
   auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names, *inputs, options, cancellation);
   if (!prepared) return std::unexpected(prepared.error());

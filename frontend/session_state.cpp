@@ -128,7 +128,7 @@ void Session::State::improve(const std::string& text, const std::vector<std::str
 Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
                                            const Cancellation* cancellation) {
   const Table now = table();
-  auto names = operands_of(text);
+  auto names = known ? Expected<std::vector<std::string>>(known->operands) : operands_of(text);
   if (!names) return std::unexpected(names.error());
   const Tensors operands = chosen(*now.tensors, *names);
   if (answer == Answer::soonest) {

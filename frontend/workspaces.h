@@ -20,7 +20,7 @@ namespace weft {
 /// What a run is over: the tables of Bindings. A stamp stands for one content of them.
 struct RunOperands {
   Tensors tensors;
-  HostMemory host{.outputs = {}, .changing = {}, .scratch = {}, .lent = true};
+  HostMemory host{.outputs = {}, .changing = {}, .assume_finite = {}, .scratch = {}, .lent = true};
   std::uint64_t stamp = next_stamp();
   mutable std::atomic<bool> verified{false};
   mutable std::mutex turn;  ///< of runs that write to memory of the host

@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "runtime/block.h"
 #include "runtime/blocks.h"
 #include "runtime/entries.h"
 #include "runtime/extents.h"
@@ -150,7 +149,7 @@ struct Counter {
   /// Takes the memory for its pass. Without any for a bitmap of a few megabytes the sketch still answers.
   void begin() {
     if (exact) {
-      if (auto fresh = mapped_buffer(bitmap_bytes, Memory{}, "counting distinct coordinates")) bits = std::move(*fresh);
+      if (auto fresh = Buffer::allocate(bitmap_bytes, Memory{}, "counting distinct coordinates")) bits = std::move(*fresh);
       exact = bits.size_bytes() > 0;
     }
     if (!exact) sketch = std::make_unique<Sketch>();
@@ -180,14 +179,16 @@ using Column = std::array<std::uint64_t, tile>;
 
 /// Coordinates, and their hashes, of all levels for a tile of positions.
 struct Tile {
-  std::vector<Column> coordinates;
-  std::vector<Column> hashes;
+  std::size_t levels;
+  // Not cleared: of a few positions that would be most of the work.
+  std::unique_ptr<Column[]> coordinates = std::make_unique_for_overwrite<Column[]>(levels);
+  std::unique_ptr<Column[]> hashes = std::make_unique_for_overwrite<Column[]>(levels);
   std::size_t length = 0;
 
-  explicit Tile(std::size_t levels) : coordinates(levels), hashes(levels) {}
+  explicit Tile(std::size_t number) : levels(number) {}
 
   void fill(Walk& walk, std::uint64_t begin, std::size_t positions) {
-    const std::size_t last = coordinates.size() - 1;
+    const std::size_t last = levels - 1;
     length = positions;
     for (std::size_t n = 0; n < length; ++n) {
       const bool moved = walk.move_to(begin + n) || n == 0;
@@ -201,8 +202,9 @@ struct Tile {
   }
 
   void add_to(Counter& counter, const Tensor& cut) const {
-    Column combined{};
-    for (std::size_t l = 0; l < coordinates.size(); ++l) {
+    Column combined;
+    std::fill_n(combined.begin(), length, 0);
+    for (std::size_t l = 0; l < levels; ++l) {
       if (!(counter.levels >> l & 1)) continue;
       const std::uint64_t extent = cut.extent_of_level(l);
       if (counter.exact)

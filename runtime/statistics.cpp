@@ -47,21 +47,27 @@ double independent(const std::vector<std::uint64_t>& extents, ModeSet modes, dou
   return std::min(nnz, product_of(extents, modes) * -std::expm1(-expected));
 }
 
-template <class T>
+/// NaN and Inf are the values whose exponent is all ones: without its sign such a value plus 1 in the lowest place of the exponent
+/// carries into the place of the sign. Whole numbers may be taken in any order, so that compilers make vectors of this loop, which a
+/// sum of floating-point numbers may not become; and, add and or are in every vector unit, a comparison of 64 bits is not.
+template <class Bits, class T>
 bool all_finite(std::span<const T> values, const Threads& threads) {
+  static_assert(std::numeric_limits<T>::is_iec559 && sizeof(Bits) == sizeof(T));
+  constexpr Bits sign = Bits{1} << (std::numeric_limits<Bits>::digits - 1);
+  constexpr Bits lowest_of_exponent = Bits{1} << (std::numeric_limits<T>::digits - 1);
   const Blocks blocks(values.size(), threads);
   std::vector<std::uint8_t> finite(blocks.number, 1);
   for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
-    // x - x is 0 for finite x and NaN else; a sum of such terms needs no branch.
-    T sum = 0;
-    for (std::uint64_t n = begin; n < end; ++n) sum += values[n] - values[n];
-    finite[block] = sum == 0;
+    Bits carried = 0;
+    for (std::uint64_t n = begin; n < end; ++n) carried |= (std::bit_cast<Bits>(values[n]) & ~sign) + lowest_of_exponent;
+    finite[block] = (carried & sign) == 0;
   });
   return std::all_of(finite.begin(), finite.end(), [](std::uint8_t block) { return block != 0; });
 }
 
 bool all_finite(const Buffer& values, Scalar scalar, const Threads& threads) {
-  return scalar == Scalar::f64 ? all_finite(values.as<double>(), threads) : all_finite(values.as<float>(), threads);
+  return scalar == Scalar::f64 ? all_finite<std::uint64_t>(values.as<double>(), threads)
+                               : all_finite<std::uint32_t>(values.as<float>(), threads);
 }
 
 }  // namespace
@@ -352,10 +358,30 @@ FiberLengths Statistics::counted_fibers(std::size_t level) const {
 }
 
 bool Statistics::finite() const {
+  if (finite_) return *finite_;
   return counted(false, [&] {
     if (!values_) return state_->given_finite;
     return values_->facts->finite([&] { return all_finite(values_->buffer, values_->scalar, state_->threads); });
   });
+}
+
+Statistics Statistics::with_finite(bool finite) const {
+  Statistics told = *this;
+  told.values_ = nullptr;
+  told.finite_ = finite;
+  return told;
+}
+
+Statistics of_values(Statistics figures, const Statistics& counted) {
+  figures.values_ = counted.values_;
+  figures.finite_ = counted.values_ ? counted.finite_ : counted.finite();
+  return figures;
+}
+
+bool finite_values(const Tensor& tensor, const Threads& threads) {
+  ValueFacts* const facts = TensorParts::value_facts(tensor);
+  const auto scan = [&] { return all_finite(tensor.values(), tensor.format().scalar, threads); };
+  return facts ? facts->finite(scan) : scan();
 }
 
 std::string Statistics::text() const {

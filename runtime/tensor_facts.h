@@ -161,6 +161,12 @@ struct TensorParts {
   static Tensor owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner);
 };
 
+/// `figures` told of the values of `counted`: whether these are finite is looked at when first asked.
+Statistics of_values(Statistics figures, const Statistics& counted);
+
+/// Whether no value of the tensor is NaN or Inf, of which nothing else is counted; remembered with the values.
+bool finite_values(const Tensor& tensor, const Threads& threads);
+
 /// A tensor whose arrays weft has made.
 inline Tensor made(TensorArrays arrays) { return Tensor(std::move(arrays), Validity::known); }
 

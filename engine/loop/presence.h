@@ -1,6 +1,8 @@
 // What the verifier knows about absent entries, for whoever makes code.
 #pragma once
 
+#include <vector>
+
 #include "engine/loop/program.h"
 
 namespace weft::loop {
@@ -9,5 +11,9 @@ namespace weft::loop {
 /// remember if anything was accumulated. False for all other storages, whose levels know their entries or need not.
 /// The Program must satisfy verify.
 bool may_be_absent(const Program& program, StorageId workspace);
+
+/// The program with those facts of finite values alone that something rests on: without any one of them the rule of presence would
+/// refuse it, or a workspace of order 0 could be found absent that with it cannot. Facts are left out one by one, the last first.
+Program with_needed_finite_facts(Program program);
 
 }  // namespace weft::loop

@@ -243,4 +243,29 @@ bool may_be_absent(const Program& program, StorageId workspace) {
   return storage.role == Role::workspace && storage.levels.empty() && Presence(program).may_be_absent(workspace);
 }
 
+Program with_needed_finite_facts(Program program) {
+  const auto is_finite = [](const Fact& fact) { return std::holds_alternative<FiniteFact>(fact); };
+  if (std::ranges::none_of(program.facts, is_finite)) return program;
+  const auto told_apart = [](const Program& one) {
+    const Presence presence(one);
+    std::vector<StorageId> absent;
+    for (StorageId storage = 0; storage < one.storages.size(); ++storage)
+      if (one.storages[storage].role == Role::workspace && one.storages[storage].levels.empty() && presence.may_be_absent(storage))
+        absent.push_back(storage);
+    return absent;
+  };
+  const std::vector<StorageId> absent = told_apart(program);
+  const auto holds = [&](const Program& fewer) { return Presence(fewer).check() && told_apart(fewer) == absent; };
+  Program without = program;
+  std::erase_if(without.facts, is_finite);
+  if (holds(without)) return without;
+  for (std::size_t fact = program.facts.size(); fact-- > 0;) {
+    if (!is_finite(program.facts[fact])) continue;
+    without = program;
+    without.facts.erase(without.facts.begin() + static_cast<std::ptrdiff_t>(fact));
+    if (holds(without)) program = std::move(without);
+  }
+  return program;
+}
+
 }  // namespace weft::loop

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/loop/presence.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/loop/text_order.h"
 #include "engine/lower/drains.h"
@@ -165,6 +166,7 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   for (Nest nest : joined) {
     mark_results(nest, joined, schedule, more);
     LoweredNest lowered = specialized(with_workspace_widths(with_drains(nest), network), network, finite, more);
+    lowered.program = loop::with_needed_finite_facts(std::move(lowered.program));
     if (auto wide = check_widths(lowered, network); !wide) return std::unexpected(wide.error());
     if (const auto good = loop::verify(lowered.program); !good) {
       return internal_error(

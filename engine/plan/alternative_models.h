@@ -46,6 +46,7 @@ class AlternativeModels {
   Cost cost_of(const Schedule& schedule);
   /// What interval programs over these models, all of them fused or none, found.
   IntervalTable& table() { return table_; }
+  bool is_full() const { return table_.bytes() + models_->bytes() > table_.most_bytes; }
 
  private:
   const Network& network_;

@@ -192,6 +192,8 @@ class CostModel {
   double least_ns() const;
 
   double threads() const { return options_.machine.threads; }
+  /// That what is known of the statements takes, of all models that share it.
+  std::size_t bytes() const { return models_->bytes(); }
 
   /// Joins whose ratio was asked for and that nobody counted, ascending.
   std::vector<JoinSet> uncounted() const { return models_->uncounted(); }

@@ -37,6 +37,12 @@ inline double work_of_proof(const PlanOptions& options, double most) {
   return std::min(most, std::max(least, std::min(left, static_cast<double>(options.planning_memory) / bytes_per_loop)));
 }
 
+/// What a search for a proof may remember. Tables that double are copied, so they may need half as much again for a moment.
+inline std::size_t bytes_of_proof(const PlanOptions& options) {
+  constexpr std::uint64_t least = 12'000'000;
+  return std::max(least, options.planning_memory);
+}
+
 /// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has
 /// four times as many alternatives then.
 inline constexpr double work_of_every_order = 2'000;

@@ -47,10 +47,12 @@ IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTab
 // Statements with many indices have too many subsets: the width of the search shrinks so that its cost stays bounded.
 IndexSet IntervalProgram::candidates(IndexSet bound, std::uint32_t first, JoinSet others) {
   const IndexSet unbound = model_.indices(first) & ~bound;
+  const bool full = is_full();
+  if (full) exact_ = false;
   if (exact_) return unbound;
   const int width = std::popcount(model_.indices(first));
-  if (width <= widest_exact) return unbound;
-  const std::size_t tried = width <= 12 ? 3 : width <= 16 ? 2 : 1;
+  if (width <= widest_exact && !full) return unbound;
+  const std::size_t tried = full ? 1 : width <= 12 ? 3 : width <= 16 ? 2 : 1;
   if (std::popcount(unbound) <= static_cast<int>(tried)) return unbound;
   std::vector<std::pair<double, IndexId>> ranked;
   for (const IndexId index : members(unbound)) ranked.emplace_back(loop(bound, index, first, first, others).iterations, index);
@@ -178,6 +180,8 @@ void IntervalProgram::read(IndexSet bound, std::uint32_t first, std::uint32_t la
 std::optional<IntervalProgram::Nests> IntervalProgram::solve(double limit) {
   const auto count = static_cast<std::uint32_t>(model_.statements());
   Nests nests;
+  // What it finds in a full table may not be the least either.
+  if (is_full()) exact_ = false;
   nests.ns = best(0, 0, count - 1, 0, limit);
   if (std::isinf(nests.ns) || !(nests.ns < limit)) return std::nullopt;
   nests.exact = exact_;

@@ -11,7 +11,7 @@
 // filters S on behalf of statements that share the loops over some of S, but are not among i … j: that is part of the
 // state. Exact for a given order of the statements, given
 // choice of free layouts and intermediates that are random access, as long as no statement has more than
-// `widest_exact` unbound indices; beyond that only the most selective next indices are tried.
+// `widest_exact` unbound indices; beyond that only the most selective next indices are tried. So it is where the table is full.
 //
 // What cannot stay below a limit is cut off: every state is asked for something cheaper than what its caller could still
 // use, and remembers either its least or that it takes no less than so much.
@@ -75,6 +75,7 @@ class IntervalProgram {
     const std::uint32_t number = intervals_[first * count_ + last];
     return others == 0 ? number : table_.beside(number, others);
   }
+  bool is_full() const { return table_.bytes() + model_.bytes() > table_.most_bytes; }
   IndexSet candidates(IndexSet bound, std::uint32_t first, JoinSet others);
   void read(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, std::vector<IndexId>& path, Nests& nests);
 

@@ -31,6 +31,8 @@ class IndexSetTable {
     ++used_;
   }
 
+  std::size_t bytes() const { return entries_.capacity() * sizeof(Entry); }
+
  private:
   static constexpr std::uint32_t unused = ~std::uint32_t{0};
   static constexpr std::size_t first_size = 64;  // allocated with the first entry: some tables stay empty
@@ -100,6 +102,10 @@ class IntervalTable {
 
   IndexSetTable<Choice> choices;  ///< by interval
   IndexSetTable<LoopPrice> loops;      ///< by interval and index: see loop_number
+
+  std::size_t bytes() const { return choices.bytes() + loops.bytes() + intervals_.bytes() + besides_.bytes(); }
+  /// What this and the models that its prices come from may take: from there on fewer loops are tried, and nothing is exact.
+  std::size_t most_bytes = ~std::size_t{0};
 
   static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }
 

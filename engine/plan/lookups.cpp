@@ -99,6 +99,7 @@ class LookupSearch {
 
  private:
   bool is_spent() const {
+    if (models_.is_full()) return true;
     const double all = work_at_stake(best_ns_, options_, usual_work, true);
     return static_cast<double>(work_) > (options_.prove ? all : share_of_lookups * all);
   }

@@ -141,10 +141,10 @@ class JointProver {
   void bound() {
     least_.assign(parts(), infinity);
     std::uint64_t work = 0;
-    const auto most_work = static_cast<std::uint64_t>(work_of_proof(options_, most_joint_work));
+    const auto most_loops = static_cast<std::uint64_t>(work_of_proof(options_, most_joint_work));
     for (Opened& opened : opened_) {
       if (is_cancelled(options_)) return;
-      if (work > most_work) {
+      if (work > most_loops) {
         proof_.proven = false;
         proof_.report.effort_spent = true;
         break;

@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "runtime/tensor_facts.h"
+
 namespace weft {
 namespace {
 
@@ -51,7 +53,7 @@ Statistics quantised(const Statistics& counted) {
   const std::vector<std::uint64_t>& extents = counted.extents();
   const Format& format = counted.format();
   if (format.all_dense() || counted.nnz() <= 0) {
-    return Statistics(extents, format, counted.nnz(), {}, counted.finite());
+    return of_values(Statistics(extents, format, counted.nnz()), counted);
   }
   std::map<ModeSet, double> distinct;
   for (const ModeSet set : quantised_sets(format)) {
@@ -75,8 +77,7 @@ Statistics quantised(const Statistics& counted) {
   }
   const double all = distinct.rbegin()->second;
   const bool unique = counted.nnz() <= counted.distinct(distinct.rbegin()->first);
-  return Statistics(extents, format, unique ? all : std::max(all, quantised(counted.nnz())), std::move(distinct),
-                    counted.finite());
+  return of_values(Statistics(extents, format, unique ? all : std::max(all, quantised(counted.nnz())), std::move(distinct)), counted);
 }
 
 OperandFacts quantised(OperandFacts facts) {

@@ -51,6 +51,7 @@ class Search {
     const double room = work_of_proof(options, effort_.work);
     if (room < usual_work) effort_ = usual;  // nor is there room for the statements of so many trees
     effort_.work = room;
+    if (options.prove) models_.table().most_bytes = bytes_of_proof(options);
   }
 
   SearchResult run() {
@@ -148,7 +149,7 @@ class Search {
 
   // Planning that takes longer than what it could save ends, but a proof was asked for.
   bool is_spent(double times) {
-    const bool spent = static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_at_stake();
+    const bool spent = models_.is_full() || static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_at_stake();
     result_.spent = result_.spent || spent;
     return spent;
   }

@@ -87,10 +87,15 @@ class Rows {
     return {row, count};
   }
 
+  std::size_t bytes() const { return bytes_; }
+
  private:
+  static constexpr std::size_t largest_block = std::size_t{1} << 20;
+
   void begin_block(std::size_t least) {
-    size_ = std::max(least, 2 * size_);
+    size_ = std::max(least, std::min(2 * size_, largest_block));
     left_ = size_;
+    bytes_ += size_;
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
     next_ = blocks_.back().get();
   }
@@ -99,6 +104,7 @@ class Rows {
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
   std::size_t size_ = 4096;  // of the last block
+  std::size_t bytes_ = 0;    // of all
 };
 
 class StatementModels {
@@ -177,6 +183,8 @@ class StatementModels {
   std::vector<JoinSet> uncounted() const;
 
   const PlanOptions& options() const { return options_; }
+  /// That are taken for what is known of statements.
+  std::size_t bytes() const { return rows_.bytes() + prefixes_.bytes() + workspaces_.bytes(); }
 
   /// What pricing one loop works with, kept for its memory.
   struct Pricing {

@@ -41,8 +41,9 @@ enum { WEFT_F64 = 0, WEFT_F32 = 1 };
 /* Flags for tensors made from arrays of the host, to be added. BORROW: the arrays are used in place, and must stay as
  * they are until the tensor, and all that was made from it, is freed; else they are copied. TRUSTED: they are not
  * verified; a defect in them is then undefined behaviour. CHANGES, for weft_bindings_set: the host changes the values
- * of borrowed memory (not the coordinates) between runs. */
-enum { WEFT_COPY = 0, WEFT_BORROW = 1, WEFT_TRUSTED = 2, WEFT_CHANGES = 4 };
+ * of borrowed memory (not the coordinates) between runs. FINITE, for weft_bindings_set: runs do not look for NaN and
+ * Inf in it, as weft_request_set_assume_finite says of all runs. */
+enum { WEFT_COPY = 0, WEFT_BORROW = 1, WEFT_TRUSTED = 2, WEFT_CHANGES = 4, WEFT_FINITE = 8 };
 
 typedef struct weft_error weft_error;
 typedef struct weft_cancellation weft_cancellation;
@@ -323,6 +324,9 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
 /* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
  * coordinates too, which each run then verifies. */
 int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error);
+/* An operand whose values the host knows to be finite, NULL: all of them. Nothing looks through them then; NaN and Inf
+ * that they hold after all may be lost, or spread, where they meet absent entries. */
+int32_t weft_request_set_assume_finite(weft_request* request, const char* name, weft_error** error);
 /* A result whose sums the code scales as weft_bindings_scale_output says, at the price of a multiplication; those of
  * others are scaled while they are copied. */
 int32_t weft_request_add_scaled(weft_request* request, const char* name, weft_error** error);
@@ -375,7 +379,7 @@ void weft_session_free(weft_session* session);
 /* ---- kernels: compiled once, run often ---- */
 
 int32_t weft_bindings_create(weft_bindings** made, weft_error** error);
-/* Replaces what the name stood for. Flags: 0 or WEFT_CHANGES. */
+/* Replaces what the name stood for. Flags: 0, WEFT_CHANGES, WEFT_FINITE. */
 int32_t weft_bindings_set(weft_bindings* bindings, const char* name, const weft_tensor* tensor, uint32_t flags,
                           weft_error** error);
 /* Other values over the pattern of an operand that is set, `count` of them, as many as it stores; what is known of the
@@ -399,8 +403,9 @@ int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* nam
 int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta,
                                    weft_error** error);
 /* Memory for what runs need beside operands and results, at least weft_kernel_scratch_bytes, used instead of memory of
- * the engine; between runs the host may use it too. Runs end with WEFT_RESOURCE (WEFT_CODE_MEMORY_LIMIT) where it is too
- * small, with WEFT_INPUT where another run uses it or it overlaps operands or outputs. NULL and 0: the engine's again. */
+ * the engine; between runs the host may use it too. Runs end with WEFT_RESOURCE (WEFT_CODE_MEMORY_LIMIT) where it is
+ * too small, with WEFT_INPUT where another run uses it or it overlaps operands or outputs. NULL and 0: the engine's
+ * again. */
 int32_t weft_bindings_set_scratch(weft_bindings* bindings, void* memory, uint64_t bytes, weft_error** error);
 /* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
@@ -448,6 +453,16 @@ int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** t
                           weft_error** error);
 /* What planning and compiling told, as weft_evaluation_report. */
 int32_t weft_kernel_report(weft_kernel* kernel, const char** json, weft_error** error);
+/* Plan and machine code as bytes for weft_engine_load, and as a file, which gets its name when it is complete. The
+ * bytes belong to the kernel. */
+int32_t weft_kernel_save(weft_kernel* kernel, const void** saved, uint64_t* bytes, weft_error** error);
+int32_t weft_kernel_save_file(const weft_kernel* kernel, const char* path, weft_error** error);
+/* What weft_kernel_save has written: nothing is planned or compiled. It is TRUSTED CODE, run as what a host links; a
+ * checksum finds damage, not malice. WEFT_INPUT says what is wrong: damaged, cut off, of another version, for another
+ * CPU or other options of the engine. */
+int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t bytes, weft_kernel** made,
+                         weft_error** error);
+int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_kernel** made, weft_error** error);
 void weft_kernel_free(weft_kernel* kernel);
 
 /* ---- evaluations ---- */

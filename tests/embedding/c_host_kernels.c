@@ -26,7 +26,7 @@ void kernels(weft_engine* engine) {
   EXPECT(weft_bindings_create(&bindings, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "M", weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, NULL, &kernel, &error));
   EXPECT(weft_bindings_set(bindings, "M", m, 0, &error) == WEFT_OK);
-  EXPECT(weft_bindings_set(bindings, "x", vector, WEFT_CHANGES, &error) == WEFT_OK);
+  EXPECT(weft_bindings_set(bindings, "x", vector, WEFT_CHANGES | WEFT_FINITE, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "flags 1", weft_bindings_set(bindings, "x", vector, WEFT_BORROW, &error));
   EXPECT_ERROR(WEFT_INPUT, "^", weft_engine_compile(engine, "y(i) = M(i,j", bindings, NULL, &kernel, &error));
   EXPECT(weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, NULL, &kernel, &error) == WEFT_OK);
@@ -92,6 +92,8 @@ void symbolic(weft_engine* engine) {
   weft_evaluation* evaluation = NULL;
   weft_request* request = NULL;
   uint64_t bytes = 0;
+  const void* saved = NULL;
+  weft_kernel* loaded = NULL;
   char scratch[4096];
   EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, pos, crd, values, WEFT_BORROW, &m, &error) == WEFT_OK);
   EXPECT(weft_tensor_csr(engine, WEFT_F64, 2, 2, 3, 32, other_pos, other_crd, values, WEFT_BORROW, &other, &error) == WEFT_OK);
@@ -109,6 +111,13 @@ void symbolic(weft_engine* engine) {
   values[2] = 1;
   EXPECT(weft_kernel_run(kernel, bindings, NULL, NULL, &error) == WEFT_OK);
   EXPECT(product[0] == 1 && product[1] == 4 && product[2] == 1);
+  EXPECT(weft_kernel_save(kernel, &saved, &bytes, &error) == WEFT_OK && bytes > 0);
+  EXPECT(weft_engine_load(engine, saved, bytes, &loaded, &error) == WEFT_OK);
+  EXPECT(weft_kernel_run(loaded, bindings, NULL, NULL, &error) == WEFT_OK);
+  weft_kernel_free(loaded);
+  EXPECT_ERROR(WEFT_INPUT, "truncated", weft_engine_load(engine, saved, bytes - 1, &loaded, &error));
+  EXPECT(weft_kernel_save_file(kernel, "/dev/null", &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "/dev/null", weft_engine_load_file(engine, "/dev/null", &loaded, &error));
   EXPECT(weft_kernel_scratch_bytes(kernel, bindings, &bytes, &error) == WEFT_OK && bytes > 0 && bytes <= sizeof scratch);
   EXPECT(weft_bindings_set_scratch(bindings, scratch, bytes, &error) == WEFT_OK);
   values[2] = 3;

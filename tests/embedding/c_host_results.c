@@ -24,6 +24,7 @@ void sparse_result(weft_engine* engine) {
   EXPECT(weft_request_create(&request, &error) == WEFT_OK);
   EXPECT(weft_request_set_format(request, "A", "ds", &error) == WEFT_OK);
   EXPECT(weft_request_set_calls(request, 10, &error) == WEFT_OK);
+  EXPECT(weft_request_set_assume_finite(request, NULL, &error) == WEFT_OK);
   EXPECT(weft_request_set_specialization(request, "automatic", &error) == WEFT_OK);
   EXPECT(weft_request_set_specialization(request, "baked", &error) == WEFT_OK);
   EXPECT(weft_request_set_specialization(request, "profiled", &error) == WEFT_OK);

@@ -44,6 +44,8 @@ grep -q '^refused: M: .*coordinate 5 .*extent 5' "$place/out" || { cat "$place/o
 [ "$(grep -c '^A is 300x16' "$place/out")" = 3 ] || { cat "$place/out" >&2; fail "samples/async.cpp computes something else"; }
 "$place/cmake/c_api" >"$place/out" || fail "samples/c_api.c"
 [ "$(head -n 2 "$place/out")" = $'2001 0 430\n4002 0 860' ] || { cat "$place/out" >&2; fail "samples/c_api.c computes something else"; }
+"$place/cmake/completion" >"$place/out" || fail "samples/completion.cpp"
+grep -qE '^2400 entries held out, relative error [0-9.]+e-' "$place/out" || { cat "$place/out" >&2; fail "samples/completion.cpp finds something else"; }
 python3 -B "$here/cp_als_test.py" "$place/cmake/cp_als" "$place" || fail "samples/cp_als.cpp"
 
 # Other LLVMs in the process, loaded before and after, also by the loader itself.

@@ -38,8 +38,9 @@ enum class Stage : std::uint8_t { network, tree, schedule, loops, signature, llv
 std::string_view name(Stage stage);
 
 struct CompileOptions {
-  /// By name: pinned layouts of operands (kinds and mode order; one that comes in another is converted, once, and
-  /// Report::explanation says so), and requested formats of results.
+  /// Requested formats of results, and layouts that operands are pinned to, by name: a kernel reads them so, and
+  /// tensors that are stored otherwise are converted, once for all kernels, as Report::explanation says. The scalar
+  /// type of an operand is always its own.
   std::map<std::string, Format> formats;
   /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
   /// where nothing contributed. Both have the same indices.
@@ -63,6 +64,10 @@ struct CompileOptions {
   /// tells of one binding; and those whose coordinates, too, which are then verified in each run. What is derived from
   /// them is made anew in each run, and priced so.
   std::vector<std::string> changing, changing_patterns;
+  /// Operands whose values the host knows to be finite, or all of them: no run and no compilation looks through them.
+  /// NaN and Inf that they hold after all may be lost, or spread, where they meet absent entries; nothing else happens.
+  std::vector<std::string> assume_finite;
+  bool assume_all_finite = false;
   /// Results whose sums the code scales as OutputUse::alpha says, at the price of a multiplication; those of others are
   /// scaled while they are copied.
   std::vector<std::string> scaled;
@@ -75,6 +80,7 @@ struct CompileOptions {
 struct OperandUse {
   bool trusted = false;  ///< runs do not verify its arrays, as weft::trusted() tells of all that reads them
   bool changes = false;  ///< the host changes values (not coordinates) between runs; what is derived is made anew
+  bool assume_finite = false;  ///< runs do not look for NaN and Inf, as CompileOptions::assume_finite tells of all runs
 };
 
 /// What a result becomes in memory of the host: alpha * result + beta * memory, as BLAS has it. With beta = 0 what was
@@ -156,6 +162,12 @@ class Kernel {
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
   Expected<std::string> explain(Stage stage) const;
+  /// Plan and machine code as bytes that Engine::load() takes, in this process or another: nothing is planned or
+  /// compiled then. Nothing of the tensors is in them. Errors: resource, and internal ones of LLVM, which compiles once
+  /// more. Any thread.
+  Expected<std::string> save() const;
+  /// The same as a file, which gets its name when it is complete. Input error where it cannot be written.
+  Expected<void> save_file(const std::string& path) const;
   /// What planning and compiling told; nothing of runs. Valid as long as the kernel.
   const Report& report() const;
 
@@ -176,15 +188,23 @@ class Engine {
   /// and layouts of operands, of all engines that share the memory account. What is under way is not touched.
   void give_back() const;
 
-  /// Compiles an expression, or several assignments, for operands like these; their values matter only by whether all
-  /// are finite. With einsum unnamed operands are T0, T1, …. Nothing of the tensors is kept. Tensors that the text does
-  /// not use are named in Report::unused, and in the error where another is missing. Errors: input with a picture of
-  /// the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`, or the engine's).
+  /// Compiles an expression, or several assignments, for operands like these; of their values it matters only whether
+  /// they are finite, and only where the plan rests on it. With einsum unnamed operands are T0, T1, …. Nothing of the
+  /// tensors is kept. Tensors that the text does not use are named in Report::unused, and in the error where another is
+  /// missing. Errors: input with a picture of the text, unsupported, resource, internal with a reproducing text,
+  /// cancelled (by `cancellation`, or the engine's).
   Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
                            const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
   Expected<Kernel> compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                            const CompileOptions& options = {}, const Cancellation* cancellation = nullptr) const;
+  /// The kernel that Kernel::save() has written, for operands like those it was compiled for, or others. The bytes are
+  /// TRUSTED CODE: what they say is run, as what a host links; a checksum finds damage, not malice. Load only what you
+  /// saved, from where nobody else can write. Input error that says what is wrong: damaged or cut off, of another
+  /// version of weft or LLVM, for other options (checked, strict_fp), for another CPU.
+  Expected<Kernel> load(std::string_view bytes, const Cancellation* cancellation = nullptr) const;
+  /// The same from a file, named in errors.
+  Expected<Kernel> load_file(const std::string& path, const Cancellation* cancellation = nullptr) const;
   /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the
   /// future is ready. Ends early, with the error `cancelled`, when the token is set (it is looked at while planning,
   /// and before each nest is compiled), or when the last handle of the engine dies before its turn. Borrowed tensors

@@ -48,7 +48,8 @@ class Statistics {
   double nnz() const;
   double distinct(ModeSet modes) const;  ///< distinct(0) is 1 (0 if the tensor is empty)
   FiberLengths fibers(std::size_t level) const;
-  bool finite() const;  ///< no stored NaN or Inf; of a tensor: in its values as they are now
+  bool finite() const;  ///< no stored NaN or Inf; of a tensor: in its values as they are now, looked at when first asked
+  Statistics with_finite(bool finite) const;  ///< the same figures, of values said to be so, without a look at any
   std::string text() const;
   /// That memory ran out in one of these functions, told once; always, if there are no statistics for want of it.
   std::optional<Error> take_failure() const;
@@ -56,6 +57,7 @@ class Statistics {
  private:
   friend Statistics statistics(const Tensor& tensor, const Resources& resources);
   friend Statistics statistics(const Tensor& tensor, const Threads& threads);
+  friend Statistics of_values(Statistics figures, const Statistics& counted);
   struct State;
   Statistics() = default;  // none
   static std::shared_ptr<State> counting(const Tensor& tensor, const Resources& resources);
@@ -68,6 +70,7 @@ class Statistics {
   Value counted(Value instead, Count&& count) const;
   std::shared_ptr<State> state_;
   std::shared_ptr<const StoredValues> values_;  ///< whose finiteness is told; none: figures were given
+  std::optional<bool> finite_;                  ///< told instead
 };
 
 /// The tensor's statistics, computed lazily and kept with its pattern, for all tensors over that.

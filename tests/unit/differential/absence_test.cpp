@@ -8,6 +8,7 @@
 #include "compiled_runs.h"
 #include "engine/lower/lower.h"
 #include "engine/plan/check.h"
+#include "engine/plan/finiteness.h"
 #include "oracle/contracted.h"
 #include "oracle/interpreted.h"
 #include "oracle/sparse_result.h"
@@ -142,6 +143,30 @@ TEST_CASE("random networks that hold NaN and infinities, compiled and run") {
     CHECK(defect_of_runs(pipeline, cut_for_threads(*planned, built, drawn.options), {{1, false}, {2, seed % 2 == 0}}, built,
                          equals(drawn)) == "");
   });
+}
+
+TEST_CASE("random networks that hold NaN and infinities, planned as if finite where nothing rests on it") {
+  const Pipeline usual = pipeline_with(false, false), strict = pipeline_with(false, true);
+  std::size_t as_finite = 0, as_they_are = 0;
+  for_each_case(runs(is_sanitized() ? 30 : 120), [&](const Case& drawn, std::uint64_t seed) {
+    const Pipeline& pipeline = drawn.options.strict_fp ? strict : usual;
+    BuiltNetwork by_need = drawn.built;
+    std::size_t plans = 0;
+    const auto planned = plan_by_need(by_need.facts, by_need.network, [&] {
+      ++plans;
+      return seed % 4 == 1 && may_be_unfused(drawn) ? plan_unfused(by_need.network, by_need.facts, drawn.options)
+                                                    : pipeline.plan(by_need.network, by_need.facts, drawn.options);
+    });
+    REQUIRE_MESSAGE(planned, planned.error().message);
+    const auto legal = check(planned->schedule, drawn.built.network, drawn.built.facts, drawn.options);
+    CHECK_MESSAGE(legal, legal.error().message);
+    CHECK(defect_of_runs(pipeline, cut_for_threads(*planned, by_need, drawn.options), {{1, false}, {2, seed % 2 == 0}}, by_need,
+                         equals(drawn)) == "");
+    ++(plans == 1 ? as_finite : as_they_are);
+  });
+  MESSAGE(as_finite << " plans are those for finite operands, " << as_they_are << " are not");
+  CHECK(as_finite > 0);
+  CHECK(as_they_are > 0);
 }
 
 TEST_CASE("random networks compiled for finite operands, run over others that are not") {
@@ -280,6 +305,12 @@ TEST_CASE("random networks of several assignments that hold NaN and infinities: 
     const auto planned = pipeline.plan(made->network, made->facts, options);
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect_of_forest(pipeline, *planned, *made, options, made->tensors, expected, 1 + static_cast<unsigned>(seed % 2)) == "");
+    BuiltNetwork by_need = *made;
+    const auto needed = plan_by_need(by_need.facts, by_need.network, [&] { return pipeline.plan(by_need.network, by_need.facts, options); });
+    REQUIRE_MESSAGE(needed, needed.error().message);
+    const auto still_legal = check(needed->schedule, made->network, made->facts, options);
+    CHECK_MESSAGE(still_legal, still_legal.error().message);
+    CHECK(defect_of_forest(pipeline, *needed, by_need, options, made->tensors, expected, 1) == "");
     if (seed % 3 == 0) {
       const auto unfused = plan_unfused(made->network, made->facts, options);
       REQUIRE_MESSAGE(unfused, unfused.error().message);

@@ -38,9 +38,6 @@ TEST_CASE("a fused MTTKRP becomes the nest one would write by hand") {
   input  B : f64 {dense, dense}                                              access B[j,r]
   output A : f64 {dense, dense}                                              access A[i,r]
   fact   extent(r) = 32
-  fact   finite(T)
-  fact   finite(C)
-  fact   finite(B)
   for i: drive T, insert A                        @parallel(A: owner)
     with A_row[r] : f64 {dense}
       for j: drive T, locate B

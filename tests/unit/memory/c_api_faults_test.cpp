@@ -203,7 +203,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     StatisticsHandle given, counted, of_x;
     RequestHandle request;
     BindingsHandle bindings, copy;
-    KernelHandle kernel, for_figures, later;
+    KernelHandle kernel, for_figures, later, restored;
     CompilationHandle compilation;
     EvaluationHandle evaluation, symbolic;
     TensorHandle y;
@@ -227,7 +227,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_engine_compile_for(engine, product, 2, names, figures, request, for_figures.place(), error));
     GOOD(weft_bindings_create(bindings.place(), error));
     GOOD(weft_bindings_set(bindings, "M", matrix, 0, error));
-    GOOD(weft_bindings_set(bindings, "x", x, WEFT_CHANGES, error));
+    GOOD(weft_bindings_set(bindings, "x", x, WEFT_CHANGES | WEFT_FINITE, error));
     GOOD(weft_bindings_copy(bindings, copy.place(), error));
     GOOD(weft_bindings_set_output(bindings, "y", WEFT_F64, 1, extents, nullptr, sums, error));
     GOOD(weft_engine_compile(engine, product, bindings, request, kernel.place(), error));
@@ -241,7 +241,12 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_compilation_kernel(compilation, later.place(), error));
     GOOD(weft_bindings_replace_values(copy, "x", WEFT_F64, x_values.data(), 4, error));
     GOOD(weft_request_add_changing(request, "x", 0, error));
+    GOOD(weft_request_set_assume_finite(request, "x", error));
     GOOD(weft_kernel_prepare(kernel, copy, nullptr, error));
+    const void* saved = nullptr;
+    GOOD(weft_kernel_save(kernel, &saved, &bytes, error));
+    GOOD(weft_engine_load(engine, saved, bytes, restored.place(), error));
+    GOOD(weft_kernel_run(restored, copy, nullptr, nullptr, error));
     GOOD(weft_kernel_scratch_bytes(kernel, copy, &bytes, error));
     std::vector<std::byte> scratch(bytes);
     GOOD(weft_bindings_set_scratch(copy, scratch.data(), bytes, error));

@@ -1,3 +1,4 @@
+#include "engine/plan/alternative_models.h"
 #include "engine/plan/interval_program.h"
 
 #include <doctest/doctest.h>
@@ -136,6 +137,36 @@ TEST_CASE("below a limit the program finds what it finds without one, and nothin
     }
   }
   CHECK(compared >= 100);
+}
+
+TEST_CASE("a full table leaves a legal nest that is no claim") {
+  std::size_t dearer = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const Problem made = random_network(seed);
+    CAPTURE(print(made.network));
+    for (const ContractionTree& tree : choose_trees(made.network, made.operands, made.options).trees) {
+      AlternativeModels models(made.network, made.operands, made.options);
+      const StatementOrder order = models.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options));
+      const std::vector<bool> free(order.statements.tensors.size(), false);
+      const std::vector<std::uint32_t> numbers = models.numbers(order, free, 0);
+      const CostModel model = models.model(order, numbers);
+      const auto least = IntervalProgram(model).solve();
+      models.table().most_bytes = 0;
+      CHECK(models.is_full());
+      const auto narrow = IntervalProgram(model, true, models.table(), numbers).solve();
+      if (!narrow) continue;
+      REQUIRE(least.has_value());
+      CHECK_FALSE(narrow->exact);
+      CHECK(narrow->ns >= least->ns * (1 - 1e-12));
+      if (narrow->ns > least->ns * (1 + 1e-9)) ++dearer;
+      // Whoever finds it in the table claims nothing either.
+      const auto again = IntervalProgram(model, true, models.table(), numbers).solve();
+      REQUIRE(again.has_value());
+      CHECK_FALSE(again->exact);
+    }
+  }
+  CHECK(dearer >= 10);
 }
 
 // What is left of a limit behind a statement without loops does not add up to the limit again.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "runtime/kept.h"
 #include "runtime/tensor_facts.h"
 #include "unit/runtime/reference.h"
+#include "weft/file.h"
 #include "weft/host.h"
 
 namespace layouts_test {
@@ -63,6 +65,35 @@ TEST_CASE("layouts: converted once, found again, filled anew when values change,
     }
   }
   CHECK(refilled > 200);
+}
+
+TEST_CASE("layouts: values that no cache of a core holds are gathered as those that it does, far apart and near") {
+  for (const Scalar scalar : {Scalar::f64, Scalar::f32}) {
+    for (const char* to : {"sss:2,1,0", "sss:0,2,1", "ssd:2,1,0"}) {
+      CAPTURE(to);
+      auto tensor = generate_tensor("sparse(100x150x50,nnz=300000,seed=3)", {}, resources(), "T");
+      REQUIRE(tensor);
+      Format given = tensor->format();
+      given.scalar = scalar;
+      tensor = convert(*tensor, given, resources(), "T");
+      REQUIRE(tensor);
+      Format format = *parse_format(to);
+      format.scalar = scalar == Scalar::f64 ? Scalar::f32 : Scalar::f64;
+      (void)laid(*tensor, format, true);
+      double next = 0;  // small integers, which f32 holds
+      if (scalar == Scalar::f64) {
+        for (double& value : tensor->writable_values<double>()) value = next = next == 1000 ? 1 : next + 1;
+      } else {
+        for (float& value : tensor->writable_values<float>()) value = static_cast<float>(next = next == 1000 ? 1 : next + 1);
+      }
+      const LaidOut after = laid(*tensor, format);
+      CHECK(after.origin == LayoutOrigin::refilled);
+      const auto expected = convert(*tensor, format, resources(), "T");
+      REQUIRE(expected);
+      if (format.scalar == Scalar::f64) CHECK(std::ranges::equal(after.tensor.values().as<double>(), expected->values().as<double>()));
+      if (format.scalar == Scalar::f32) CHECK(std::ranges::equal(after.tensor.values().as<float>(), expected->values().as<float>()));
+    }
+  }
 }
 
 TEST_CASE("layouts: other values over a pattern take its layout, and leave those of the first alone") {

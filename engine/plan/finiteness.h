@@ -1,0 +1,47 @@
+// Which operands have to be finite for a plan to be legal and its code to be the code it is.
+//
+// Whether NaN or Inf are stored costs a pass over all values, and hardly a plan depends on it. So plans are made as for finite
+// values, and only the operands are looked at whose finiteness the plan that was chosen rests on; where one of these is not
+// finite, another is made of what is known of all.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace weft {
+
+/// The same operands taken to be finite, without a look at any value; what they were is kept in `counted`.
+std::vector<OperandFacts> assumed_finite(std::vector<OperandFacts> operands);
+/// The same operands, each told to be finite or not as its values are.
+std::vector<OperandFacts> as_they_are(std::vector<OperandFacts> operands);
+
+/// Those of the finite operands on which a legal schedule rests: were any one of them not finite, an intermediate that cannot tell
+/// absent from zero would be read beside NaN or Inf, or a number that one nest leaves to another would have to tell whether it is
+/// there. Facts in programs may need more.
+std::set<TensorId> finite_operands_needed(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands);
+
+/// Whether these are finite as they are: looks at values that nobody looked at before. The answers are kept in `counted`, so that
+/// later ones agree with them.
+bool are_finite(const std::set<TensorId>& needed, std::vector<OperandFacts>& operands);
+
+/// The same operands, of which those named are finite whatever they hold.
+std::vector<OperandFacts> vouched_for(std::vector<OperandFacts> operands, const Network& network, const std::set<std::string>& names);
+
+/// The operands from which a tensor of the schedule is computed, itself if it is one.
+std::set<TensorId> operands_of(const Schedule& schedule, std::uint32_t tensor);
+
+/// The plan that `planner` makes of operands taken to be finite, if it may be had, else of operands as they are. `operands` become
+/// those that it was made of.
+template <class Planner>
+Expected<Plan> plan_by_need(std::vector<OperandFacts>& operands, const Network& network, Planner&& planner) {
+  operands = assumed_finite(std::move(operands));
+  Expected<Plan> plan = planner();
+  if (!plan || are_finite(finite_operands_needed(plan->schedule, network, operands), operands)) return plan;
+  operands = as_they_are(std::move(operands));
+  return planner();
+}
+
+}  // namespace weft

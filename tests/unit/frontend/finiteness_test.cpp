@@ -1,0 +1,193 @@
+// Values are looked through for NaN and Inf where something rests on it, and nowhere else.
+#include "runtime/tensor_facts.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "frontend/operand.h"
+#include "weft.h"
+#include "weft/engine.h"
+#include "weft/host.h"
+
+namespace finiteness_test {
+
+using namespace weft;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+Tensor operand(const std::string& text, const std::string& format = "") {
+  std::optional<Format> wanted;
+  if (!format.empty()) wanted = *parse_format(format);
+  auto tensor = load_operand(text, wanted, Resources(), text);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  double value = 0;
+  for (double& one : tensor->writable_values<double>()) one = 1 + std::fmod(value++, 5);
+  return *tensor;
+}
+
+Tensor with_value(const Tensor& tensor, std::size_t position, double value) {
+  auto values = Buffer::allocate(tensor.values().size_bytes(), Memory(), "values");
+  REQUIRE(values);
+  std::memcpy(values->data(), tensor.values().data(), tensor.values().size_bytes());
+  values->as<double>()[position] = value;
+  return *same_pattern(tensor, *values, Scalar::f64);
+}
+
+std::optional<bool> known(const Tensor& tensor) { return TensorParts::value_facts(tensor)->known_finite(); }
+
+std::string looked_at(const Tensors& tensors) {
+  std::string names;
+  for (const auto& [name, tensor] : tensors) names += known(tensor) ? name : "";
+  return names;
+}
+
+Engine made() {
+  EngineOptions options;
+  options.resources.threads = Threads(1);
+  return *Engine::create(options);
+}
+
+Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
+  auto kernel = engine.compile(text, operands, options);
+  REQUIRE_MESSAGE(kernel, kernel.error().message);
+  return *kernel;
+}
+
+std::vector<std::string> ran(const Kernel& kernel, const Tensors& operands, OperandUse use = {}) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor, use);
+  std::vector<std::string> texts;
+  for (int run = 0; run < 2; ++run) {
+    const auto results = kernel.run(bindings);
+    REQUIRE_MESSAGE(results, results.error().message);
+    texts.clear();
+    for (const double value : results->begin()->second.values().as<const double>())
+      texts.push_back(std::isnan(value) ? "nan" : std::to_string(value));
+  }
+  return texts;
+}
+
+const std::string mttkrp = "y(i,r) = T(i,j,k) * x(j,r) * z(k,r)";
+Tensors factors() { return {{"T", operand("sparse(9x10x11,nnz=200)")}, {"x", operand("ones(10x16)")}, {"z", operand("ones(11x16)")}}; }
+
+// Rows of M without an entry leave what is summed over them absent.
+const std::string chain = "y(i,l) = M(i,j) * x(j,k) * z(k,l)";
+Tensors links() {
+  return {{"M", operand("sparse(30x20,nnz=30)", "ds")}, {"x", operand("ones(20x25)")}, {"z", operand("ones(25x6)")}};
+}
+
+}  // namespace
+
+TEST_CASE("finiteness: an operand is looked through only where a plan or its code rests on it") {
+  const Engine engine = made();
+  const Tensors some = factors();
+  ran(compiled(engine, mttkrp, some), some);
+  ran(compiled(engine, mttkrp, some), some, {.changes = true});
+  CHECK(looked_at(some) == "");
+  const Tensors others = links();
+  ran(compiled(engine, chain, others), others);
+  CHECK(looked_at(others) == "z");
+}
+
+TEST_CASE("finiteness: NaN and Inf where nothing rests on it run in the same kernel, and give what they give") {
+  const Engine engine = made();
+  const Tensors finite = factors();
+  const Kernel kernel = compiled(engine, mttkrp, finite);
+  CompileOptions generic;
+  generic.specialize = Specialization::generic;
+  for (const std::string name : {"T", "x", "z"}) {
+    for (const double value : {not_a_number, infinite}) {
+      Tensors spoiled = finite;
+      spoiled[name] = with_value(finite.at(name), 3, value);
+      CHECK(ran(kernel, spoiled) == ran(compiled(made(), mttkrp, spoiled, generic), spoiled));
+    }
+  }
+  CHECK(engine.counters().fallbacks == 0);
+}
+
+TEST_CASE("finiteness: a kernel for operands that are not finite is known as that") {
+  const Engine engine = made();
+  const Tensors finite = links();
+  Tensors spoiled = finite;
+  spoiled["z"] = with_value(finite.at("z"), 7, not_a_number);
+  const std::vector<std::string> right = ran(compiled(made(), chain, spoiled), spoiled);
+  CHECK(ran(compiled(engine, chain, finite), finite) != right);
+  // Found first as if it were finite, then not.
+  CHECK(ran(compiled(engine, chain, spoiled), spoiled) == right);
+  CHECK(engine.counters().fallbacks == 0);
+  const auto made_so_far = engine.counters().known;
+  CHECK(ran(compiled(engine, chain, spoiled), spoiled) == right);
+  CHECK(ran(compiled(engine, chain, finite), finite) != right);
+  CHECK(engine.counters().known == made_so_far + 2);
+  CHECK(engine.counters().fallbacks == 0);
+}
+
+TEST_CASE("finiteness: the first who asks with values that are not finite spoils nothing for others") {
+  const Engine engine = made();
+  const Tensors finite = links();
+  Tensors spoiled = finite;
+  spoiled["z"] = with_value(finite.at("z"), 7, not_a_number);
+  const Kernel general = compiled(engine, chain, spoiled);
+  const Kernel special = compiled(engine, chain, finite);
+  CHECK(general.report().plan.loops.find("finite(z)") == std::string::npos);
+  CHECK(special.report().plan.loops.find("finite(z)") != std::string::npos);
+  CHECK(engine.counters().known == 0);
+  compiled(engine, chain, spoiled);
+  compiled(engine, chain, finite);
+  CHECK(engine.counters().known == 2);
+}
+
+TEST_CASE("finiteness: what the host vouches for is looked through by nothing") {
+  for (const bool all : {false, true}) {
+    const Engine engine = made();
+    const Tensors finite = links();
+    CompileOptions options;
+    options.assume_all_finite = all;
+    if (!all) options.assume_finite = {"z"};
+    const std::vector<std::string> right = ran(compiled(made(), chain, links()), links());
+    const Kernel kernel = compiled(engine, chain, finite, options);
+    CHECK(ran(kernel, finite) == right);
+    CHECK(ran(kernel, finite, {.changes = true}) == right);
+    CHECK(looked_at(finite) == "");
+    // It may be lost or spread, and that is all.
+    Tensors spoiled = finite;
+    spoiled["z"] = with_value(finite.at("z"), 7, not_a_number);
+    CHECK(ran(kernel, spoiled).size() == right.size());
+    CHECK(engine.counters().fallbacks == 0);
+  }
+}
+
+TEST_CASE("finiteness: of one binding, too") {
+  const Engine engine = made();
+  const Kernel kernel = compiled(engine, chain, links());
+  const Tensors vouched = links();
+  const std::vector<std::string> right = ran(kernel, links());
+  CHECK(ran(kernel, vouched, {.changes = true, .assume_finite = true}) == right);
+  CHECK(looked_at(vouched) == "");
+  CHECK(ran(kernel, vouched, {.changes = true}) == right);
+  CHECK(looked_at(vouched) == "z");
+}
+
+TEST_CASE("finiteness: only operands can be vouched for") {
+  const Engine engine = made();
+  for (const std::string name : {"y", "nothing"}) {
+    CompileOptions options;
+    options.assume_finite = {name};
+    const auto refused = engine.compile(chain, links(), options);
+    REQUIRE(!refused);
+    CHECK(refused.error().kind == ErrorKind::input);
+    CHECK(refused.error().code == ErrorCode::unknown_name);
+    CHECK(refused.error().operand == name);
+    CHECK(refused.error().message == name + " is said to be finite, but is no operand");
+  }
+}
+
+}  // namespace finiteness_test
