@@ -3,8 +3,12 @@
 # What building the command and the benchmark driver takes.
 build_packages="g++ cmake ninja-build llvm-19-dev libtbb-dev libfmt-dev libcli11-dev libfast-float-dev
   libzstd-dev zlib1g-dev nlohmann-json3-dev libxxhash-dev libz3-dev libedit-dev"
+# What the Python package takes besides: `pip install .` in a virtual environment that sees Debian's numpy.
+python_packages="python3-dev python3-venv python3-pip python3-numpy"
 # What the tests and the sanitizer build take besides.
-test_packages="ccache clang-19 libclang-rt-19-dev doctest-dev dpkg-dev pkg-config python3"
+test_packages="ccache clang-19 libclang-rt-19-dev doctest-dev dpkg-dev pkg-config python3
+  $python_packages python3-scipy python3-pytest python3-hypothesis python3-ipython python3-nbclient python3-nbconvert
+  python3-ipykernel"
 
 # install_missing PACKAGE...: as root or through sudo, without questions. On a system without dpkg it leaves the search
 # for what is missing to CMake.

@@ -22,6 +22,8 @@ add_library(weft::weft ALIAS weft_library)
 set_target_properties(weft_library PROPERTIES OUTPUT_NAME weft EXPORT_NAME weft LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libweft.map)
+# A wheel may have what it needs beside it.
+set_target_properties(weft_library PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 target_link_libraries(weft_library PRIVATE ${libraries})
 target_link_options(weft_library PRIVATE -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libweft.map
   -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-Bsymbolic-functions -Wl,-z,defs)

@@ -39,7 +39,8 @@ struct weft_options {
 
 struct weft_engine {
   weft::Engine engine;
-  const weft::Resources& resources() const { return engine.options().resources; }
+  std::optional<weft::Resources> own = {};  ///< of a handle that weft_engine_with made
+  const weft::Resources& resources() const { return own ? *own : engine.options().resources; }
 };
 
 struct weft_tensor {
@@ -70,7 +71,7 @@ struct weft_kernel {
   weft::Kernel kernel;
   std::mutex guard;
   std::map<std::string, std::string> stages;  ///< those asked for, so that their texts have an owner
-  std::string json;                           ///< empty until asked for
+  std::string json, page;                     ///< empty until asked for
   std::string saved;                          ///< likewise
 };
 
@@ -87,7 +88,7 @@ struct weft_evaluation {
   weft::Tensors results;
   std::optional<weft::Report> report;  ///< a kernel's run has none
   bool ran = false;
-  std::string json;  ///< empty until asked for
+  std::string json, page;  ///< empty until asked for
 };
 
 namespace weft::c_api {

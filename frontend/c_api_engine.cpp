@@ -60,6 +60,15 @@ Expected<void> given(const void* pointer, std::string_view argument) {
 using namespace weft;
 using namespace weft::c_api;
 
+namespace {
+
+Progress progress_of(weft_progress_callback callback, void* context) {
+  if (!callback) return {};
+  return [callback, context](std::string_view what, double fraction) { callback(context, std::string(what).c_str(), fraction); };
+}
+
+}  // namespace
+
 const char* weft_version(void) { return WEFT_VERSION; }
 
 int32_t weft_error_kind(const weft_error* error) { return error ? number(error->error.kind) : WEFT_OK; }
@@ -215,12 +224,7 @@ int32_t weft_options_set_cancellation(weft_options* options, const weft_cancella
 
 int32_t weft_options_set_progress(weft_options* options, weft_progress_callback callback, void* context, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
-    options->options.resources.progress = nullptr;
-    if (callback) {
-      options->options.resources.progress = [callback, context](std::string_view what, double fraction) {
-        callback(context, std::string(what).c_str(), fraction);
-      };
-    }
+    options->options.resources.progress = progress_of(callback, context);
     return {};
   });
 }
@@ -252,6 +256,16 @@ int32_t weft_engine_create(const weft_options* options, weft_engine** made, weft
     auto engine = Engine::create(std::move(chosen));
     if (!engine) return std::unexpected(std::move(engine.error()));
     return new weft_engine{std::move(*engine)};
+  });
+}
+
+int32_t weft_engine_with(const weft_engine* engine, const weft_cancellation* cancellation, weft_progress_callback progress,
+                         void* context, weft_engine** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_engine*> {
+    if (auto there = given(engine, "engine"); !there) return std::unexpected(there.error());
+    Resources own = cancellation ? engine->resources().with(cancellation->cancellation) : engine->resources();
+    if (progress) own.progress = progress_of(progress, context);
+    return new weft_engine{engine->engine, std::move(own)};
   });
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "frontend/c_api.h"
+#include "frontend/page.h"
 #include "frontend/report_json.h"
 
 namespace weft::c_api {
@@ -25,6 +26,19 @@ namespace {
 /// Without what only an evaluation asks for.
 CompileOptions compile_options(const weft_request* request) {
   return request ? static_cast<const CompileOptions&>(request->options) : CompileOptions{};
+}
+
+template <class Value>
+const char* key_at(const std::map<std::string, Value>& map, std::uint64_t number) {
+  if (number >= map.size()) return "";
+  return std::next(map.begin(), static_cast<std::ptrdiff_t>(number))->first.c_str();
+}
+
+Expected<const ResultReport*> result_of(const weft_kernel* kernel, std::uint64_t number) {
+  if (auto there = given(kernel, "kernel"); !there) return std::unexpected(there.error());
+  const auto& results = kernel->kernel.report().results;
+  if (number >= results.size()) return input_error(fmt::format("result {} of a kernel with {}: they begin at 0", number, results.size()));
+  return &std::next(results.begin(), static_cast<std::ptrdiff_t>(number))->second;
 }
 
 const Cancellation* token(const weft_request* request) { return request ? request->token() : nullptr; }
@@ -137,7 +151,7 @@ int32_t weft_engine_compile(const weft_engine* engine, const char* expression, c
     }
     auto kernel = engine->engine.compile(expression, bindings->operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 
@@ -161,7 +175,7 @@ int32_t weft_engine_compile_for(const weft_engine* engine, const char* expressio
     }
     auto kernel = engine->engine.compile(expression, operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 
@@ -190,7 +204,7 @@ int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel
     if (auto there = given(compilation, "compilation"); !there) return std::unexpected(there.error());
     const Expected<Kernel>& kernel = compilation->kernel.get();
     if (!kernel) return std::unexpected(kernel.error());
-    return new weft_kernel{*kernel, {}, {}, {}, {}};
+    return new weft_kernel{*kernel, {}, {}, {}, {}, {}};
   });
 }
 
@@ -203,7 +217,7 @@ int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings
     if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings")); !there) return there;
     auto results = kernel->kernel.run(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
     if (!results) return std::unexpected(std::move(results.error()));
-    if (made) *made = new weft_evaluation{std::move(*results), std::nullopt, true, {}};
+    if (made) *made = new weft_evaluation{std::move(*results), std::nullopt, true, {}, {}};
     return {};
   });
 }
@@ -214,7 +228,7 @@ int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bin
     if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings")); !there) return std::unexpected(there.error());
     auto results = kernel->kernel.symbolic(bindings->bindings, cancellation ? &cancellation->cancellation : nullptr);
     if (!results) return std::unexpected(std::move(results.error()));
-    return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
+    return new weft_evaluation{std::move(*results), std::nullopt, true, {}, {}};
   });
 }
 
@@ -284,7 +298,7 @@ int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t 
     if (auto there = all(given(engine, "engine"), given(saved, "saved")); !there) return std::unexpected(there.error());
     auto kernel = engine->engine.load({static_cast<const char*>(saved), static_cast<std::size_t>(bytes)});
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 
@@ -293,7 +307,7 @@ int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_
     if (auto there = all(given(engine, "engine"), given(path, "path")); !there) return std::unexpected(there.error());
     auto kernel = engine->engine.load_file(path);
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 
@@ -304,6 +318,55 @@ int32_t weft_kernel_report(weft_kernel* kernel, const char** json, weft_error** 
     const std::lock_guard lock(kernel->guard);
     if (kernel->json.empty()) kernel->json = report_json(kernel->kernel.report(), {}, false);
     *json = kernel->json.c_str();
+    return {};
+  });
+}
+
+int32_t weft_kernel_page(weft_kernel* kernel, const char** html, weft_error** error) {
+  if (html) *html = "";
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(html, "html")); !there) return there;
+    const std::lock_guard lock(kernel->guard);
+    if (kernel->page.empty()) kernel->page = page(kernel->kernel.report(), {}, false);
+    *html = kernel->page.c_str();
+    return {};
+  });
+}
+
+uint64_t weft_kernel_operand_count(const weft_kernel* kernel) { return kernel ? kernel->kernel.report().operands.size() : 0; }
+const char* weft_kernel_operand(const weft_kernel* kernel, uint64_t number) {
+  return kernel ? key_at(kernel->kernel.report().operands, number) : "";
+}
+uint64_t weft_kernel_result_count(const weft_kernel* kernel) { return kernel ? kernel->kernel.report().results.size() : 0; }
+const char* weft_kernel_result(const weft_kernel* kernel, uint64_t number) {
+  return kernel ? key_at(kernel->kernel.report().results, number) : "";
+}
+
+int32_t weft_kernel_result_format(const weft_kernel* kernel, uint64_t number, const char** format, int32_t* scalar, uint32_t* order,
+                                  weft_error** error) {
+  if (format) *format = "";
+  return guarded(error, [&]() -> Expected<void> {
+    const auto result = result_of(kernel, number);
+    if (!result) return std::unexpected(result.error());
+    if (format) *format = (*result)->format.c_str();
+    if (scalar) *scalar = (*result)->scalar == name(Scalar::f32) ? WEFT_F32 : WEFT_F64;
+    if (order) *order = static_cast<std::uint32_t>((*result)->extents.size());
+    return {};
+  });
+}
+
+int32_t weft_kernel_result_extent(const weft_kernel* kernel, uint64_t number, uint32_t mode, const char** operand, uint32_t* operand_mode,
+                                  weft_error** error) {
+  if (operand) *operand = "";
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(operand, "operand"), given(operand_mode, "operand_mode")); !there) return there;
+    const auto result = result_of(kernel, number);
+    if (!result) return std::unexpected(result.error());
+    if (mode >= (*result)->modes.size()) {
+      return input_error(fmt::format("mode {} of a result with {}: they begin at 0", mode, (*result)->modes.size()));
+    }
+    *operand = (*result)->modes[mode].operand.c_str();
+    *operand_mode = (*result)->modes[mode].mode;
     return {};
   });
 }
@@ -353,6 +416,17 @@ int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* sta
     }
     *text = found->second.c_str();
     if (bytes) *bytes = found->second.size();
+    return {};
+  });
+}
+
+int32_t weft_evaluation_page(weft_evaluation* evaluation, const char** html, weft_error** error) {
+  if (html) *html = "";
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(evaluation, "evaluation"), given(html, "html")); !there) return there;
+    if (!evaluation->report) return input_error("the run of a kernel has no report; weft_kernel_page shows its plan");
+    if (evaluation->page.empty()) evaluation->page = page(*evaluation->report, {}, evaluation->ran);
+    *html = evaluation->page.c_str();
     return {};
   });
 }

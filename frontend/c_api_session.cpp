@@ -258,7 +258,7 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
     const EvaluateOptions options = request ? request->options : EvaluateOptions{};
     auto evaluation = session->session.evaluate(expression, *names, options, request ? request->token() : nullptr);
     if (!evaluation) return std::unexpected(std::move(evaluation.error()));
-    return new weft_evaluation{std::move(evaluation->results), std::move(evaluation->report), options.run, {}};
+    return new weft_evaluation{std::move(evaluation->results), std::move(evaluation->report), options.run, {}, {}};
   });
 }
 
@@ -269,7 +269,7 @@ int32_t weft_session_answer(const weft_session* session, const char* expression,
     auto results = session->session.evaluate(expression, soonest != 0 ? Answer::soonest : Answer::best,
                                              cancellation ? &cancellation->cancellation : nullptr);
     if (!results) return std::unexpected(std::move(results.error()));
-    return new weft_evaluation{std::move(*results), std::nullopt, true, {}};
+    return new weft_evaluation{std::move(*results), std::nullopt, true, {}, {}};
   });
 }
 

@@ -32,6 +32,8 @@ std::string kernel_origin(const CompiledNetwork& kernel) {
   return disk ? "disk" : "memory";
 }
 
+bool is_among(const std::string& name, const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); }
+
 /// At most ten times a second, and nothing of the first tenth.
 Progress throttled(const Progress& progress) {
   if (!progress) return {};
@@ -293,7 +295,11 @@ class Preparation {
       if (operand->second.tensor != nullptr) tensors[tensor] = operand->second.tensor;
     }
     prepared_.facts = vouched_for(pipeline_.facts(network, figures, pinned), network, vouched_for_);
-    for (OperandFacts& operand : prepared_.facts) operand.conversion_share = conversion_share(network.tensors[operand.tensor].name);
+    for (OperandFacts& operand : prepared_.facts) {
+      const std::string& name = network.tensors[operand.tensor].name;
+      operand.conversion_share = conversion_share(name);
+      if (changes(name) && !vouched_for_.contains(name)) operand.looks = Looks::always;
+    }
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();
     report().phases.plan = 0;
@@ -324,7 +330,7 @@ class Preparation {
       };
       return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
     };
-    Expected<Plan> plan = plan_by_need(prepared_.facts, network, planned);
+    Expected<Plan> plan = plan_by_need(prepared_.facts, network, machine_, planned);
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     prepared_.plan_options = plan_options;
@@ -370,6 +376,25 @@ class Preparation {
     report().plan.candidates = plan.candidates;
   }
 
+  /// The operand, and its mode, that gives a mode of a result its extent; through the results of earlier assignments.
+  OperandMode operand_mode(TensorId tensor, std::uint32_t mode) const {
+    const Network& network = prepared_.network;
+    const TensorDeclaration& declared = network.tensors[tensor];
+    if (!declared.is_result) return {declared.name, mode};
+    for (const Assignment& assignment : network.assignments) {
+      if (assignment.result.tensor != tensor) continue;
+      const IndexId index = assignment.result.indices[mode];
+      for (const Term& term : assignment.terms) {
+        for (const TensorAccess& factor : term.factors) {
+          const auto place = std::ranges::find(factor.indices, index);
+          if (place == factor.indices.end()) continue;
+          return operand_mode(factor.tensor, static_cast<std::uint32_t>(place - factor.indices.begin()));
+        }
+      }
+    }
+    return {};
+  }
+
   /// What is known of the results before a run.
   void tell_results() {
     for (const ScheduledTensor& scheduled : prepared_.plan.schedule.tensors) {
@@ -381,6 +406,10 @@ class Preparation {
       result.extents = prepared_.network.tensors[scheduled.tensor].extents;
       const Format& handed_over = scheduled.delivered ? *scheduled.delivered : scheduled.format;
       result.format = result_format(handed_over);
+      result.scalar = weft::name(handed_over.scalar);
+      for (std::size_t mode = 0; mode < result.extents.size(); ++mode) {
+        result.modes.push_back(operand_mode(scheduled.tensor, static_cast<std::uint32_t>(mode)));
+      }
       if (!handed_over.all_dense()) continue;
       std::uint64_t entries = 1;
       for (const std::uint64_t extent : result.extents) entries *= extent;
@@ -393,15 +422,17 @@ class Preparation {
   /// at an eighth of what sorting takes; other coordinates are converted as a whole in every run.
   double conversion_share(const std::string& name) const {
     constexpr double gathered = 0.125;
-    const auto among = [&](const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); };
-    if (among(options_.changing_patterns)) return options_.calls;
-    return among(options_.changing) ? 1 + (options_.calls - 1) * gathered : 1;
+    if (is_among(name, options_.changing_patterns)) return options_.calls;
+    return changes(name) ? 1 + (options_.calls - 1) * gathered : 1;
+  }
+  bool changes(const std::string& name) const {
+    return is_among(name, options_.changing) || is_among(name, options_.changing_patterns);
   }
 
   /// The loops, and the stages that need no machine code.
   Expected<void> lower() {
     const auto start = Clock::now();
-    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts);
+    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts, {}, machine_);
     if (!nests) return std::unexpected(nests.error());
     report().phases.lower = milliseconds_since(start);
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);

@@ -55,6 +55,7 @@ ResultReport result_report(const Tensor& tensor) {
                                                             : summed(tensor.values().as<const float>());
   report.extents = tensor.extents();
   report.format = result_format(tensor.format());
+  report.scalar = name(tensor.format().scalar);
   report.nnz = tensor.nnz();
   report.bytes = tensor.bytes();
   return report;

@@ -91,7 +91,12 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
   report.phases.convert = binding->convert_ms();
   report.explained = std::make_shared<const Explanation>(with_nest_times(*report.explained, kernel, nest_ms));
   report.threads = engine.resources.threads.available();  // the system may have refused some meanwhile
-  for (const auto& [name, tensor] : *results) report.results[name] = result_report(tensor);
+  for (const auto& [name, tensor] : *results) {
+    ResultReport& told = report.results[name];
+    std::vector<OperandMode> modes = std::move(told.modes);
+    told = result_report(tensor);
+    told.modes = std::move(modes);
+  }
   return results;
 }
 

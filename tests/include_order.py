@@ -2,8 +2,8 @@
 """Reads the #include lines and enforces the order of the folders: include_order.py [ROOT].
 
 Includes go one way, plan and loop do not see each other, codegen sees neither plan nor lower, the cache and the
-frontend reach no header of LLVM, only runtime uses TBB, and public headers need nothing but the standard library
-and 120 columns.
+frontend reach no header of LLVM, only runtime uses TBB, public headers need nothing but the standard library and 120
+columns, and Python's extension module sees weft.h alone.
 Prints one line per violation; exit status 1 if there is one.
 """
 
@@ -30,6 +30,10 @@ MAY_SEE = {
 # The prompt sees what the command sees, and the command itself; only main.cpp sees the prompt.
 MAY_SEE["frontend/repl"] = MAY_SEE["frontend"] + ["frontend"]
 BESIDES = {"frontend/main.cpp": ["frontend/repl"]}
+# Python's extension module is a host like any other: weft in C, and nothing else of ours.
+MAY_SEE["python/_weft"] = []
+HOSTS = {"python/_weft": ["frontend/include/weft.h"]}
+TOPS = ("runtime", "engine", "frontend", "python")
 # Third-party headers by the start of their name, and the folders that may include them.
 THIRD_PARTY = {
     "llvm": ["engine/codegen", "engine/jit"],
@@ -37,13 +41,14 @@ THIRD_PARTY = {
     "oneapi": ["runtime"],
     "z3": ["engine/plan"],
     "xxhash.h": ["engine/cache", "engine", "runtime", "engine/plan"],
-    "fmt": list(MAY_SEE),
+    "fmt": [folder for folder in MAY_SEE if folder != "python/_weft"],
     "nlohmann": ["frontend"],
     "histedit.h": ["frontend/repl"],
     "CLI": ["frontend"],
     "fast_float": ["runtime", "frontend", "engine/network", "engine/plan", "engine/loop"],
     "zstd.h": ["runtime"],
     "zlib.h": ["runtime", "frontend/repl"],
+    "Python.h": ["python/_weft"],
 }
 # What a folder must not reach even through other headers.
 MUST_NOT_REACH = {"engine/cache": ["llvm"], "frontend": ["llvm", "z3", "tbb", "oneapi"],
@@ -73,7 +78,7 @@ class Sources:
         self.root = pathlib.Path(root)
         self.includes = {}  # relative path: list of (quoted, header)
         self.texts = {}
-        for top in ("runtime", "engine", "frontend"):
+        for top in TOPS:
             for path in sorted((self.root / top).rglob("*")):
                 if path.suffix in (".h", ".cpp"):
                     name = path.relative_to(self.root).as_posix()
@@ -82,7 +87,7 @@ class Sources:
 
     def resolve(self, header):
         """The file a quoted include means: a public header or a path from the root."""
-        for top in ("runtime", "engine", "frontend"):
+        for top in TOPS:
             name = f"{top}/include/{header}"
             if name in self.includes:
                 return name
@@ -144,6 +149,8 @@ def violations(root):
                     found.append(f'{name}: "{header}" is neither a public header nor a path from the root')
                     continue
                 seen = folder_of(target)
+                if target in HOSTS.get(folder, []):
+                    continue
                 if seen != folder and seen not in MAY_SEE[folder] + BESIDES.get(name, []):
                     found.append(f"{name}: {folder} must not see {seen} ({header})")
                 if public and not header.startswith("weft/"):

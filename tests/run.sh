@@ -22,8 +22,8 @@ for argument in "$@"; do
     -*) echo "run.sh: $argument is no option; --help tells which there are" >&2; exit 2 ;;
     *)
       folder=$(basename "$argument")
-      if ! [ -d "tests/unit/$folder" ] && ! [[ $folder =~ ^(command|embedding|package|include_order|fuzz)$ ]]; then
-        echo "run.sh: $argument has no tests: $(cd tests/unit && echo */ | tr -d /) command embedding package include_order fuzz" >&2
+      if ! [ -d "tests/unit/$folder" ] && ! [[ $folder =~ ^(command|embedding|package|include_order|fuzz|python|python_package)$ ]]; then
+        echo "run.sh: $argument has no tests: $(cd tests/unit && echo */ | tr -d /) command embedding package include_order fuzz python python_package" >&2
         exit 2
       fi
       folders+=("$folder")
@@ -68,6 +68,7 @@ if [ ${#folders[@]} -gt 0 ]; then
     case $folder in
       command) targets+=(weft) ;;
       embedding | package) targets+=(all) ;;
+      python | python_package) targets+=(weft_python) ;;
       include_order) ;;
       *) targets+=("test_$folder") ;;
     esac

@@ -179,6 +179,10 @@ int32_t weft_engine_for_each(const weft_engine* engine, uint64_t tasks, weft_tas
 /* Gives back what is kept only to be faster next time: kernels known by their text, workspaces that wait for a run, and
  * layouts of operands. What is under way is not touched. */
 void weft_engine_give_back(const weft_engine* engine);
+/* A handle of the same engine for what concerns tensors: reading, making, converting and writing them with it ends when
+ * `cancellation` is set, and tells `progress` of it. Each of the two may be NULL: that of the engine. */
+int32_t weft_engine_with(const weft_engine* engine, const weft_cancellation* cancellation,
+                         weft_progress_callback progress, void* context, weft_engine** made, weft_error** error);
 void weft_engine_free(weft_engine* engine);
 
 /* ---- tensors ----
@@ -463,6 +467,19 @@ int32_t weft_kernel_save_file(const weft_kernel* kernel, const char* path, weft_
 int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t bytes, weft_kernel** made,
                          weft_error** error);
 int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_kernel** made, weft_error** error);
+/* The plan as the self-contained page of --html. */
+int32_t weft_kernel_page(weft_kernel* kernel, const char** html, weft_error** error);
+/* What the kernel reads and makes, each in the order of the names; "" for a number that is none. */
+uint64_t weft_kernel_operand_count(const weft_kernel* kernel);
+const char* weft_kernel_operand(const weft_kernel* kernel, uint64_t number);
+uint64_t weft_kernel_result_count(const weft_kernel* kernel);
+const char* weft_kernel_result(const weft_kernel* kernel, uint64_t number);
+/* Of a result: its format, "ds" or "ds:1,0", the type of its values and its order. Each of them may be NULL. */
+int32_t weft_kernel_result_format(const weft_kernel* kernel, uint64_t number, const char** format, int32_t* scalar,
+                                  uint32_t* order, weft_error** error);
+/* The operand's mode that gives a result's mode its extent. */
+int32_t weft_kernel_result_extent(const weft_kernel* kernel, uint64_t number, uint32_t mode, const char** operand,
+                                  uint32_t* operand_mode, weft_error** error);
 void weft_kernel_free(weft_kernel* kernel);
 
 /* ---- evaluations ---- */
@@ -479,6 +496,8 @@ const char* weft_evaluation_explanation(const weft_evaluation* evaluation);
 /* A stage that the request asked for; `bytes`, which may be NULL, matters for "object" only, which is no text. */
 int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes,
                               weft_error** error);
+/* The report as the self-contained page of --html. */
+int32_t weft_evaluation_page(weft_evaluation* evaluation, const char** html, weft_error** error);
 void weft_evaluation_free(weft_evaluation* evaluation);
 
 #ifdef __cplusplus

@@ -8,6 +8,32 @@ static uint64_t counter(const weft_engine* engine, const char* name) {
   return value;
 }
 
+static void told(void* context, const char* what, double fraction) {
+  if (what[0] != '\0' && fraction >= 0) ++*(volatile int*)context;
+}
+
+/* A second handle, of which what concerns tensors is ended by a token of its own, and tells its own callback. */
+static void handle_with_a_token(const weft_engine* engine) {
+  weft_error* error = NULL;
+  weft_cancellation* cancellation = NULL;
+  weft_engine* other = NULL;
+  weft_tensor *m = NULL, *converted = NULL;
+  volatile int calls = 0;
+  EXPECT(weft_cancellation_create(&cancellation, &error) == WEFT_OK);
+  EXPECT(weft_engine_with(engine, cancellation, told, (void*)&calls, &other, &error) == WEFT_OK);
+  EXPECT(weft_engine_threads(other) == weft_engine_threads(engine));
+  EXPECT(weft_tensor_load(other, "sparse(300x300,nnz=20000)", "ss", &m, &error) == WEFT_OK);
+  EXPECT(weft_tensor_convert(other, m, "ss:1,0", &converted, &error) == WEFT_OK);
+  weft_tensor_free(converted);
+  weft_cancellation_cancel(cancellation);
+  EXPECT_ERROR(WEFT_CANCELLED, "", weft_tensor_convert(other, m, "ss:1,0", &converted, &error));
+  EXPECT(weft_tensor_convert(engine, m, "ss:1,0", &converted, &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "'engine' is NULL", weft_engine_with(NULL, cancellation, told, NULL, &other, &error));
+  weft_tensor_free(m), weft_tensor_free(converted);
+  weft_engine_free(other);
+  weft_cancellation_free(cancellation);
+}
+
 static void mark(void* context, uint64_t task, uint32_t slot) { ((uint32_t*)context)[task] += slot + 1; }
 
 /* Kernels and plans by where they came from; a kernel over other operands than it was made for. */
@@ -63,6 +89,7 @@ void counters(void) {
   EXPECT_ERROR(WEFT_INPUT, "nonsense", weft_engine_counter(engine, "nonsense", &value, &error));
   EXPECT_ERROR(WEFT_INPUT, "'value' is NULL", weft_engine_counter(engine, "disk", NULL, &error));
 
+  handle_with_a_token(engine);
   EXPECT(weft_engine_for_each(engine, 50, mark, seen, &error) == WEFT_OK);
   for (task = 0; task < 50; ++task) EXPECT(seen[task] == 1 || seen[task] == 2);
   EXPECT_ERROR(WEFT_INPUT, "'body' is NULL", weft_engine_for_each(engine, 1, NULL, NULL, &error));

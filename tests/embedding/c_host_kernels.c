@@ -3,6 +3,29 @@
 
 #include "c_host.h"
 
+/* What "y(i) = M(i,j) * x(j)" reads and makes, and the page of its plan. */
+static void described(weft_kernel* kernel) {
+  weft_error* error = NULL;
+  const char* text = NULL;
+  int32_t scalar = -1;
+  uint32_t order = 0, mode = 9;
+  EXPECT(weft_kernel_operand_count(kernel) == 2 && strcmp(weft_kernel_operand(kernel, 0), "M") == 0);
+  EXPECT(strcmp(weft_kernel_operand(kernel, 1), "x") == 0 && weft_kernel_operand(kernel, 2)[0] == '\0');
+  EXPECT(weft_kernel_result_count(kernel) == 1 && strcmp(weft_kernel_result(kernel, 0), "y") == 0);
+  EXPECT(weft_kernel_result(kernel, 1)[0] == '\0' && weft_kernel_result_count(NULL) == 0 && weft_kernel_operand_count(NULL) == 0);
+  EXPECT(weft_kernel_result_format(kernel, 0, &text, &scalar, &order, &error) == WEFT_OK);
+  EXPECT(strcmp(text, "d") == 0 && scalar == WEFT_F64 && order == 1);
+  EXPECT(weft_kernel_result_format(kernel, 0, NULL, NULL, NULL, &error) == WEFT_OK);
+  EXPECT(weft_kernel_result_extent(kernel, 0, 0, &text, &mode, &error) == WEFT_OK && strcmp(text, "M") == 0 && mode == 0);
+  EXPECT_ERROR(WEFT_INPUT, "mode 1", weft_kernel_result_extent(kernel, 0, 1, &text, &mode, &error));
+  EXPECT_ERROR(WEFT_INPUT, "result 1", weft_kernel_result_extent(kernel, 1, 0, &text, &mode, &error));
+  EXPECT_ERROR(WEFT_INPUT, "result 1", weft_kernel_result_format(kernel, 1, &text, &scalar, &order, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'kernel' is NULL", weft_kernel_result_format(NULL, 0, &text, &scalar, &order, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'operand' is NULL", weft_kernel_result_extent(kernel, 0, 0, NULL, &mode, &error));
+  EXPECT(weft_kernel_page(kernel, &text, &error) == WEFT_OK && strstr(text, "<html") != NULL);
+  EXPECT_ERROR(WEFT_INPUT, "'html' is NULL", weft_kernel_page(kernel, NULL, &error));
+}
+
 /* Compiled once, run over changing values into the host's memory. */
 void kernels(weft_engine* engine) {
   static const int32_t pos[3] = {0, 2, 3}, crd[3] = {0, 2, 2};
@@ -35,9 +58,11 @@ void kernels(weft_engine* engine) {
   EXPECT(weft_kernel_stage(kernel, "loops", &text, &bytes, &error) == WEFT_OK && bytes == strlen(text) && strstr(text, "for i") != NULL);
   EXPECT_ERROR(WEFT_INPUT, "nonsense", weft_kernel_stage(kernel, "nonsense", &text, &bytes, &error));
   EXPECT(weft_kernel_report(kernel, &text, &error) == WEFT_OK && strstr(text, "\"schedule\":") != NULL);
+  described(kernel);
   EXPECT(weft_kernel_run(kernel, bindings, NULL, &evaluation, &error) == WEFT_OK);
   EXPECT(weft_evaluation_result(evaluation, "y", &result, &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "weft_kernel_report", weft_evaluation_report(evaluation, &text, &error));
+  EXPECT_ERROR(WEFT_INPUT, "weft_kernel_page", weft_evaluation_page(evaluation, &text, &error));
   EXPECT_ERROR(WEFT_INPUT, "weft_kernel_stage", weft_evaluation_stage(evaluation, "loops", &text, &bytes, &error));
   weft_evaluation_free(evaluation);
   EXPECT(weft_tensor_values(result, &stored, NULL, &error) == WEFT_OK);

@@ -37,6 +37,7 @@ void sparse_result(weft_engine* engine) {
   EXPECT(weft_evaluation_report(evaluation, &text, &error) == WEFT_OK);
   EXPECT(strstr(text, "\"run_ms\":[") != NULL && strstr(text, "\"results\":{\"A\"") != NULL);
   EXPECT(strlen(weft_evaluation_explanation(evaluation)) > 0);
+  EXPECT(weft_evaluation_page(evaluation, &text, &error) == WEFT_OK && strstr(text, "measured") != NULL);
   EXPECT(weft_evaluation_stage(evaluation, "object", &text, &bytes, &error) == WEFT_OK && bytes > 100 && memcmp(text, "\177ELF", 4) == 0);
   EXPECT_ERROR(WEFT_INPUT, "asm", weft_evaluation_stage(evaluation, "asm", &text, &bytes, &error));
   EXPECT(weft_evaluation_stage(evaluation, "schedule", &text, &bytes, &error) == WEFT_OK && bytes == strlen(text));

@@ -29,9 +29,17 @@ struct OperandReport {
   std::uint64_t bytes = 0;
 };
 
+/// A mode of an operand, by its name.
+struct OperandMode {
+  std::string operand;
+  std::uint32_t mode = 0;
+};
+
 struct ResultReport {
   std::vector<std::uint64_t> extents;
   std::string format;
+  std::string scalar;
+  std::vector<OperandMode> modes;      ///< by mode, an operand's that has the same index, and so the same extent
   std::optional<std::uint64_t> nnz;    ///< stored entries; of a sparse result only a run can tell
   std::optional<std::uint64_t> bytes;  ///< likewise
   double sum = 0;

@@ -204,6 +204,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     RequestHandle request;
     BindingsHandle bindings, copy;
     KernelHandle kernel, for_figures, later, restored;
+    EngineHandle lender;
     CompilationHandle compilation;
     EvaluationHandle evaluation, symbolic;
     TensorHandle y;
@@ -237,6 +238,8 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_evaluation_result(evaluation, "y", y.place(), error));
     GOOD(weft_kernel_stage(kernel, "loops", &text, &bytes, error));
     GOOD(weft_kernel_report(kernel, &text, error));
+    GOOD(weft_kernel_page(kernel, &text, error));
+    GOOD(weft_engine_with(engine, nullptr, nullptr, nullptr, lender.place(), error));
     GOOD(weft_compilation_start(engine, product, copy, request, nullptr, nullptr, nullptr, compilation.place(), error));
     GOOD(weft_compilation_kernel(compilation, later.place(), error));
     GOOD(weft_bindings_replace_values(copy, "x", WEFT_F64, x_values.data(), 4, error));

@@ -1,0 +1,42 @@
+// Operands of a call: Python objects looked at where they lie, or first turned into some that can be.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "python/_weft/compressed.h"
+#include "python/_weft/dense.h"
+#include "python/_weft/python.h"
+
+namespace weft_python {
+
+enum class Kind : std::uint8_t { other, number, dense, csr, csc, tensor };
+
+/// One operand while a call lasts.
+struct Operand {
+  Kind kind = Kind::other;
+  Ref object;             ///< the user's, or what it was turned into
+  DenseView dense;        ///< of an array
+  CompressedView matrix;  ///< of a csr or csc
+  CompressedArrays arrays;
+  double number = 0;
+  bool matrix_class = false;  ///< one of scipy's matrices, not arrays
+
+  int order() const;
+  std::uint64_t extent(std::uint32_t mode) const;
+};
+
+/// What objects of this one's type are; asked of the package once per type.
+Kind kind_of(PyObject* object, bool* matrix_class = nullptr);
+
+/// Reads an operand; what cannot be read in place is adapted by the package. False with an error set.
+bool read_operand(const char* name, PyObject* object, Operand& operand);
+
+/// Appends what plans depend on: kind, type, shape, format, and the number of entries to a power of two.
+void append_signature(std::string& key, const Operand& operand);
+
+/// _weft.signature(prefix, operands) -> (bytes, operands): the prefix, the names and what plans depend on; objects that
+/// had to be adapted are replaced, in a new dict.
+PyObject* signature(PyObject* module, PyObject* arguments);
+
+}  // namespace weft_python

@@ -1,0 +1,40 @@
+// Matrices of the host whose indices are not sorted, or are there twice, as matrices whose indices are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "python/_weft/compressed.h"
+
+namespace weft_python {
+
+/// The indices sorted, each once, and where the values of each entry are in the source. Holds no values: they are
+/// gathered anew before each run, so that changes are seen. Immutable.
+class SortedCopy {
+ public:
+  /// Of a matrix that was checked.
+  explicit SortedCopy(const CompressedView& source);
+  /// Whether the indices are still those that were sorted.
+  bool still_of(const CompressedView& source) const;
+  /// Values of the source by entry, duplicates summed, into memory of value_bytes().
+  void gather(const CompressedView& source, std::byte* to) const;
+  std::size_t value_bytes() const { return entries_ * (shape_.scalar == WEFT_F64 ? 8 : 4); }
+  /// With these values.
+  CompressedView view(const std::byte* values) const;
+
+ private:
+  template <class Index>
+  void sort(const CompressedView& source);
+  template <class Value>
+  void gather_as(const CompressedView& source, std::byte* to) const;
+
+  CompressedView shape_;
+  std::vector<std::byte> source_pos_, source_crd_;  ///< as they were
+  std::vector<std::byte> pos_, crd_;                ///< sorted, of the same width
+  std::uint64_t entries_ = 0;
+  std::vector<std::uint64_t> from_;   ///< places in the source, entry after entry
+  std::vector<std::uint64_t> first_;  ///< of from_, by entry, and their end
+};
+
+}  // namespace weft_python

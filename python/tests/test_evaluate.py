@@ -1,0 +1,185 @@
+"""Index notation: evaluate, compile, plan, out=, several results."""
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import weft
+
+SPMV = "y(i) = M(i,j) * x(j)"
+
+
+def test_product_of_a_csr_and_a_vector(matrix):
+    x = np.arange(20.0)
+    y = weft.evaluate(SPMV, M=matrix, x=x)
+    assert type(y) is np.ndarray and y.flags.owndata and y.flags.writeable
+    assert np.array_equal(y, matrix @ x)
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix", "lil_matrix", "dok_matrix", "bsr_matrix", "dia_matrix",
+                                  "csr_array", "csc_array", "coo_array"])
+def test_every_class_of_scipy(matrix, kind):
+    M = getattr(sp, kind)(matrix)
+    before = M.copy()
+    assert np.array_equal(weft.evaluate(SPMV, M=M, x=np.arange(20.0)), matrix @ np.arange(20.0))
+    assert type(M) is type(before) and np.array_equal(M.toarray(), before.toarray())
+
+
+def test_operands_in_a_mapping_and_by_keyword(matrix):
+    x = np.ones(20)
+    assert np.array_equal(weft.evaluate(SPMV, {"M": matrix, "x": x}), matrix @ x)
+    assert np.array_equal(weft.evaluate(SPMV, {"M": matrix}, x=x), matrix @ x)
+    kernel = weft.compile(SPMV, {"M": matrix}, x=x)
+    assert np.array_equal(kernel({"M": matrix, "x": x}), matrix @ x)
+    assert np.array_equal(kernel({"M": matrix}, x=x), matrix @ x)
+
+
+def test_nothing_is_taken_from_the_caller(matrix):
+    x = np.ones(20)  # noqa: F841
+    M = matrix  # noqa: F841
+    with pytest.raises(weft.InputError, match="M"):
+        weft.evaluate(SPMV)
+
+
+def test_kernel_takes_other_arrays_of_the_same_orders(matrix):
+    x = np.arange(20.0)
+    kernel = weft.compile(SPMV, M=matrix, x=x)
+    for rows, columns in [(30, 20), (7, 20), (1, 1), (50, 3), (0, 4), (4, 0)]:
+        for make in (sp.csr_matrix, sp.csc_matrix, lambda a: a, np.asfortranarray, lambda a: a[::-1][::-1], weft.tensor):
+            dense = np.arange(float(rows * columns)).reshape(rows, columns) % 5
+            v = np.arange(float(columns))
+            assert np.array_equal(kernel(M=make(dense), x=v), dense @ v)
+
+
+def test_values_changed_in_place_are_seen(matrix):
+    x, y = np.arange(20.0), np.empty(30)
+    kernel = weft.compile(SPMV, M=matrix, x=x)
+    for step in range(5):
+        x += step
+        matrix.data *= 2
+        kernel(M=matrix, x=x, out=y)
+        assert np.array_equal(y, matrix @ x)
+        assert np.array_equal(weft.evaluate(SPMV, M=matrix, x=x), y)
+        assert np.array_equal(weft.einsum("ij,j->i", matrix, x), y)
+
+
+def test_values_that_become_nan_or_infinite_are_seen(matrix):
+    x = np.arange(20.0)
+    kernel = weft.compile(SPMV, M=matrix, x=x)
+    kernel(M=matrix, x=x)
+    x[3] = np.nan
+    assert np.array_equal(kernel(M=matrix, x=x), matrix @ x, equal_nan=True)
+    matrix.data[0] = np.inf
+    assert np.array_equal(kernel(M=matrix, x=x), matrix @ x, equal_nan=True)
+
+
+@pytest.mark.parametrize("out", [np.empty(30), np.empty(60)[::2], np.empty(30)[::-1], np.empty(30, "f4"), np.empty(30, ">f8"),
+                                 np.empty((30, 4))[:, 1], np.empty(31 * 8, np.uint8)[1:241].view("f8")])
+def test_out_of_any_strides_and_types(matrix, out):
+    x = np.arange(20.0)
+    assert weft.evaluate(SPMV, M=matrix, x=x, out=out) is out
+    assert np.array_equal(out, (matrix @ x).astype(out.dtype))
+    kernel = weft.compile(SPMV, M=matrix, x=x)
+    out[...] = 0
+    assert kernel(M=matrix, x=x, out=out) is out
+    assert np.array_equal(out, (matrix @ x).astype(out.dtype))
+
+
+def test_several_results(matrix):
+    B = np.arange(40.0).reshape(20, 2)
+    text = "S(i,j) = 2 * M(i,j); O(i,h) = S(i,j) * B(j,h)"
+    both = weft.evaluate(text, M=matrix, B=B, results=["S", "O"])
+    assert both._fields == ("S", "O") and np.array_equal(both.O, 2 * (matrix @ B))
+    assert np.array_equal(weft.evaluate(text, M=matrix, B=B, results=["O", "S"], format="S:dd").S, 2 * matrix.toarray())
+    assert np.array_equal(weft.evaluate(text, M=matrix, B=B), 2 * (matrix @ B))
+    O, S = np.empty((30, 2)), np.empty((30, 20))
+    text = "S(i,j) = 2 * D(i,j); O(i,h) = S(i,j) * B(j,h)"
+    D = matrix.toarray()
+    for out in [(S, O), {"S": S, "O": O}, {"O": O}]:
+        O[...] = S[...] = -1
+        got = weft.evaluate(text, D=D, B=B, results=["S", "O"], out=out)
+        assert got.O is O and np.array_equal(O, 2 * (D @ B)) and np.array_equal(got.S, 2 * D)
+
+
+def test_sparse_results_are_scipys():
+    A = sp.random(200, 200, 0.01, format="csr", random_state=1)
+    A.data = np.round(A.data * 8)
+    C = weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=A)
+    assert type(C) is sp.csr_matrix and C.has_canonical_format and abs(C - A @ A).nnz == 0
+    assert type(weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=sp.csr_array(A))) is sp.csr_array
+    assert type(weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=A, format="C:ds:1,0")) is sp.csc_matrix
+    T = weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=A, format="C:ss")
+    assert isinstance(T, weft.Tensor) and np.array_equal(T.to_numpy(), (A @ A).toarray())
+    dense = weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=A, format={"C": "dd"})
+    assert type(dense) is np.ndarray and np.array_equal(dense, (A @ A).toarray())
+    C.data *= 2  # nobody else's
+    assert abs(weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=A) - A @ A).nnz == 0
+
+
+def test_results_outlive_what_they_came_from():
+    A = sp.random(200, 200, 0.01, format="csr", random_state=1)
+    expected = (A @ A).toarray()
+    engine = weft.Engine(threads=1)
+    kernel = engine.compile("C(i,j) = A(i,k) * A(k,j)", A=A)
+    first = kernel(A=A)
+    view = first.data[::2]
+    seen = view.copy()
+    A.data[:] = 0
+    rest = [kernel(A=A) for _ in range(5)]
+    del kernel, engine, first, rest
+    assert np.array_equal(view, seen)
+    assert expected.any()
+
+
+def test_scalars_and_numbers():
+    x = np.arange(4.0)
+    s = weft.evaluate("s = x(i) * x(i)", x=x)
+    assert type(s) is np.float64 and s == 14
+    assert type(weft.evaluate("s = x(i)", x=x.astype("f4"))) is np.float32
+    for number in (2, 2.0, np.float64(2), np.array(2.0), np.float32(2)):
+        assert np.array_equal(weft.evaluate("y(i) = a * x(i)", a=number, x=x), 2 * x)
+    kernel = weft.compile("y(i) = a * x(i)", a=1.0, x=x)
+    assert [kernel(a=a, x=x)[3] for a in (1, 2.5, -3)] == [3, 7.5, -9]
+
+
+def test_many_threads_at_once(matrix):
+    xs = [np.arange(20.0) + n for n in range(8)]
+    kernel = weft.compile(SPMV, M=matrix, x=xs[0])
+    wrong = []
+
+    def work(x):
+        expected = matrix @ x
+        for _ in range(200):
+            out = np.empty(30)
+            if not (np.array_equal(kernel(M=matrix, x=x), expected) and np.array_equal(kernel(M=matrix, x=x, out=out), expected)
+                    and np.array_equal(weft.evaluate(SPMV, M=matrix, x=x), expected)):
+                wrong.append(x)
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in xs]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not wrong
+
+
+def test_plan_and_report(matrix):
+    plan = weft.plan(SPMV, M=matrix, x=np.ones(20))
+    assert plan.tree == "(M * x)" and "for i" in plan.loops and "predicted" in str(plan) and "define" in plan.llvm
+    assert plan.report["operands"]["M"]["nnz"] == matrix.nnz
+    assert np.array_equal(weft.evaluate(SPMV, M=matrix, x=np.ones(20), schedule=plan.schedule), matrix @ np.ones(20))
+    ran = weft.plan(SPMV, M=matrix, x=np.ones(20), run=True)
+    assert len(ran.report["run_ms"]) == 1 and "<html" in ran.html()
+    kernel = weft.compile(SPMV, M=matrix, x=np.ones(20))
+    assert kernel.report["cache"]["kernel"] in ("memory", "compiled") and "(M * x)" in str(kernel.plan)
+    assert "for i" in kernel.plan.loops and "define" in kernel.plan.llvm and "<html" in kernel.plan.html()
+
+
+def test_options_choose_an_engine(matrix):
+    with weft.options(threads=1):
+        assert weft.evaluate(SPMV, M=matrix, x=np.ones(20)).shape == (30,)
+        with weft.options(deterministic=True):
+            assert weft._engines.current()._options == {"deterministic": True, "threads": 1}
+    assert weft._engines.current() is weft.default_engine()
+    engine = weft.Engine(threads=2, memory_limit="1G")
+    assert engine.threads == 2 and np.array_equal(engine.evaluate(SPMV, M=matrix, x=np.ones(20)), matrix @ np.ones(20))

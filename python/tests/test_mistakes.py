@@ -1,0 +1,218 @@
+"""Wrong input: the right exception, one sentence that names what is wrong, nothing crashed, and the next call is fine."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import weft
+
+SPMV = "y(i) = M(i,j) * x(j)"
+M = sp.random(6, 5, 0.5, format="csr", random_state=1)
+M.data = np.arange(1.0, M.nnz + 1)
+X = np.arange(5.0)
+
+
+@pytest.fixture(autouse=True)
+def next_call_is_fine():
+    yield
+    assert np.array_equal(weft.evaluate(SPMV, M=M, x=X), M @ X)
+
+
+def refused(match, call, error=weft.InputError):
+    with pytest.raises(error, match=match) as caught:
+        call()
+    return caught.value
+
+
+def calls(**operands):
+    """The same mistake in every way of calling."""
+    kernel = weft.compile(SPMV, M=M, x=X)
+    return [lambda: weft.evaluate(SPMV, **operands), lambda: kernel(**operands), lambda: weft.plan(SPMV, **operands),
+            lambda: weft.compile(SPMV, **operands), lambda: kernel(operands), lambda: weft.evaluate(SPMV, operands)]
+
+
+def test_operands_that_are_missing_or_unknown():
+    for call in calls(M=M):
+        assert refused(r"\bx\b", call).operand == "x"
+    for call in calls(M=M, x=X, z=X):
+        assert "z" in str(refused(r"M|x", call))
+    for call in calls(M=M, X=X):
+        refused("x", call)
+    refused("S", lambda: weft.evaluate(SPMV, M=M, x=X, results=["S"]))
+    refused("z", lambda: weft.evaluate(SPMV, M=M, x=X, format="z:ds"))
+    refused("z", lambda: weft.evaluate(SPMV, M=M, x=X, format={"z": "ds"}))
+    refused("mapping", lambda: weft.compile(SPMV, M=M, x=X)(M, X), TypeError)
+    refused("", lambda: weft.evaluate(SPMV, 3), TypeError)
+    refused("text", lambda: weft.evaluate(3, M=M), TypeError)
+    refused("text", lambda: weft.evaluate(None, M=M), TypeError)
+    refused("text", lambda: weft.compile(b"s = M(i,j)", M=M), TypeError)
+
+
+def test_extents_that_disagree():
+    for call in calls(M=M, x=np.ones(6)):
+        message = str(refused("index j", call))
+        assert "5 in M (mode 1)" in message and "6 in x (mode 0)" in message
+    refused("index j", lambda: weft.einsum("ij,j", M, np.ones(4)))
+    refused("i", lambda: weft.einsum("ii", M))
+
+
+def test_numbers_of_dimensions():
+    for call in calls(M=M, x=np.ones((5, 1))):
+        refused("x", call)
+    for call in calls(M=X, x=X):
+        refused("M", call)
+    for call in calls(M=M, x=3.0):
+        refused("x", call)
+    refused("", lambda: weft.evaluate("s = T()", T=np.ones((1,) * 20)))
+
+
+def test_lists():
+    refused("x", lambda: weft.evaluate("s = x(i)", x=[[1.0, 2], [3]]), (weft.InputError, TypeError))
+    refused("x", lambda: weft.evaluate("s = x(i)", x=["a"]), TypeError)
+    refused("x", lambda: weft.evaluate("s = x(i)", x=[None]), (weft.InputError, TypeError))
+    assert weft.evaluate("s = x(i)", x=[1.5, 2.5]) == 4
+    assert weft.evaluate("s = x(i,j)", x=((1.5, 2.5), (1.0, 0.0))) == 5
+
+
+def test_text_that_cannot_be_read():
+    error = refused(r"\^", lambda: weft.evaluate("y(i) = M(i,j", M=M))
+    assert error.position is not None and error.position[1] == 1
+    refused(r"\^", lambda: weft.evaluate("y(i) = M(i,j) * ", M=M))
+    refused("", lambda: weft.evaluate("", M=M))
+    refused("", lambda: weft.evaluate("y(i) = M(i,j) \0 x(j)", M=M, x=X), ValueError)
+    refused("", lambda: weft.evaluate("y(i) = M(i,j) * \ud800(j)", M=M, x=X), ValueError)
+    refused("", lambda: weft.evaluate("y(i) = M(i,j) + x(i)", M=M, x=np.ones(6)), NotImplementedError)
+
+
+def broken(indptr=None, indices=None, data=None, shape=None, columns=False):
+    made = (sp.csc_matrix if columns else sp.csr_matrix)(M)
+    for name, value in {"indptr": indptr, "indices": indices, "data": data}.items():
+        if value is not None:
+            setattr(made, name, value(getattr(made, name).copy()))
+    if shape is not None:
+        made._shape = shape
+    return made
+
+
+def changed(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("defect", [
+    {"indptr": changed(2, 90)}, {"indptr": changed(2, -1)}, {"indptr": changed(0, 1)}, {"indptr": changed(-1, 1000)},
+    {"indptr": changed(-1, -4)}, {"indptr": changed(1, 2**30)}, {"indptr": lambda a: a[:-1]}, {"indptr": lambda a: a[:0]},
+    {"indices": changed(3, 77)}, {"indices": changed(0, -1)}, {"indices": changed(-1, 2**31 - 1)}, {"indices": lambda a: a[:-1]},
+    {"data": lambda a: a[:-1]}, {"data": lambda a: a[:0]}, {"shape": (5, 4)}, {"shape": (3, 2)},
+    {"indptr": lambda a: a[::-1]}, {"indices": lambda a: a.reshape(1, -1)}, {"data": lambda a: a.reshape(-1, 1)},
+], ids=str)
+def test_defects_of_compressed_matrices(defect, index, columns):
+    bad = broken(columns=columns, **defect)
+    if bad.indices.ndim == 1:
+        bad.indices, bad.indptr = bad.indices.astype(index), bad.indptr.astype(index)
+    text = "s = M(i,j)"
+    kernel = weft.compile(text, M=sp.csr_matrix(M))
+    for call in (lambda: weft.evaluate(text, M=bad), lambda: kernel(M=bad), lambda: weft.einsum("ij->", bad), lambda: weft.tensor(bad)):
+        refused("M|T0|the tensor", call)
+
+
+def test_indices_of_other_types():
+    bad = M.copy()
+    bad.indices = bad.indices.astype(float)
+    refused("integers", lambda: weft.evaluate("s = M(i,j)", M=bad), TypeError)
+    good = M.copy()
+    good.indices, good.indptr = good.indices.astype(np.int16), good.indptr.astype(np.uint8)
+    assert weft.evaluate("s = M(i,j)", M=good) == M.sum()
+    mixed = M.copy()
+    mixed.indptr = mixed.indptr.astype(np.int64)
+    assert weft.evaluate("s = M(i,j)", M=mixed) == M.sum()
+    strided = M.copy()
+    strided.data = np.repeat(M.data, 2)[::2]
+    assert weft.evaluate("s = M(i,j)", M=strided) == M.sum()
+
+
+def outs():
+    read_only = np.empty(6)
+    read_only.flags.writeable = False
+    return {"longer": np.empty(7), "order": np.empty((6, 1)), "integers": np.empty(6, int), "complex": np.empty(6, complex),
+            "half": np.empty(6, "f2"), "read-only": read_only, "sparse": sp.csr_matrix((6, 1)), "list": [0.0] * 6, "text": "y", "number": 3,
+            "tensor": weft.tensor(np.empty(6)), "coincide": np.lib.stride_tricks.as_strided(np.empty(6), (6,), (0,)),
+            "objects": np.empty(6, object), "tuple": (np.empty(6),), "dict": {"y": np.empty(6)}}
+
+
+@pytest.mark.parametrize("name", list(outs()))
+def test_outs_that_cannot_be(name):
+    out = outs()[name]
+    kernel = weft.compile(SPMV, M=M, x=X)
+    for call in (lambda: weft.evaluate(SPMV, M=M, x=X, out=out), lambda: kernel(M=M, x=X, out=out),
+                 lambda: weft.einsum("ij,j->i", M, X, out=out)):
+        refused("out", call)
+
+
+def test_outs_that_overlap_operands():
+    square = np.arange(25.0).reshape(5, 5)
+    kernel = weft.compile(SPMV, M=square, x=X)
+    for x, out in [(X, X), (square[0], square[:, 0]), (X[::-1], X), (square[2], np.empty(5))]:
+        operands = {"M": square, "x": x}
+        if np.shares_memory(out, square) or np.shares_memory(out, x):
+            refused("overlaps", lambda: kernel(operands, out=out))
+            refused("overlaps", lambda: weft.evaluate(SPMV, operands, out=out))
+        else:
+            assert np.array_equal(kernel(operands, out=out), square @ x)
+    both = np.arange(10.0)
+    assert np.array_equal(kernel(M=square, x=both[::2], out=both[1::2]), square @ [0, 2, 4, 6, 8])
+    assert both[2] == 2 and both[3] == (square @ [0, 2, 4, 6, 8])[1]
+    S = sp.csr_matrix(square)
+    refused("overlaps", lambda: kernel(M=S, x=X, out=S.data[:5]))
+    refused("overlaps", lambda: kernel(M=weft.tensor(square), x=X, out=square[0]))
+    text = "a(i) = M(i,j) * x(j); b(i) = 2 * M(i,j) * x(j)"
+    one = np.empty(5)
+    refused("overlaps", lambda: weft.evaluate(text, M=square, x=X, results=["a", "b"], out=(one, one)))
+    refused("2 results", lambda: weft.evaluate(text, M=square, x=X, results=["a", "b"], out=(one,)))
+    refused("c", lambda: weft.evaluate(text, M=square, x=X, results=["a", "b"], out={"c": one}))
+
+
+def test_sparse_results_have_no_out():
+    refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=np.empty((6, 5))))
+    refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=M))
+
+
+@pytest.mark.parametrize("format", ["C:xy", "C:d", "C:dds", "C:ds:0", "C:ds:0,0", "C:ds:f16", "C", "ds:9,1", "", "C:", 7, {"C": 7}, {"C": None},
+                                    "M:sss", ["C:ds", 3]])
+def test_formats_that_are_none(format):
+    refused("", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format=format), (weft.InputError, TypeError, weft.UnsupportedError))
+
+
+def test_options_that_cannot_be():
+    for option in ({"threads": 0}, {"threads": -1}, {"threads": 2.5}, {"threads": True}, {"memory_limit": "lots"}, {"memory_limit": -3},
+                   {"threads": "two"}):
+        refused("", lambda: weft.Engine(**option))
+        refused("", lambda: weft.options(**option))
+    refused("", lambda: weft.Engine(colour="red"), TypeError)
+    refused("", lambda: weft.evaluate(SPMV, M=M, x=X, tree="(M *"))
+    refused("", lambda: weft.evaluate(SPMV, M=M, x=X, schedule="nonsense"))
+    refused("", lambda: weft.evaluate(SPMV, M=M, x=X, calls=-1))
+    refused("", lambda: weft.evaluate(SPMV, M=M, x=X, calls="often"), (TypeError, ValueError))
+
+
+def test_a_limit_of_memory():
+    engine = weft.Engine(memory_limit="1M", threads=1)
+    error = refused("memory|limit", lambda: engine.evaluate("C(i,j) = a(i) * b(j)", a=np.ones(3000), b=np.ones(3000)), MemoryError)
+    assert isinstance(error, weft.ResourceError)
+    assert engine.evaluate("s = a(i)", a=np.ones(10)) == 10
+
+
+def test_files(tmp_path):
+    refused("", lambda: weft.read(tmp_path / "none.tns"), FileNotFoundError)
+    (tmp_path / "bad.tns").write_text("1 1 2\n1 x 3\n")
+    message = str(refused("bad.tns", lambda: weft.read(tmp_path / "bad.tns")))
+    assert "2" in message
+    refused("", lambda: weft.write(tmp_path / "x.xyz", X))
+    refused("", lambda: weft.read(3), TypeError)
+    refused("", lambda: weft.read(tmp_path / "bad.tns", dtype=int), weft.InputError)
+    refused("", lambda: weft.read(tmp_path / "bad.tns", shape="ab"), weft.InputError)

@@ -1,0 +1,154 @@
+"""Progress of calls that take longer than a second, as a kernel's front end and a terminal see it."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import weft
+from weft import progress
+
+# Calls that would take long, and are ended after two seconds.
+LONG = '''
+import threading, numpy as np, weft
+operands = {name: np.ones((1500, 1500)) for name in "ABCD"}
+def long():
+    timer = threading.Timer(2.0, weft.cancel)
+    timer.start()
+    try:
+        weft.evaluate("s = A(i,j) * B(j,k) * C(k,l) * D(l,i) * A(i,k)", operands)
+    except weft.CancelledError:
+        pass
+'''
+IN_A_THREAD = "thread = threading.Thread(target=long)\nthread.start()\nthread.join()"
+SHORT = '_ = weft.evaluate("s = A(i,j) * B(i,j)", A=operands["A"], B=operands["B"])'
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """A function that runs a cell in a kernel, and gives the messages that its front end got."""
+    manager = pytest.importorskip("jupyter_client").KernelManager(kernel_name="python3")
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+
+    def cell(code):
+        told = []
+        reply = client.execute_interactive(code, timeout=60, output_hook=told.append)
+        assert reply["content"]["status"] == "ok", told
+        return [each for each in told if each["msg_type"] not in ("status", "execute_input")]
+
+    try:
+        cell(LONG)
+        yield cell
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize("code", ["long()", IN_A_THREAD], ids=["main thread", "other thread"])
+def test_a_notebook_shows_one_bar_that_vanishes(kernel, code):
+    told = kernel(code)
+    assert [each["msg_type"] for each in told[:2]] == ["display_data", "update_display_data"]
+    assert {each["msg_type"] for each in told[1:]} == {"update_display_data"}
+    assert len({each["content"]["transient"]["display_id"] for each in told}) == 1
+    texts = [each["content"]["data"]["text/plain"] for each in told]
+    assert all(re.fullmatch(r"computing s \d+ %", each) for each in texts[:-1]) and texts[-1] == ""
+    assert "<progress" in told[0]["content"]["data"]["text/html"] and told[-1]["content"]["data"]["text/html"] == ""
+
+
+def test_a_notebook_shows_nothing_of_short_calls(kernel):
+    assert kernel(SHORT) == []
+
+
+def on_a_terminal(code):
+    """What a process wrote on standard error, a terminal, and on standard output, none."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", LONG + code], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    written = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    return seen.decode(), written.decode()
+
+
+@pytest.mark.parametrize("code", ["long()", IN_A_THREAD], ids=["main thread", "other thread"])
+def test_a_terminal_shows_one_line_that_vanishes(code):
+    seen, written = on_a_terminal(code)
+    lines = seen.split("\r")
+    assert "\n" not in seen and written == ""
+    assert re.fullmatch(r"computing s \[[#.]{30}\] +\d+ %", lines[1])
+    assert lines[-1] == "" and lines[-2].strip() == "" and len(lines[-2]) >= len(lines[1])
+
+
+def test_a_terminal_shows_nothing_of_short_calls():
+    assert on_a_terminal(SHORT) == ("", "")
+
+
+def test_nothing_is_shown_where_nobody_sees():
+    process = subprocess.run([sys.executable, "-c", LONG + "long()"], capture_output=True, timeout=60)
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
+
+
+class Engine:
+    """An engine that tells what it is given."""
+
+    def __init__(self, *told):
+        self.told = list(told)
+
+    def _progress(self):
+        return self.told.pop(0) if self.told else None
+
+
+class Seen:
+    def __init__(self):
+        self.updates, self.cleared = [], threading.Event()
+
+    def update(self, what, fraction):
+        self.updates.append((what, fraction))
+
+    def clear(self):
+        self.cleared.set()
+
+
+def test_what_an_earlier_call_told_is_not_shown(monkeypatch):
+    seen = Seen()
+    monkeypatch.setattr(progress, "_display", lambda: seen)
+    end = progress.show(Engine(("reading an earlier file", 0.9), ("planning", 0.5)))
+    time.sleep(1.3)
+    end()
+    assert seen.updates == [("planning", 0.5)] and seen.cleared.is_set()
+
+
+def test_a_stream_that_is_closed_ends_the_showing_alone(monkeypatch, capfd):
+    class Closed:
+        def write(self, text):
+            raise ValueError("I/O operation on closed file")
+
+    monkeypatch.setattr(progress, "_display", lambda: progress.Terminal(Closed()))
+    end = progress.show(Engine(None, ("planning", 0.5)))
+    time.sleep(1.2)
+    end()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_thread_stays():
+    before = threading.active_count()
+    weft.evaluate("y(i) = A(i,j) * x(j)", A=np.ones((20, 20)), x=np.ones(20))
+    assert threading.active_count() == before

@@ -1,0 +1,154 @@
+"""weft.Tensor: what it tells, elements and slices, arithmetic, files."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import weft
+
+
+@pytest.fixture
+def dense(rng):
+    return rng.integers(-2, 3, (4, 5, 6)).astype(float) * rng.integers(0, 2, (4, 5, 6))
+
+
+@pytest.fixture(params=["sss", "ddd", "dss", "uqq", "sss:2,0,1"])
+def T(request, dense):
+    return weft.tensor(dense, format=request.param)
+
+
+def test_what_it_tells(T, dense):
+    assert T.shape == (4, 5, 6) and T.ndim == 3 and T.size == 120 and len(T) == 4 and T.fill == 0
+    assert T.dtype == np.float64 and T.nbytes > 0
+    assert T.nnz == (120 if T.format.startswith("ddd") else np.count_nonzero(dense))
+    assert repr(T) == f"<weft.Tensor 4x5x6 {T.format} f64, {T.nnz} stored>"
+    with pytest.raises(AttributeError):
+        T.shape = (1, 2, 3)
+    with pytest.raises(TypeError):
+        hash(T)
+    with pytest.raises(TypeError):
+        weft.Tensor()
+
+
+def test_elements_and_slices(T, dense):
+    for key in [(0, 0, 0), (3, 4, 5), (-1, -5, 2)]:
+        assert T[key] == dense[key] and type(T[key]) is np.float64
+    for key in [1, (1, 2), (slice(None), 2), (Ellipsis, 3), (1, Ellipsis), Ellipsis, slice(1, 3), (slice(None, None, 2), slice(4, None, -1), 0),
+                (slice(-2, None), slice(5, 2), slice(None)), (slice(3, 0, -2), Ellipsis, slice(1, 5, 3)), (0, 0)]:
+        part = T[key]
+        assert isinstance(part, weft.Tensor) and part.shape == dense[key].shape and np.array_equal(part.to_numpy(), dense[key]), key
+    for key, error in [((4, 0, 0), IndexError), ((0, 0, 0, 0), IndexError), ((0, -6, 0), IndexError), ("a", TypeError), (1.5, TypeError),
+                       ([0, 1], TypeError), (None, TypeError)]:
+        with pytest.raises(error):
+            T[key]
+
+
+def test_arithmetic(T, dense):
+    other = np.arange(120.0).reshape(4, 5, 6) % 3
+    for made, expected in [(2 * T, 2 * dense), (T * 2.5, 2.5 * dense), (-T, -dense), (+T, dense), (T * other, dense * other), (other * T, dense * other),
+                           (T * T, dense * dense), (T**3, dense**3), (T.T, dense.T)]:
+        assert isinstance(made, weft.Tensor) and np.array_equal(made.to_numpy(), expected)
+    for axis in (None, 0, -1, (0, 2), (1,)):
+        assert np.array_equal(np.asarray(T.sum(axis)), dense.sum(axis)) and np.allclose(np.asarray(T.mean(axis)), dense.mean(axis))
+    assert isinstance(T.sum(), np.float64)
+    for wrong in (3, -4):
+        with pytest.raises(IndexError):
+            T.sum(wrong)
+
+
+def test_products():
+    A, B, v = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4) % 5, np.arange(3.0)
+    S, W = weft.tensor(A, format="ss"), weft.tensor(v)
+    for made, expected in [(S @ B, A @ B), (A.T @ S, A.T @ A), (S @ v, A @ v), (S @ W, A @ v), (S @ weft.tensor(B, format="ds"), A @ B),
+                           (S @ sp.csr_matrix(B), A @ B), (W @ W, v @ v)]:
+        assert isinstance(made, weft.Tensor) and np.array_equal(made.to_numpy(), expected)
+    assert float(W @ W) == 5 and bool(W @ W)
+    with pytest.raises(weft.InputError):
+        S @ A
+    with pytest.raises(weft.InputError):
+        S @ 2.0
+    with pytest.raises(ValueError):
+        bool(S)
+
+
+@pytest.mark.parametrize("operation", [
+    lambda T: T + T, lambda T: T - 1, lambda T: 1 - T, lambda T: T / 2, lambda T: 2 / T, abs, lambda T: T == T, lambda T: T != 0, lambda T: T < 1,
+    lambda T: T >= T, lambda T: T.max(), lambda T: T.min(axis=0), lambda T: T.any(), lambda T: T.all(), lambda T: T**0.5, lambda T: T**-1,
+    lambda T: T.sum(0, keepdims=True), lambda T: T.astype(int), lambda T: weft.tensor(T, fill=1),
+])
+def test_what_the_language_has_not_yet(operation):
+    with pytest.raises(weft.UnsupportedError):
+        operation(weft.tensor(np.eye(2), format="ss"))
+
+
+def test_as_an_array(T, dense):
+    assert np.array_equal(np.asarray(T), dense) and np.asarray(T, dtype="f4").dtype == np.float32
+    assert np.array_equal(np.add(T.to_numpy(), 1), dense + 1)
+    if T.format.startswith("ddd"):
+        with pytest.raises(ValueError):
+            T.to_numpy()[0, 0, 0] = 1
+    coordinates, values = T.to_coo(drop_zeros=True)
+    assert coordinates.shape == (3, np.count_nonzero(dense)) and np.array_equal(values, dense[tuple(coordinates)])
+
+
+def test_to_scipy(rng):
+    A = rng.integers(0, 2, (5, 7)).astype(float)
+    for format in ("ds", "ds:1,0", "ss", "dd", "uq"):
+        made = weft.tensor(A, format=format).to_scipy()
+        assert isinstance(made, sp.csc_array if format == "ds:1,0" else sp.csr_array) and np.array_equal(made.toarray(), A)
+        assert made.has_canonical_format
+    with pytest.raises(weft.InputError):
+        weft.tensor(np.ones(3)).to_scipy()
+
+
+def test_generated_ones_are_the_commands():
+    assert np.array_equal(weft.uniform(2, 3, seed=1), weft.uniform((2, 3), seed=1))
+    assert weft.uniform(4, dtype="f4").dtype == np.float32
+    T = weft.sparse(20, 30, 5, nnz=100, seed=1)
+    assert T.nnz == 100 and T.identical(weft.sparse((20, 30, 5), nnz=100, seed=1)) and not T.identical(weft.sparse(20, 30, 5, nnz=100, seed=2))
+    assert weft.sparse(20, 30, nnz=7, format="ds").format == "ds:0,1"
+    with pytest.raises(weft.InputError):
+        weft.sparse(2, 2, nnz=5)
+    with pytest.raises(weft.InputError):
+        weft.sparse(-2, 2, nnz=5)
+
+
+@pytest.mark.parametrize("extension", ["tns", "mtx", "npy", "tns.gz", "tns.zst", "mtx.gz", "npy.zst"])
+def test_files(tmp_path, extension, rng):
+    A = rng.integers(0, 3, (5, 7)).astype(float)
+    A[-1, -1] = 1
+    path = tmp_path / f"a matrix.{extension}"
+    for thing in (A, sp.csr_matrix(A), weft.tensor(A, format="ss")):
+        weft.write(path, thing)
+        assert np.array_equal(weft.read(path).to_numpy(), A) and np.array_equal(weft.read(str(path), format="ds").to_numpy(), A)
+        assert weft.read(path, dtype="f4").dtype == np.float32
+    weft.tensor(A).save(path)
+    assert weft.read(path, format="ds:1,0").format == "ds:1,0"
+
+
+def test_files_of_numpy_and_scipy(tmp_path, rng):
+    A = rng.integers(0, 3, (5, 7)).astype(float)
+    sp.save_npz(tmp_path / "s.npz", sp.csr_matrix(A))
+    np.save(tmp_path / "d.npy", A.T)
+    assert np.array_equal(weft.read(tmp_path / "s.npz").to_numpy(), A)
+    assert np.array_equal(weft.read(tmp_path / "d.npy").to_numpy(), A.T)
+    T = weft.sparse(4, 5, 6, nnz=20, seed=1)
+    T.save(tmp_path / "t.tns")
+    assert weft.read(tmp_path / "t.tns", shape=(4, 5, 6)).identical(T)
+    assert weft.read(tmp_path / "t.tns", shape=(9, 9, 9)).shape == (9, 9, 9)
+
+
+def test_shapes_that_grow():
+    T = weft.tensor(weft.sparse(3, 3, nnz=4, seed=1), shape=(5, 6))
+    assert T.shape == (5, 6) and T.nnz == 4
+    with pytest.raises(weft.InputError):
+        weft.tensor(weft.sparse(3, 3, nnz=9, seed=1), shape=(2, 3))
+
+
+def test_borrowed_tensors_are_followed():
+    A = sp.csr_matrix(np.eye(3))
+    T, kept = weft.tensor(A), weft.tensor(A, copy=True)
+    assert weft.einsum("ij->", T) == 3
+    A.data[:] = 5
+    assert weft.einsum("ij->", T) == 15 and weft.einsum("ij->", kept) == 3 and weft.evaluate("s = T(i,j)", T=T) == 15
+    assert T.copy().sum() == 15 and not T.copy()._borrowed and kept.copy() is kept

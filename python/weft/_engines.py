@@ -1,0 +1,156 @@
+"""Engines: the default one, those of `weft.options`, and what an engine offers."""
+
+import contextvars
+import os
+import re
+import threading
+
+import _weft
+
+from weft.errors import InputError
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_chosen = contextvars.ContextVar("weft engine", default=None)
+_engines = {}  # by their options, as a text
+_guard = threading.Lock()
+
+
+def _bytes(size):
+    """``4G``, ``512M`` or a number of bytes."""
+    if size is None or isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", size, re.I) if isinstance(size, str) else None
+    if match is None:
+        raise InputError(f"memory_limit={size!r}: a number of bytes is wanted, or a text such as '4G'")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+class Engine(_weft.Engine):
+    """Threads, memory account and caches, and the functions of the module over them.
+
+    threads: how many runs use; ``None``: all CPUs of the process. memory_limit: bytes or ``"4G"``, over everything that
+    weft allocates; ``None``: none. cache_dir: where plans and kernels are kept from one process to the next;
+    ``True``: where the command ``weft`` keeps them, ``None``: in memory only. deterministic: the same bits for every
+    number of threads. strict_fp: sums in the order of the loops, no fused multiply-add. checked: kernels
+    check every access; slow. verify: ``"always"`` looks at the indices of scipy's matrices in every call, for who
+    changes them in place by hand. Any number of threads may use
+    an engine at once.
+
+    >>> import weft, numpy as np
+    >>> engine = weft.Engine(threads=1, memory_limit="1G")
+    >>> float(engine.einsum("i,i->", np.arange(3.0), np.arange(3.0)))
+    5.0
+    """
+
+    def __new__(cls, *, threads=None, memory_limit=None, cache_dir=None, deterministic=False, strict_fp=False,
+                checked=False, verify="once"):
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InputError(f"threads={threads!r}: a number from 1 on is wanted, or None for all CPUs")
+        directory = "" if cache_dir is True else None if cache_dir in (None, False) else os.fspath(cache_dir)
+        if verify not in ("once", "always"):
+            raise InputError(f"verify={verify!r}: 'once' or 'always' is wanted")
+        engine = super().__new__(cls, threads or 0, _bytes(memory_limit), directory, deterministic, strict_fp, checked,
+                                 verify == "always")
+        engine._kernels = {}
+        return engine
+
+    def __init__(self, **options):
+        pass
+
+    def __repr__(self):
+        return f"<weft.Engine of {self.threads} threads, {self.memory_used} bytes in use>"
+
+    def evaluate(self, text, operands=None, /, **named):
+        """As `weft.evaluate`, in this engine."""
+        with _Use(self):
+            return evaluations.evaluate(text, operands, **named)
+
+    def einsum(self, subscripts, *operands, **options):
+        """As `weft.einsum`, in this engine."""
+        with _Use(self):
+            return einsums.einsum(subscripts, *operands, **options)
+
+    def compile(self, text, operands=None, /, **named):
+        """As `weft.compile`, in this engine."""
+        with _Use(self):
+            return evaluations.compile(text, operands, **named)
+
+    def plan(self, text, operands=None, /, **named):
+        """As `weft.plan`, in this engine."""
+        with _Use(self):
+            return evaluations.plan(text, operands, **named)
+
+    def tensor(self, obj, **options):
+        """As `weft.tensor`, in this engine."""
+        with _Use(self):
+            return tensors.tensor(obj, **options)
+
+    def read(self, path, **options):
+        """As `weft.read`, in this engine."""
+        with _Use(self):
+            return files.read(path, **options)
+
+
+class _Use:
+    """Makes an engine that of this context while a block lasts."""
+
+    def __init__(self, engine):
+        self._engine = engine
+
+    def __enter__(self):
+        self._token = _chosen.set(self._engine)
+        return self._engine
+
+    def __exit__(self, *_):
+        _chosen.reset(self._token)
+
+
+def _engine_with(options):
+    key = repr(sorted(options.items()))  # a text: True is no number of threads
+    with _guard:
+        if key not in _engines:
+            _engines[key] = Engine(**options)
+            _engines[key]._options = options
+        return _engines[key]
+
+
+def default_engine():
+    """The engine that the functions of the module use: made at the first use, with the default options.
+
+    >>> import weft
+    >>> weft.default_engine().threads >= 1
+    True
+    """
+    return _engines.get("[]") or _engine_with({})
+
+
+def current():
+    """That of `weft.options` in this context, else the default one."""
+    return _chosen.get() or default_engine()
+
+
+def options(**changed):
+    """Other options within a block, in this thread alone: those of `weft.Engine`.
+
+    Engines with the same options are one, so what it has compiled is found again.
+
+    >>> import weft, numpy as np
+    >>> with weft.options(threads=1, deterministic=True):
+    ...     float(weft.einsum("i->", np.ones(5)))
+    5.0
+    """
+    return _Use(_engine_with({**getattr(current(), "_options", {}), **changed}))
+
+
+def forget():
+    """After a fork: the child makes engines of its own; those of the parent stay as they are, and are never freed."""
+    global _engines, _guard, _chosen
+    _inherited.append((_engines, _chosen.get()))
+    _engines = {}
+    _guard = threading.Lock()
+    _chosen = contextvars.ContextVar("weft engine", default=None)
+
+
+_inherited = []
+
+from weft import einsums, evaluations, files, tensors  # noqa: E402  (they need the engine that is current)

@@ -1,0 +1,212 @@
+"""Index notation: evaluate, compile, plan."""
+
+import collections
+import json
+import re
+
+import _weft
+
+from weft import _engines, formats
+from weft.errors import InputError
+from weft.plans import Plan
+
+_MOST_KERNELS = 1024  # that an engine knows by text and operands
+
+
+def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tree=None, schedule=None, calls=1, **named):
+    """Evaluates index notation over arrays, sparse matrices and tensors.
+
+    Operands are given by keyword, or in one mapping, by the names of the text; nothing is taken from the caller's
+    variables. An operand is a numpy array, a number, a sparse matrix or array of scipy, a `weft.Tensor`, a
+    ``sparse.COO`` or a tensor of torch on the CPU, of f8 or f4.
+
+    The result is a numpy array if it is dense, a ``scipy.sparse`` csr (or csc) where it is a sparse matrix and scipy is
+    there, a number of numpy if it has no dimension, else a `weft.Tensor`. Of several assignments the last is the
+    result; with `results`, a list of names, they come as a named tuple.
+
+    out: a dense array of the result's shape, f8 or f4, any strides; of several results a mapping or a sequence.
+    format: ``"A:ds"``, a list of such, or a mapping, of operands and results. tree, schedule: replace the planner's
+    choice. calls: how often this will be evaluated, which is worth converting layouts for.
+
+    Errors: `weft.InputError` (a ValueError) with a picture of the text, `weft.UnsupportedError`, `weft.ResourceError`.
+
+    >>> import weft, numpy as np, scipy.sparse
+    >>> M = scipy.sparse.csr_array(np.array([[0, 2.0], [3, 0]]))
+    >>> weft.evaluate("y(i) = M(i,j) * x(j)", M=M, x=np.array([10.0, 1.0]))
+    array([ 2., 30.])
+    >>> weft.evaluate("S(i,j) = 2 * M(i,j); t = S(i,j)", M=M, results=["S", "t"]).t
+    10.0
+    """
+    if operands is not None:
+        named = {**operands, **named}
+    engine = _engines.current()
+    prefix = text
+    if format is not None or results is not None or tree is not None or schedule is not None or calls != 1:
+        prefix = f"{text}\x1f{format!r}\x1f{results!r}\x1f{tree!r}\x1f{schedule!r}\x1f{calls!r}"
+    elif type(text) is not str:
+        raise TypeError(f"an expression is a text, not {type(text).__name__}")
+    key, named = _weft.signature(prefix, named)
+    kernel = engine._kernels.get(key)
+    if kernel is None:
+        kernel = _compiled(engine, text, named, format, results, tree, schedule, calls)
+        if len(engine._kernels) >= _MOST_KERNELS:
+            engine._kernels.clear()
+        engine._kernels[key] = kernel
+    return kernel._run(named, out)
+
+
+def compile(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1000, threads=None,
+            **named):
+    """Compiles index notation for operands like these, to be called with any of the same orders.
+
+    Arguments as of `weft.evaluate`; `calls` is how often the kernel is expected to run. threads: as of `weft.Engine`.
+    The kernel may be called from many threads at once.
+
+    >>> import weft, numpy as np
+    >>> x, y = np.arange(4.0), np.empty(2)
+    >>> kernel = weft.compile("y(i) = M(i,j) * x(j)", M=np.ones((2, 4)), x=x)
+    >>> kernel(M=np.ones((2, 4)), x=x, out=y)
+    array([6., 6.])
+    """
+    if operands is not None:
+        named = {**operands, **named}
+    if threads is not None:
+        with _engines.options(threads=threads):
+            return compile(text, named, format=format, results=results, tree=tree, schedule=schedule, calls=calls)
+    if not isinstance(text, str):
+        raise TypeError(f"an expression is a text, not {type(text).__name__}")
+    _, named = _weft.signature(text, named)
+    return _compiled(_engines.current(), text, named, format, results, tree, schedule, calls)
+
+
+def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1, run=False, why=False,
+         prove=False, unfused=False, **named):
+    """How an expression would be evaluated over these operands, and why: a `weft.Plan`.
+
+    Arguments as of `weft.evaluate`. run: evaluates it once, so that measured times stand beside the estimated ones.
+    why: also what each constraint costs. prove: plans until nothing cheaper can exist. unfused: the best plan that
+    stores every intermediate.
+
+    >>> import weft, numpy as np
+    >>> weft.plan("ij,jk->ik", {"T0": np.ones((2, 3)), "T1": np.ones((3, 4))}).tree
+    '(T0 * T1)'
+    """
+    if operands is not None:
+        named = {**operands, **named}
+    if not isinstance(text, str):
+        raise TypeError(f"an expression is a text, not {type(text).__name__}")
+    _, named = _weft.signature(text, named)
+    request = _request(text, named, format, results, tree, schedule, calls)
+    request.update(plan_only=not run, why=why or None, count=run or None, prove=prove or None, unfused=unfused or None,
+                   stages=["network", "tree", "schedule", "loops", "llvm", "asm"])
+    return Plan(_engines.current()._evaluate(text, named, request))
+
+
+class Kernel(_weft.Kernel):
+    """Compiled code of one expression: ``kernel(operands=None, /, *, out=None, **named)``.
+
+    Called with operands of the orders that it was compiled for; other shapes, types of layouts and values are converted
+    or compiled anew. Values of arrays may be changed in place between calls. Made by `weft.compile`.
+    """
+
+    __slots__ = ("__weakref__", "expression")
+
+    @property
+    def plan(self):
+        """How it computes: a `weft.Plan`."""
+        return Plan(self)
+
+    @property
+    def report(self):
+        """What planning and compiling told: the report of ``weft --json`` as a dict."""
+        return json.loads(self._report())
+
+    def __repr__(self):
+        return f"<weft.Kernel {self.expression}>"
+
+
+class _Several:
+    """Makes the named tuple of several results, which the kernel has in the order of their names."""
+
+    def __init__(self, names, made):
+        self.names = names
+        self._places = [made.index(name) for name in names]
+        self._type = collections.namedtuple("Results", names)
+
+    def __call__(self, values):
+        return self._type(*(values[place] for place in self._places))
+
+    def outputs(self, out):
+        """Arrays by name: a mapping, or a sequence in the order of the tuple."""
+        if hasattr(out, "keys"):
+            unknown = [name for name in out if name not in self.names]
+            if unknown:
+                raise InputError(f"out= names {unknown[0]}; the results are {', '.join(self.names)}")
+            return dict(out)
+        out = list(out)
+        if len(out) != len(self.names):
+            raise InputError(f"out= has {len(out)} arrays for {len(self.names)} results: {', '.join(self.names)}")
+        return dict(zip(self.names, out))
+
+
+def assigned(text):
+    """Names of the results of a text, in order; those of einsum are ``out``.
+
+    >>> assigned("S(i) = A(i,j); t = S(i)")
+    ['S', 't']
+    """
+    if "=" not in text:
+        return ["out"]
+    return re.findall(r"(?:^|[;\n])\s*([A-Za-z]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*\])?\s*=", text)
+
+
+def _request(text, named, format, results, tree, schedule, calls):
+    names = assigned(text)
+    if results is not None:
+        results = [results] if isinstance(results, str) else list(results)
+        unknown = [name for name in results if name not in names]
+        if unknown:
+            raise InputError(f"results={results!r}: nothing is assigned to {unknown[0]}; there are {', '.join(names)}")
+    # Values of what is borrowed may change between any two calls. Names that the text does not have are told of later.
+    words = set(re.findall(r"\w+", text)) if "=" in text else named
+    changing = [name for name, operand in named.items()
+                if name in words and (not isinstance(operand, _weft.Tensor) or operand._borrowed)]
+    return {"formats": formats.by_name(format, names, named), "results": results, "tree": tree, "schedule": schedule,
+            "calls": float(calls) if calls != 1 else None, "changing": changing}
+
+
+def _compiled(engine, text, named, format, results, tree, schedule, calls):
+    request = _request(text, named, format, results, tree, schedule, calls)
+    as_matrix = any(formats.is_matrix(operand) for operand in named.values())
+    kernel = engine._compile(text, named, request, as_matrix)
+    # A sparse matrix is delivered to scipy, whose rows are dense; a scipy operand of ours has them too.
+    asked = set(request["formats"] or ())
+    other = {name: "ds" for name, made in kernel.results.items()
+             if name not in asked and len(made.partition(":")[0]) == 2 and made.strip("d") and made not in ("ds", "ds:1,0")}
+    if other:
+        request["formats"] = {**(request["formats"] or {}), **other}
+        kernel = engine._compile(text, named, request, as_matrix)
+    if request["results"] or len(kernel.results) > 1:
+        made = list(kernel.results)
+        kernel._tuple = _Several(request["results"] or [name for name in assigned(text) if name in made], made)
+    unused = set(named) - set(kernel.operands)
+    if unused:
+        wrong_operands(kernel, list(named))
+    kernel.expression = text
+    return kernel
+
+
+def wrong_operands(kernel, given):
+    """Raises the error that names what is missing, or what is not used."""
+    there = ", ".join(kernel.operands)
+    for name in kernel.operands:
+        if name not in given:
+            error = InputError(f"the operand {name} is missing; the expression has {there}")
+            error.operand = name
+            raise error
+    for name in given:
+        if name not in kernel.operands:
+            error = InputError(f"the expression has no operand {name}; it has {there or 'none'}")
+            error.operand = name
+            raise error
+    raise InputError(f"an operand is given twice; the expression has {there}")

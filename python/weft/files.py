@@ -1,0 +1,51 @@
+"""Files: .tns, .mtx, .npy, .npz, each also .gz and .zst."""
+
+import os
+
+import numpy as np
+
+from weft import _engines, tensors
+from weft.errors import InputError
+
+
+def read(path, *, shape=None, format=None, dtype=None):
+    """Reads a tensor from a file: .tns, .mtx, .npy, .npz (of ``scipy.sparse.save_npz`` too), each also .gz or .zst.
+
+    path: a text or path-like object. shape: extents of a .tns with empty slices at an end. format: such as ``"sss"`` or
+    ``"ds"``; without it a .npy is dense, the others have compressed levels alone. dtype: f8 (the default) or f4.
+    Returns a `weft.Tensor`. Errors name file and line.
+
+    >>> import weft, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     path = pathlib.Path(place, "T.tns")
+    ...     _ = path.write_text("1 1 2.5\\n3 2 -1\\n")
+    ...     weft.read(path).to_numpy()
+    array([[ 2.5,  0. ],
+           [ 0. ,  0. ],
+           [ 0. , -1. ]])
+    """
+    path = os.fspath(path)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, os.strerror(2), path)
+    dtype = np.dtype(dtype or np.float64)
+    if dtype not in (np.float64, np.float32):
+        raise InputError(f"dtype={dtype}: f8 or f4 is wanted")
+    shape = None if shape is None else tensors.checked_shape(shape)
+    if format is not None and dtype == np.float32 and not format.endswith(":f32"):
+        format += ":f32"
+    return _engines.current()._read(path, shape, format, 1 if dtype == np.float32 else 0, os.path.basename(path))
+
+
+def write(path, tensor):
+    """Writes a tensor, array or sparse matrix; the extension of `path` says the format. A file is whole or not there.
+
+    >>> import weft, numpy as np, tempfile, os
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     weft.write(os.path.join(place, "x.npy"), np.arange(3.0))
+    ...     np.load(os.path.join(place, "x.npy"))
+    array([0., 1., 2.])
+    """
+    path = os.fspath(path)
+    tensors.tensor(tensor)._write(os.fsdecode(path))

@@ -1,0 +1,160 @@
+"""What an operand may be, and how each is read: in place where it can be, else turned into what can."""
+
+import numbers
+import sys
+
+import numpy as np
+
+from weft import _engines
+from weft.errors import InputError, UnsupportedError
+
+_FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
+
+
+def kind_of(type_):
+    """What objects of a type are: ``"dense"``, ``"csr_matrix"``, ``"csc_array"`` and so on, or ``"other"``, which `adapt`
+    turns into one of these; ``"other_matrix"`` for one of scipy's matrices."""
+    if type_ is np.ndarray or type_ is np.memmap or type_ is np.matrix:
+        return "dense"
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None:
+        for base in type_.__mro__:
+            if base.__module__.startswith("scipy.sparse") and base.__name__.endswith(("_matrix", "_array")):
+                known = base.__name__.startswith(("csr_", "csc_"))
+                return base.__name__ if known else "other" + base.__name__[base.__name__.rindex("_"):]
+    return "other"
+
+
+def adapt(name, operand):
+    """The operand as an array of f8 or f4, a canonical layout of scipy's, or a `weft.Tensor`."""
+    if isinstance(operand, (bool, np.bool_)):
+        raise _other_type(name, np.dtype(bool), scalar=True)
+    if isinstance(operand, numbers.Number) or isinstance(operand, np.generic):
+        return _array(name, np.asarray(operand), scalar=not isinstance(operand, np.generic))
+    if _is_scipy(operand):
+        return _scipy(name, operand)
+    if operand is None or isinstance(operand, (str, bytes, bytearray, dict, set)):
+        raise TypeError(f"{name}: a tensor is wanted, not {_described(operand)}")
+    if isinstance(operand, np.ma.MaskedArray):
+        raise TypeError(f"{name}: a masked array has entries without a value; write {name}={name}.filled(0)")
+    if isinstance(operand, np.ndarray):
+        return _array(name, operand)
+    coo = _coordinates(operand)
+    if coo is not None:
+        return coo
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(operand, torch.Tensor):
+        return _torch(name, operand)
+    return _array(name, _converted(name, operand))
+
+
+def _described(operand):
+    return "None" if operand is None else f"an object of type {type(operand).__name__}"
+
+
+def _converted(name, operand):
+    """Lists, tuples, and whatever says how it becomes an array."""
+    if not isinstance(operand, (list, tuple)) and not any(
+        hasattr(operand, way) for way in ("__array__", "__array_interface__", "__dlpack__", "__buffer__")
+    ):
+        try:
+            memoryview(operand)
+        except TypeError:
+            raise TypeError(f"{name}: a tensor is wanted, not {_described(operand)}") from None
+    if hasattr(operand, "__dlpack__") and not hasattr(operand, "__array__"):
+        return np.from_dlpack(operand)
+    try:
+        array = np.asarray(operand)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+    if array.dtype == object and isinstance(operand, (list, tuple)):
+        raise InputError(f"{name}: lists of different lengths, or of what are no numbers, are no tensor")
+    return array
+
+
+def _array(name, array, scalar=False):
+    """An array whose values are of a type that the language has."""
+    native = array.dtype.newbyteorder("=") if array.dtype.kind in "biufc" else array.dtype
+    if native not in _FLOATS:
+        raise _other_type(name, array.dtype, scalar)
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    usable = native == array.dtype and array.flags.aligned
+    if not usable or any(stride % array.itemsize for stride in array.strides):
+        return array.astype(native)
+    return array
+
+
+def _other_type(name, dtype, scalar=False):
+    """An error, not a cast that nobody asked for: it could take as much memory again, or lose digits."""
+    native = dtype.newbyteorder("=") if dtype.kind in "biufc" else dtype
+    if native.kind in "biu":
+        how = f"float({name})" if scalar else f"{name}.astype(float)"
+        return UnsupportedError(f"{name} is of type {native}, of which weft computes nothing yet; write {name}={how}")
+    if native.kind == "c" and native.itemsize <= 16:
+        return UnsupportedError(f"{name} is of type {native}: complex numbers are not supported yet; "
+                                f"{name}={name}.real and {name}={name}.imag are")
+    return TypeError(f"{name}: an array of type {dtype} is no tensor of numbers that weft has; f8 and f4 are")
+
+
+def _is_scipy(operand):
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(operand)
+
+
+def _scipy(name, matrix):
+    """Other layouts than csr and csc, other types of values, and arrays that are not one after the other."""
+    if matrix.dtype.newbyteorder("=") not in _FLOATS:
+        raise _other_type(name, matrix.dtype)
+    if matrix.ndim != 2:
+        return _engines.current().tensor((matrix.data, matrix.coords), shape=matrix.shape)
+    if matrix.format not in ("csr", "csc"):
+        return matrix.tocsr()
+    # The user's matrix stays as it is: a new one of the same class over arrays that can be read.
+    indices = np.int64 if max(matrix.indices.itemsize, matrix.indptr.itemsize) == 8 else np.int32
+    if matrix.indices.dtype.kind not in "iu" or matrix.indptr.dtype.kind not in "iu":
+        raise TypeError(f"{name}: indices and indptr are arrays of integers")
+    other = type(matrix).__new__(type(matrix))
+    other.__dict__.update(matrix.__dict__)
+    other.data = np.ascontiguousarray(matrix.data, dtype=matrix.dtype.newbyteorder("="))
+    other.indices = np.ascontiguousarray(matrix.indices, dtype=indices)
+    other.indptr = np.ascontiguousarray(matrix.indptr, dtype=indices)
+    for one in (other.data, other.indices, other.indptr):
+        if one.ndim != 1:
+            raise InputError(f"{name}: data, indices and indptr have one dimension, not {one.ndim}")
+    return other
+
+
+def _coordinates(operand):
+    """Arrays of coordinates, as pydata.sparse has them (COO, and GCXS through it)."""
+    if hasattr(operand, "tocoo") and hasattr(operand, "compressed_axes"):
+        operand = operand.tocoo()
+    coords, data, shape = (getattr(operand, word, None) for word in ("coords", "data", "shape"))
+    if coords is None or data is None or shape is None or isinstance(operand, np.ndarray):
+        return None
+    if getattr(operand, "fill_value", 0) != 0:
+        raise UnsupportedError(f"a fill value of {operand.fill_value}: weft has 0 so far")
+    return _engines.current().tensor((data, coords), shape=shape)
+
+
+def _torch(name, tensor):
+    """Tensors of torch on the CPU: dense ones in place, coo and csr copied."""
+    import torch
+
+    if tensor.device.type != "cpu":
+        raise UnsupportedError(f"{name} is on {tensor.device}; write {name}={name}.cpu()")
+    tensor = tensor.detach()
+    if tensor.layout == torch.strided:
+        return _array(name, tensor.numpy())
+    if tensor.layout == torch.sparse_coo:
+        tensor = tensor.coalesce()
+        return _engines.current().tensor((tensor.values().numpy(), tensor.indices().numpy()), shape=tuple(tensor.shape))
+    if tensor.layout in (torch.sparse_csr, torch.sparse_csc):
+        import scipy.sparse
+
+        by_rows = tensor.layout == torch.sparse_csr
+        pointers, indices = ((tensor.crow_indices(), tensor.col_indices()) if by_rows
+                             else (tensor.ccol_indices(), tensor.row_indices()))
+        made = scipy.sparse.csr_array if by_rows else scipy.sparse.csc_array
+        return made((tensor.values().numpy(), indices.numpy(), pointers.numpy()), shape=tuple(tensor.shape))
+    raise UnsupportedError(f"{name}: tensors of torch with layout {tensor.layout}")

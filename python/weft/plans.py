@@ -1,0 +1,76 @@
+"""Plans: how an expression is evaluated, as text, as figures, as a page."""
+
+import json
+
+
+class Plan:
+    """How an expression is, or would be, evaluated. ``str()`` explains it; notebooks show it as a page.
+
+    >>> import weft, numpy as np
+    >>> plan = weft.plan("s = x(i) * x(i)", x=np.ones(3))
+    >>> plan.tree
+    '(x * x)'
+    >>> print(plan.loops)  # doctest: +ELLIPSIS
+    program s
+      index  i
+      input  x : f64 {dense}   access x.1[i] access x.2[i]
+    ...
+    """
+
+    def __init__(self, source):
+        self._source = source  # an evaluation, or a kernel
+
+    @property
+    def report(self):
+        """The report of ``weft --json`` as a dict: times in milliseconds, sizes in bytes."""
+        return json.loads(self._told("report"))
+
+    @property
+    def tree(self):
+        """The contraction tree: ``((T * C) * B)``."""
+        return self.report["tree"]
+
+    @property
+    def schedule(self):
+        """The schedule, which `weft.evaluate` takes as `schedule=`."""
+        return self.report["plan"]["schedule"]
+
+    @property
+    def loops(self):
+        """The loop nests."""
+        return self.report["plan"]["loops"]
+
+    @property
+    def llvm(self):
+        """The code as LLVM IR."""
+        return self._stage("llvm")
+
+    @property
+    def asm(self):
+        """The code as assembly."""
+        return self._stage("asm")
+
+    def html(self):
+        """The page of ``weft --html``: self-contained, light or dark as the reader prefers."""
+        return self._told("page")
+
+    def _repr_html_(self):
+        from weft import notebook_plan
+
+        return notebook_plan.html(self)
+
+    def _told(self, what):
+        return getattr(self._source, what if hasattr(self._source, "explanation") else "_" + what)()
+
+    def _stage(self, name):
+        return getattr(self._source, "stage" if hasattr(self._source, "explanation") else "_stage")(name)
+
+    def __str__(self):
+        if hasattr(self._source, "explanation"):
+            return self._source.explanation()
+        report = self.report
+        return f"{report['expression']}\ntree {report['tree']}\n{report['plan']['loops']}"
+
+    def __repr__(self):
+        report = self.report
+        return f"<weft.Plan {report['expression']}: {report['tree']}, predicted {report['predicted_ms']:.3g} ms>"

@@ -1,0 +1,445 @@
+"""Tensors of any order and layout."""
+
+import numbers
+import operator
+import string
+
+import numpy as np
+
+import _weft
+
+from weft import _engines, results
+from weft.errors import InputError, UnsupportedError
+
+_LETTERS = string.ascii_lowercase
+_SCALARS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def checked_shape(shape):
+    """Extents as a tuple of Python's integers."""
+    try:
+        shape = tuple(operator.index(extent) for extent in (shape if hasattr(shape, "__iter__") else (shape,)))
+    except TypeError:
+        raise InputError(f"shape={shape!r}: extents are integers") from None
+    if any(extent < 0 for extent in shape):
+        raise InputError(f"shape={shape!r}: extents are not negative")
+    return shape
+
+
+def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False):
+    """Makes a `weft.Tensor` of an array, a sparse matrix, or ``(values, coordinates)``.
+
+    obj: whatever an operand of `weft.evaluate` may be, or a pair of the values and, for each mode, the coordinates of
+    the entries in any order (an array of modes × entries, or a sequence of arrays); entries at the same place are
+    summed. shape: extents, needed for pairs with empty slices at an end. format: a layout such as ``"sss"``, ``"ds"``,
+    ``"ds:1,0"``. Arrays and canonical csr and csc matrices are borrowed, and their values may change, unless `copy`,
+    or a `format` that is not theirs, asks for a copy; the others are copied. trusted: indices are not looked at; a
+    defect in them is then undefined behaviour.
+
+    >>> import weft, numpy as np
+    >>> T = weft.tensor(([1.0, 2.0], ([0, 2], [1, 0], [3, 3])), shape=(3, 2, 4))
+    >>> T
+    <weft.Tensor 3x2x4 sss:0,1,2 f64, 2 stored>
+    >>> T[2, 0, 3]
+    2.0
+    """
+    if fill is not None and fill != 0:
+        raise UnsupportedError(f"fill={fill}: entries that are not stored are 0 so far")
+    engine = _engines.current()
+    if isinstance(obj, tuple) and len(obj) == 2 and not isinstance(obj[0], numbers.Number):
+        made = _of_coordinates(engine, obj[0], obj[1], shape)
+    else:
+        made = obj if isinstance(obj, Tensor) else engine._tensor("the tensor", obj, copy, trusted)
+        if shape is not None and checked_shape(shape) != made.shape:
+            made = made._with_extents(checked_shape(shape))
+    return made if format is None or made.format == format else made.convert(format)
+
+
+def _of_coordinates(engine, values, coordinates, shape):
+    values = np.asarray(values)
+    if values.dtype.kind in "biu" and not hasattr(values, "__array_interface__"):
+        values = values.astype(float)
+    if isinstance(coordinates, np.ndarray) and coordinates.ndim == 2:
+        coordinates = list(coordinates)
+    coordinates = [np.asarray(each) for each in coordinates]
+    if values.ndim != 1:
+        raise InputError(f"the values of entries have one dimension, not {values.ndim}")
+    for mode, each in enumerate(coordinates):
+        if each.size == 0:
+            each = coordinates[mode] = each.astype(np.int64)
+        if each.dtype.kind not in "iu":
+            raise TypeError(f"coordinates of mode {mode} are of type {each.dtype}; integers are wanted")
+        if each.shape != values.shape:
+            raise InputError(f"{each.size} coordinates of mode {mode}, but {values.size} values")
+        if each.size and each.min() < 0:
+            raise InputError(f"coordinate {each.min()} of mode {mode} is negative")
+    if not coordinates:
+        raise InputError("entries without coordinates: a number is a tensor of no dimension")
+    if shape is None:
+        shape = [int(each.max()) + 1 if each.size else 0 for each in coordinates]
+    shape = checked_shape(shape)
+    if len(shape) != len(coordinates):
+        raise InputError(f"a shape of {len(shape)} extents for coordinates of {len(coordinates)} modes")
+    if values.dtype.kind in "iu":
+        values = values.astype(np.float64)
+    from weft.operands import _array
+
+    values = np.ascontiguousarray(_array("values", values))
+    coordinates = [np.ascontiguousarray(each, dtype=np.int64) for each in coordinates]
+    return engine._coo(shape, coordinates, values)
+
+
+def uniform(*shape, seed=0, dtype=np.float64):
+    """A dense array of numbers from 0 up to 1, the same for every machine: those of the command's ``uniform(…)``.
+
+    >>> import weft
+    >>> weft.uniform(2, 2, seed=1).shape
+    (2, 2)
+    """
+    return _generated("uniform", shape, f"seed={seed}", dtype).to_numpy().copy()
+
+
+def sparse(*shape, nnz, seed=0, dtype=np.float64, format=None):
+    """A tensor with exactly `nnz` entries at places drawn with a seed: that of the command's ``sparse(…)``.
+
+    >>> import weft
+    >>> weft.sparse(20, 30, 5, nnz=100, seed=1).nnz
+    100
+    """
+    made = _generated("sparse", shape, f"nnz={operator.index(nnz)},seed={seed}", dtype)
+    return made if format is None else made.convert(format)
+
+
+def _generated(kind, shape, rest, dtype):
+    shape = checked_shape(shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape)
+    letter = "d" if kind == "uniform" else "s"
+    scalar = "f32" if np.dtype(dtype) == np.float32 else "f64"
+    spec = f"{kind}({'x'.join(map(str, shape))},{rest})"
+    return _engines.current()._load(spec, f"{letter * len(shape)}:{scalar}")
+
+
+class Tensor(_weft.Tensor):
+    """An immutable tensor of any order and layout; made by `weft.tensor`, `weft.read`, and as results.
+
+    ``shape``, ``ndim``, ``dtype``, ``nnz`` (stored entries), ``format`` (kinds of the levels, and their modes), ``fill``
+    (of what is not stored), ``nbytes``. ``+ - * / @ **``, comparisons and reductions evaluate; what weft cannot compute
+    yet is an `UnsupportedError`.
+
+    >>> import weft, numpy as np
+    >>> T = weft.tensor(np.array([[0.0, 2], [3, 0]]), format="ss")
+    >>> (2 * T @ T).to_numpy()
+    array([[12.,  0.],
+           [ 0., 12.]])
+    >>> float(T.sum()), T.nnz, T.dtype
+    (5.0, 2, dtype('float64'))
+    """
+
+    __slots__ = ("__weakref__",)
+    __hash__ = None
+    __array_ufunc__ = None  # so that an array of numpy leaves its operators to the tensor's
+    fill = 0.0
+
+    @property
+    def dtype(self):
+        """Type of the values."""
+        return _SCALARS[self._scalar]
+
+    @property
+    def size(self):
+        """The product of the extents."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def T(self):
+        """Modes in the other order."""
+        letters = _LETTERS[:self.ndim]
+        return self._einsum(f"{letters}->{letters[::-1]}", self)
+
+    def __repr__(self):
+        shape = "x".join(map(str, self.shape)) or "scalar"
+        return f"<weft.Tensor {shape} {self.format} {'f32' if self._scalar else 'f64'}, {self.nnz} stored>"
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a tensor without a dimension has no length")
+        return self.shape[0]
+
+    def _repr_html_(self):
+        from weft import notebook_tensor
+
+        return notebook_tensor.html(self)
+
+    # Conversions.
+
+    def to_numpy(self):
+        """A dense numpy array: a read-only view where the tensor is dense, else a new array.
+
+        >>> import weft
+        >>> weft.tensor(([5.0], ([1], [0])), shape=(2, 2)).to_numpy()
+        array([[0., 0.],
+               [5., 0.]])
+        """
+        memory = self._dense()
+        if memory is not None:
+            return np.asarray(memory)
+        array = np.empty(self.shape, self.dtype)
+        self._to_dense(array)
+        return array
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.to_numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def to_scipy(self):
+        """A csr array of scipy (csc for a tensor by columns), over the tensor's memory where its format is ds.
+
+        >>> import weft
+        >>> weft.tensor(([5.0], ([1], [0])), shape=(2, 2)).to_scipy().toarray()
+        array([[0., 0.],
+               [5., 0.]])
+        """
+        if self.ndim != 2:
+            raise InputError(f"a tensor of {self.ndim} dimensions is no matrix")
+        made = results.scipy_of(self, False, False)
+        if made is None:
+            made = results.scipy_of(self.convert("ds"), False)
+        if made is None:
+            raise UnsupportedError("scipy is not installed")
+        return made
+
+    def to_coo(self, drop_zeros=False):
+        """The stored entries: ``(coordinates, values)``, an array of modes × entries and one of the values.
+
+        >>> import weft
+        >>> coordinates, values = weft.tensor(([5.0, 6.0], ([1, 0], [0, 1])), shape=(2, 2)).to_coo()
+        >>> coordinates.tolist(), values.tolist()
+        ([[0, 1], [1, 0]], [6.0, 5.0])
+        """
+        count = self._coo(drop_zeros, None, None)
+        coordinates = np.empty((self.ndim, count), np.uint64)
+        values = np.empty(count, self.dtype)
+        self._coo(drop_zeros, list(coordinates), values)
+        return coordinates.view(np.int64), values
+
+    def convert(self, format):
+        """The same tensor in another format: ``"sss"``, ``"ds:1,0"``, ``"dd:f32"``."""
+        if not isinstance(format, str):
+            raise TypeError(f"format={format!r}: a text such as 'ds' is wanted")
+        if not format.endswith((":f32", ":f64")):
+            format += ":f32" if self._scalar else ":f64"
+        return self._convert(format)
+
+    def astype(self, dtype):
+        """The same tensor with values of another type, f8 or f4."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if dtype not in _SCALARS:
+            raise UnsupportedError(f"dtype={dtype}: weft computes in f8 and f4 so far")
+        return self.convert(f"{self.format}:{'f32' if dtype == np.float32 else 'f64'}")
+
+    def copy(self):
+        """A tensor that borrows nothing; itself where that is so already, since tensors do not change."""
+        return self.convert(self.format) if self._borrowed else self
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def save(self, path):
+        """Writes a file; the extension says the format."""
+        from weft import files
+
+        files.write(path, self)
+
+    def __reduce__(self):
+        return _rebuilt, self._arrays()
+
+    def _arrays(self):
+        """Format, shape, arrays of the levels and values: all that a tensor is."""
+        kinds = self.format.partition(":")[0]
+        if set(kinds) - set("dsuq") or any(self._level(level)[4] for level in range(self.ndim)):
+            plain = self.convert("s" * self.ndim if set(kinds) - {"d"} else "d" * self.ndim)
+            return (*plain._arrays()[:-1], self.format)
+        starts, coordinates = [], []
+        for level in range(self.ndim):
+            _, _, pos, crd, _ = self._level(level)
+            starts.append(None if pos is None else _wide(pos))
+            coordinates.append(None if crd is None else _wide(crd))
+        scalar = "f32" if self._scalar else "f64"
+        return f"{self.format}:{scalar}", self.shape, starts, coordinates, np.array(self._values(False)), self.format
+
+    def identical(self, other):
+        """Whether shape, type, format, structure and values are equal, stored zeros included.
+
+        >>> import weft
+        >>> a, b = (weft.sparse(5, 5, nnz=7, seed=3) for _ in range(2))
+        >>> a.identical(b)
+        True
+        """
+        if not isinstance(other, Tensor) or (self.shape, self.dtype, self.format) != (other.shape, other.dtype, other.format):
+            return False
+        mine, theirs = self._arrays(), other._arrays()
+        same = all((one is None) == (two is None) and (one is None or np.array_equal(one, two))
+                   for one, two in zip(mine[2] + mine[3], theirs[2] + theirs[3]))
+        return same and np.array_equal(mine[4], theirs[4], equal_nan=True)
+
+    # Elements and slices.
+
+    def __getitem__(self, key):
+        key = key if isinstance(key, tuple) else (key,)
+        if Ellipsis in [each for each in key if each is Ellipsis]:
+            place = next(number for number, each in enumerate(key) if each is Ellipsis)
+            key = key[:place] + (slice(None),) * (self.ndim - len(key) + 1) + key[place + 1:]
+        if len(key) > self.ndim:
+            raise IndexError(f"{len(key)} indices for a tensor of {self.ndim} dimensions")
+        key += (slice(None),) * (self.ndim - len(key))
+        if all(hasattr(each, "__index__") for each in key):
+            value, _ = self._at(tuple(_coordinate(each, extent, mode) for mode, (each, extent) in enumerate(zip(key, self.shape))))
+            return self.dtype.type(value)
+        return self._slice(key)
+
+    def _slice(self, key):
+        coordinates, values = self.to_coo()
+        kept, shape, chosen = np.ones(len(values), bool), [], []
+        for mode, (each, extent) in enumerate(zip(key, self.shape)):
+            if hasattr(each, "__index__"):
+                kept &= coordinates[mode] == _coordinate(each, extent, mode)
+                continue
+            if not isinstance(each, slice):
+                raise TypeError(f"an index is an integer, a slice or ..., not {type(each).__name__}")
+            places = range(*each.indices(extent))
+            shape.append(len(places))
+            offsets = coordinates[mode] - places.start
+            steps, beside = np.divmod(offsets, places.step)
+            kept &= (beside == 0) & (steps >= 0) & (steps < len(places))
+            chosen.append(steps)
+        made = tensor((values[kept], [each[kept] for each in chosen]), shape=shape)
+        dense = not self.format.partition(":")[0].strip("d")
+        return made.convert("d" * made.ndim) if dense else made
+
+    # Arithmetic.
+
+    @staticmethod
+    def _einsum(subscripts, *operands):
+        from weft import einsums
+
+        return _as_tensor(einsums.einsum(subscripts, *operands))
+
+    def _times(self, other):
+        if isinstance(other, numbers.Real) and not isinstance(other, bool):
+            letters = _LETTERS[:self.ndim]
+            return self._einsum(f"{letters},->{letters}", self, float(other))
+        if np.ndim(other) != self.ndim and getattr(other, "ndim", None) != self.ndim:
+            return NotImplemented
+        letters = _LETTERS[:self.ndim]
+        return self._einsum(f"{letters},{letters}->{letters}", self, other)
+
+    __mul__ = __rmul__ = _times
+
+    def __neg__(self):
+        return self * -1.0
+
+    def __pos__(self):
+        return self
+
+    def __matmul__(self, other):
+        return self._product(self, other)
+
+    def __rmatmul__(self, other):
+        return self._product(other, self)
+
+    def _product(self, left, right):
+        orders = [each.ndim if hasattr(each, "ndim") else np.ndim(each) for each in (left, right)]
+        if 0 in orders:
+            raise InputError("@ takes no numbers; * does")
+        if max(orders) > 2:
+            raise UnsupportedError("@ of tensors of more than 2 dimensions: write weft.einsum")
+        first, second = ("ij" if orders[0] == 2 else "j"), ("jk" if orders[1] == 2 else "j")
+        return self._einsum(f"{first},{second}->{first.replace('j', '')}{second.replace('j', '')}", left, right)
+
+    def __pow__(self, exponent):
+        if isinstance(exponent, int) and 1 <= exponent <= 8:
+            letters = _LETTERS[:self.ndim]
+            return self._einsum(",".join([letters] * exponent) + "->" + letters, *[self] * exponent)
+        raise UnsupportedError(f"** {exponent!r}: weft has powers from 1 to 8 so far")
+
+    def _reduce(self, axis, keepdims):
+        if keepdims:
+            raise UnsupportedError("keepdims=True: extents of 1 are not made")
+        axes = range(self.ndim) if axis is None else [axis] if hasattr(axis, "__index__") else axis
+        axes = {_coordinate(each, self.ndim, None) for each in axes}
+        letters = _LETTERS[:self.ndim]
+        return letters, "".join(letter for mode, letter in enumerate(letters) if mode not in axes), axes
+
+    def sum(self, axis=None, *, keepdims=False):
+        """Sums over axes, or all: a number, an array or a tensor."""
+        from weft import einsums
+
+        letters, left, _ = self._reduce(axis, keepdims)
+        return einsums.einsum(f"{letters}->{left}", self)
+
+    def mean(self, axis=None, *, keepdims=False):
+        """Means over axes, entries that are not stored included."""
+        _, _, axes = self._reduce(axis, keepdims)
+        count = 1
+        for mode in axes:
+            count *= self.shape[mode]
+        total = self.sum(axis)
+        return total / count if isinstance(total, (np.ndarray, np.generic, float)) else np.asarray(total) / count
+
+    def __bool__(self):
+        if self.ndim == 0:
+            return bool(self._at(())[0])
+        raise ValueError("a tensor of several elements is neither true nor false")
+
+    def __float__(self):
+        if self.ndim == 0:
+            return float(self._at(())[0])
+        raise TypeError("only a tensor without dimensions is a number")
+
+
+def _as_tensor(result):
+    """What an operator gives: a tensor, whatever the form that results have elsewhere."""
+    return result if isinstance(result, Tensor) else tensor(result)
+
+
+def _unsupported(what):
+    def method(self, *_, **__):
+        raise UnsupportedError(f"{what} of tensors is not supported yet")
+
+    method.__doc__ = f"{what} of tensors: `UnsupportedError` until weft has it."
+    return method
+
+
+for _name, _what in {
+    "__add__": "+", "__radd__": "+", "__sub__": "-", "__rsub__": "-", "__truediv__": "/", "__rtruediv__": "/", "__abs__": "abs",
+    "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=",
+    "max": "max", "min": "min", "any": "any", "all": "all",
+}.items():
+    setattr(Tensor, _name, _unsupported(_what))
+
+
+def _coordinate(index, extent, mode):
+    place = operator.index(index)
+    if not -extent <= place < extent:
+        what = f"axis {place}" if mode is None else f"index {place} of mode {mode}"
+        raise IndexError(f"{what} is not within {-extent} to {extent - 1}")
+    return place + extent if place < 0 else place
+
+
+def _wide(memory):
+    array = np.asarray(memory)
+    return array.astype(np.int64) if array.itemsize == 8 else array.view(np.uint32).astype(np.int64)
+
+
+def _rebuilt(layout, shape, starts, coordinates, values, format):
+    """Of a pickle."""
+    made = _engines.current()._levels(layout, tuple(shape), list(starts), list(coordinates), values)
+    return made if made.format == format else made.convert(format)
