@@ -62,9 +62,10 @@ const Tensor* root_tensor(const LoweredNest& nest, const loop::For& root, const 
 
 /// Private copies of the nest's targets, one per chunk after the first, kept from the run before where there are as many.
 /// A limit that binds only through them lowers their number and that of the chunks, not the schedule.
+template <class Allocate>
 Expected<std::size_t> allocate_copies(BoundNest& bound, const CompiledNest& nest, const loop::For& root, std::size_t slots,
                                       const Schedule& schedule, const std::vector<Tensor>& tensors,
-                                      const Resources& resources, bool deterministic) {
+                                      const Allocate& allocate, bool deterministic) {
   if (!bound.copies.empty() && bound.copies.front().buffers.size() + 1 == slots) return slots;
   bound.copies.clear();
   if (slots <= 1) return slots;
@@ -73,8 +74,7 @@ Expected<std::size_t> allocate_copies(BoundNest& bound, const CompiledNest& nest
     PrivateCopies copies{nest.nest.tensors[target.storage], {}};
     const Buffer& shared = tensors[copies.tensor].values();
     while (copies.buffers.size() + 1 < slots) {
-      auto buffer = Buffer::allocate(shared.size_bytes(), resources.memory,
-                                     fmt::format("private copy of {}", schedule.tensors[copies.tensor].name));
+      auto buffer = allocate(shared.size_bytes(), fmt::format("private copy of {}", schedule.tensors[copies.tensor].name));
       if (!buffer && deterministic) return std::unexpected(buffer.error());
       if (!buffer) slots = copies.buffers.size() + 1;
       if (buffer) copies.buffers.push_back(*buffer);
@@ -222,7 +222,8 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     }
     bound.chunks = cut_root(extent, count, walked);
     if (copied) {
-      const auto slots = allocate_copies(bound, nest, *root, bound.chunks.size(), kernel->plan.schedule, tensors, resources,
+      const auto allocate = [this](std::uint64_t bytes, const std::string& what) { return workspace(bytes, what); };
+      const auto slots = allocate_copies(bound, nest, *root, bound.chunks.size(), kernel->plan.schedule, tensors, allocate,
                                          deterministic);
       if (!slots) return std::unexpected(slots.error());
       if (*slots < bound.chunks.size()) bound.chunks = cut_root(extent, *slots, walked);
@@ -281,6 +282,7 @@ void BoundNetwork::State::let_go() {
 
 Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
   State& state = *state_;
+  if (host.scratch.data() != state.lent.data() || host.scratch.size() != state.lent.size()) return false;
   for (TensorId tensor = 0; tensor < state.kernel->given.tensors.size(); ++tensor) {
     const TensorDeclaration& declared = state.kernel->given.tensors[tensor];
     const auto given = operands.find(declared.name);
@@ -317,6 +319,8 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
     });
     if (!cut_anew) {
       state.refill_frames(number, replaced);
+    } else if (!state.lent.empty()) {
+      return false;  // other copies may lie elsewhere in the host's memory
     } else if (auto bound = state.bind_chunks(number); !bound) {
       return std::unexpected(bound.error());
     }
@@ -339,6 +343,8 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   state->kernel = state_;
   state->resources = resources;
   state->deterministic = deterministic;
+  state->lent = host.scratch;
+  state->binding = true;
   const Schedule& schedule = state_->plan.schedule;
   const auto start = Clock::now();
   state->tensors.resize(schedule.tensors.size());
@@ -352,7 +358,7 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role == TensorRole::operand || !used_by_nests(state_->nests, number)) continue;
     if (scheduled.role == TensorRole::result && host.outputs.contains(scheduled.name)) continue;  // taken below
-    auto tensor = fresh(scheduled, state_->network, state->tensors, resources);
+    auto tensor = state->made_or_lent(number);
     if (!tensor) return std::unexpected(tensor.error());
     state->tensors[number] = std::move(*tensor);
   }
@@ -380,10 +386,12 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
     if (auto bound = state->bind_chunks(number); !bound) return std::unexpected(bound.error());
   }
   for (unsigned worker = 0; worker < resources.threads.count() && scratch_bytes > 0; ++worker) {
-    auto scratch = Buffer::allocate(scratch_bytes, resources.memory, "workspaces");
+    auto scratch = state->workspace(scratch_bytes, "workspaces");
     if (!scratch) return std::unexpected(scratch.error());
     state->scratch.push_back(*scratch);
   }
+  if (auto suffices = state->lent_suffices(); !suffices) return std::unexpected(suffices.error());
+  state->binding = false;
   // Memory of the host is left alone until a run.
   for (const BoundNest& nest : state->nests) {
     if (host.outputs.empty()) state->clear(nest, true);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct CompilePhases {
 
 class BoundNetwork;
 struct ComputedPattern;
+struct SavedNetwork;
 
 /// Memory of the host that a result is written to, and how: alpha * result + beta * memory.
 struct HostOutput {
@@ -54,6 +56,9 @@ struct HostMemory {
   std::map<std::string, HostOutput> outputs;  ///< by name
   std::set<std::string> changing;         ///< operands whose values change between runs
   std::set<std::string> assume_finite = {};  ///< operands whose values nobody has to look at
+  /// Memory for what runs need beside operands and results, used instead of the account's; empty: none. Nothing else uses it
+  /// while a run is under way; between runs anybody may.
+  std::span<std::byte> scratch = {};
   /// Operands are held by somebody else while a run is under way, and bound anew before the next: the binding holds none.
   bool lent = false;
 };
@@ -92,7 +97,9 @@ class CompiledNetwork {
  private:
   friend class Pipeline;
   friend class BoundNetwork;
+  friend Expected<SavedNetwork> saved(const CompiledNetwork& network);
   struct State;
+  const State& state() const { return *state_; }
   std::shared_ptr<const State> state_;
 };
 
@@ -130,6 +137,9 @@ class BoundNetwork {
   const std::vector<std::vector<std::uint64_t>>& counts() const;
   /// Of the next runs; until then the one of the resources.
   void cancel_with(const Cancellation& cancellation);
+  /// What HostMemory::scratch has to hold: workspaces of all threads, private copies, dense intermediates. Not what grows
+  /// (tables, sparse intermediates).
+  std::uint64_t scratch_bytes() const;
   std::uint64_t bytes() const;  ///< that only this binding needs: converted operands, what it writes, workspaces
   double convert_ms() const;  ///< spent converting: operands while binding, results while handing them over
   unsigned threads() const;

@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/chunks.h"
@@ -95,6 +97,9 @@ struct BoundNetwork::State {
   LayoutCounters layouts;
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker
+  std::span<std::byte> lent;    ///< by the host, for these, private copies and dense intermediates
+  std::uint64_t lent_wanted = 0;  ///< of it, or of what there should be
+  bool binding = false;           ///< what is made now may lie there
   std::vector<std::vector<std::uint64_t>> counts;  ///< by nest and loop
   std::map<std::uint32_t, Tensor> delivered;  ///< of the last run: results in the layout asked for, by position
   bool writes_to_host = false;  ///< the host gave memory for results
@@ -113,6 +118,12 @@ struct BoundNetwork::State {
 
   /// Lets go of what can be had again from operands: layouts that are kept with these.
   void let_go();
+  /// Memory for something that runs write to: of the host's, if it has lent some and this is not made within a run; where that
+  /// is too small, none, which ends the binding.
+  Expected<Buffer> workspace(std::uint64_t bytes, std::string_view what);
+  Expected<void> lent_suffices() const;
+  /// A result or intermediate as a run finds it, dense intermediates in the host's memory where it has lent some.
+  Expected<Tensor> made_or_lent(std::uint32_t number);
   /// Takes the operands, laid out as the schedule says; tells which are others than before.
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.

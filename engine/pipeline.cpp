@@ -15,9 +15,11 @@
 #include "engine/plan/interruption.h"
 #include "engine/plan/quantise.h"
 #include "engine/plan_cache.h"
+#include "engine/saved_network.h"
 #include "engine/specialize.h"
 #include "engine/trace.h"
 #include "runtime/elapsed.h"
+#include "runtime/layouts.h"
 
 namespace weft {
 namespace {
@@ -210,6 +212,8 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
 
 const EngineOptions& Pipeline::options() const { return state_->options; }
 
+std::string Pipeline::environment() const { return weft::environment(state_->code_options(), state_->target); }
+
 CacheCounters Pipeline::counters() const {
   const auto plans = [&](PlanOrigin origin) { return state_->plans_by_origin[static_cast<std::size_t>(origin)].load(); };
   return {.memory = state_->memory_hits,
@@ -359,7 +363,16 @@ Expected<Pipeline::Lowered> Pipeline::lowered(const Network& network, const Plan
 Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const std::map<std::string, Tensor>& tensors,
                                                 const Plan& plan, const std::map<std::string, bool>& pinned, bool count,
                                                 const CompileFor& made_for) const {
-  std::vector<OperandFacts> known = vouched_for(facts(network, tensors, pinned), network, made_for.assume_finite);
+  std::map<std::string, Tensor> stored = tensors;
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    if (scheduled.role != TensorRole::operand || !pinned.contains(network.tensors[scheduled.tensor].name)) continue;
+    Tensor& tensor = stored.at(network.tensors[scheduled.tensor].name);
+    if (tensor.format().text() == scheduled.format.text()) continue;
+    auto layout = laid_out(tensor, scheduled.format, false, state_->options.resources, scheduled.name);
+    if (!layout) return std::unexpected(layout.error());
+    tensor = std::move(layout->tensor);
+  }
+  std::vector<OperandFacts> known = vouched_for(facts(network, stored, pinned), network, made_for.assume_finite);
   CompileFor generic{.grade = Specialization::generic, .calls = made_for.calls, .planned = made_for.planned,
                      .assume_finite = made_for.assume_finite};
   generic.scaled = made_for.scaled;
@@ -377,6 +390,69 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
   const auto another = plan_by_need(known, network, generic.planned.machine, [&] { return this->plan(network, known, generic.planned); });
   if (!another) return std::unexpected(another.error());
   return compile(network, *another, known, count, generic);
+}
+
+Pipeline::Generalise Pipeline::generaliser(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+                                           const CompileFor& specialize) const {
+  std::map<std::string, bool> pinned;
+  for (const OperandFacts& operand : operands) {
+    if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;
+  }
+  return [pipeline = *this, plan, pinned, count, specialize](const Network& of, const std::map<std::string, Tensor>& other,
+                                                                           const std::string& why) {
+    ++pipeline.state_->fallbacks;
+    if (pipeline.options().trace) {
+      pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
+                                         command_line(of, pipeline.facts(of, other, {}), plan.schedule, pipeline.options()), why));
+    }
+    return pipeline.generalised(of, other, plan, pinned, count, specialize);
+  };
+}
+
+Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                             const SavedNetwork& saved, const CompileFor& made_for) const {
+  const auto damaged = [](std::string_view what) { return input_error(fmt::format("the saved kernel is damaged: {}", what)); };
+  auto kernel = std::make_shared<CompiledNetwork::State>();
+  kernel->given = network;
+  kernel->network = scheduled_network(plan.schedule, network);
+  kernel->plan = plan;
+  kernel->target = state_->target;
+  kernel->code = state_->code_options();
+  kernel->grade = saved.grade;
+  kernel->finite = saved.finite;
+  if (saved.schedule != print(plan.schedule, kernel->network) || saved.finite.size() != plan.schedule.tensors.size())
+    return damaged("its plan is another one");
+  ++state_->by_grade[static_cast<std::size_t>(saved.grade)];
+  kernel->generalise = generaliser(network, plan, operands, false, made_for);
+  const auto start = Clock::now();
+  for (const SavedNest& nest : saved.nests) {
+    CompiledNest loaded;
+    loaded.nest = nest.nest;
+    for (const std::uint32_t tensor : nest.nest.tensors)
+      if (tensor != ~0u && tensor >= plan.schedule.tensors.size()) return damaged("a tensor that the plan does not have");
+    for (const IndexId index : nest.nest.indices)
+      if (index >= kernel->network.indices.size()) return damaged("an index that the expression does not have");
+    loaded.canonical = loop::canonical(nest.nest.program);
+    loaded.signature = signature(loaded.canonical.program);
+    const std::string name = kernel_name(nest.nest.program, kernel_key(loaded.canonical.program, state_->target, kernel->code));
+    auto code = state_->jit.load(ObjectCode{nest.object}, name);
+    if (!code) return damaged(code.error().message);
+    loaded.code = std::move(*code);
+    loaded.object_bytes = nest.object.size() + nest.counting.size();
+    loaded.origin = KernelOrigin::disk;
+    if (counts_entries(loaded.canonical.program) == nest.counting.empty()) return damaged("the kernel that counts is missing");
+    if (!nest.counting.empty()) {
+      auto counting = state_->jit.load(ObjectCode{nest.counting}, name);
+      if (!counting) return damaged(counting.error().message);
+      loaded.counting = std::move(*counting);
+    }
+    ++state_->disk_hits;
+    kernel->nests.push_back(std::move(loaded));
+  }
+  kernel->phases.load = milliseconds_since(start);
+  CompiledNetwork made;
+  made.state_ = std::move(kernel);
+  return made;
 }
 
 Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan,
@@ -414,19 +490,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->grade = grade;
   if (grade == Specialization::baked) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   ++state_->by_grade[static_cast<std::size_t>(grade)];
-  std::map<std::string, bool> pinned;
-  for (const OperandFacts& operand : operands) {
-    if (operand.pinned) pinned[network.tensors[operand.tensor].name] = true;
-  }
-  kernel->generalise = [pipeline = *this, plan, pinned, count, specialize](const Network& of, const std::map<std::string, Tensor>& other,
-                                                                           const std::string& why) {
-    ++pipeline.state_->fallbacks;
-    if (pipeline.options().trace) {
-      pipeline.state_->trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
-                                         command_line(of, pipeline.facts(of, other, {}), plan.schedule, pipeline.options()), why));
-    }
-    return pipeline.generalised(of, other, plan, pinned, count, specialize);
-  };
+  kernel->generalise = generaliser(network, plan, operands, count, specialize);
   auto made_nests = lowered(network, plan, operands, known->facts, specialize.planned.machine);
   if (!made_nests) return std::unexpected(made_nests.error());
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {

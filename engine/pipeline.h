@@ -63,11 +63,19 @@ class Pipeline {
   /// the iterations of its loops, which takes time.
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                            bool count = false, const CompileFor& specialize = {}) const;
+  /// What was compiled before, and saved, for this network, plan and environment(). Input error where that is not so.
+  Expected<CompiledNetwork> restored(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                     const SavedNetwork& saved, const CompileFor& made_for) const;
+  /// What the code of this pipeline depends on beside its programs (saved_network.h).
+  std::string environment() const;
   CacheCounters counters() const;
   /// Counts code that was found without looking for its parts.
   void found_again(const CompiledNetwork& code) const;
 
  private:
+  using Generalise = std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)>;
+  Generalise generaliser(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+                         const CompileFor& specialize) const;
   /// A generic kernel for operands of which something does not hold that `plan` or a kernel rests on: of its schedule, or,
   /// where this is not legal for them, of another one with the same formats of results.
   Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,

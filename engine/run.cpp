@@ -357,6 +357,8 @@ Expected<void> BoundNetwork::run() {
       *this = std::move(*bound);
     }
   }
+  // The host may have written there since.
+  if (!state_->lent.empty()) state_->clean_scratch();
   state_->absent.clear();
   Succession& succession = state_->resources.threads.succession();
   RunProgress progress(state_->resources.progress, state_->resources.progress ? state_->what_runs() : std::string(),
@@ -397,10 +399,10 @@ std::uint64_t BoundNetwork::bytes() const {
   for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
   for (const BoundNest& nest : state_->nests) {
     for (const PrivateCopies& copies : nest.copies) {
-      for (const Buffer& copy : copies.buffers) bytes += copy.size_bytes();
+      for (const Buffer& copy : copies.buffers) bytes += copy.borrowed() ? 0 : copy.size_bytes();
     }
   }
-  for (const Buffer& buffer : state_->scratch) bytes += buffer.size_bytes();
+  for (const Buffer& buffer : state_->scratch) bytes += buffer.borrowed() ? 0 : buffer.size_bytes();
   return bytes;
 }
 

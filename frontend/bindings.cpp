@@ -65,6 +65,13 @@ Expected<void> Bindings::replace_values(const std::string& name, HostValues valu
   });
 }
 
+void Bindings::scratch(std::span<std::byte> memory) {
+  failed_ = failed_ || !had_memory_for([&] {
+    separate();
+    state_->host.scratch = memory;
+  });
+}
+
 void Bindings::output(const std::string& name, Tensor memory) { output(name, std::move(memory), {}); }
 
 void Bindings::output(const std::string& name, Tensor memory, OutputUse use) {

@@ -72,6 +72,7 @@ struct weft_kernel {
   std::mutex guard;
   std::map<std::string, std::string> stages;  ///< those asked for, so that their texts have an owner
   std::string json, page;                     ///< empty until asked for
+  std::string saved;                          ///< likewise
 };
 
 struct weft_compilation {

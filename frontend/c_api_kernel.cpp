@@ -103,6 +103,19 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
   });
 }
 
+int32_t weft_bindings_set_scratch(weft_bindings* bindings, void* memory, uint64_t bytes, weft_error** error) {
+  return setting(bindings, "bindings", error, [&]() -> Expected<void> {
+    if (bytes > 0) {
+      if (auto there = given(memory, "memory"); !there) return there;
+    }
+    Bindings changed = bindings->bindings;
+    changed.scratch({static_cast<std::byte*>(memory), static_cast<std::size_t>(bytes)});
+    if (auto failure = changed.failure()) return std::unexpected(std::move(*failure));
+    bindings->bindings = std::move(changed);
+    return {};
+  });
+}
+
 int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* name, const weft_tensor* memory, weft_error** error) {
   return setting(bindings, "bindings", error, [&]() -> Expected<void> {
     if (auto there = all(given(name, "name"), given(memory, "memory")); !there) return there;
@@ -138,7 +151,7 @@ int32_t weft_engine_compile(const weft_engine* engine, const char* expression, c
     }
     auto kernel = engine->engine.compile(expression, bindings->operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 
@@ -162,7 +175,7 @@ int32_t weft_engine_compile_for(const weft_engine* engine, const char* expressio
     }
     auto kernel = engine->engine.compile(expression, operands, compile_options(request), token(request));
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}};
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 
@@ -191,7 +204,7 @@ int32_t weft_compilation_kernel(const weft_compilation* compilation, weft_kernel
     if (auto there = given(compilation, "compilation"); !there) return std::unexpected(there.error());
     const Expected<Kernel>& kernel = compilation->kernel.get();
     if (!kernel) return std::unexpected(kernel.error());
-    return new weft_kernel{*kernel, {}, {}, {}, {}};
+    return new weft_kernel{*kernel, {}, {}, {}, {}, {}};
   });
 }
 
@@ -219,6 +232,17 @@ int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bin
   });
 }
 
+int32_t weft_kernel_scratch_bytes(const weft_kernel* kernel, const weft_bindings* bindings, uint64_t* bytes, weft_error** error) {
+  if (bytes) *bytes = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(bindings, "bindings"), given(bytes, "bytes")); !there) return there;
+    const auto wanted = kernel->kernel.scratch_bytes(bindings->bindings);
+    if (!wanted) return std::unexpected(wanted.error());
+    *bytes = *wanted;
+    return {};
+  });
+}
+
 int32_t weft_kernel_prepare(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                             weft_error** error) {
   return guarded(error, [&]() -> Expected<void> {
@@ -242,6 +266,48 @@ int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** t
     *text = found->second.c_str();
     if (bytes) *bytes = found->second.size();
     return {};
+  });
+}
+
+int32_t weft_kernel_save(weft_kernel* kernel, const void** saved, uint64_t* bytes, weft_error** error) {
+  if (saved) *saved = nullptr;
+  if (bytes) *bytes = 0;
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(saved, "saved"), given(bytes, "bytes")); !there) return there;
+    const std::lock_guard lock(kernel->guard);
+    if (kernel->saved.empty()) {
+      auto packed = kernel->kernel.save();
+      if (!packed) return std::unexpected(std::move(packed.error()));
+      kernel->saved = std::move(*packed);
+    }
+    *saved = kernel->saved.data();
+    *bytes = kernel->saved.size();
+    return {};
+  });
+}
+
+int32_t weft_kernel_save_file(const weft_kernel* kernel, const char* path, weft_error** error) {
+  return guarded(error, [&]() -> Expected<void> {
+    if (auto there = all(given(kernel, "kernel"), given(path, "path")); !there) return there;
+    return kernel->kernel.save_file(path);
+  });
+}
+
+int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t bytes, weft_kernel** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = all(given(engine, "engine"), given(saved, "saved")); !there) return std::unexpected(there.error());
+    auto kernel = engine->engine.load({static_cast<const char*>(saved), static_cast<std::size_t>(bytes)});
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
+  });
+}
+
+int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_kernel** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_kernel*> {
+    if (auto there = all(given(engine, "engine"), given(path, "path")); !there) return std::unexpected(there.error());
+    auto kernel = engine->engine.load_file(path);
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    return new weft_kernel{std::move(*kernel), {}, {}, {}, {}, {}};
   });
 }
 

@@ -6,11 +6,13 @@
 
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
+#include "frontend/file_text.h"
 #include "frontend/preparation.h"
 #include "runtime/charge.h"
 #include "runtime/elapsed.h"
 #include "runtime/machine_memory.h"
 #include "runtime/guarded.h"
+#include "runtime/output_file.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -22,12 +24,12 @@ constexpr const char* empty_kernel = "the kernel is empty: Engine::compile makes
 
 Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, std::string_view text,
                             const NamedFacts& operands, const CompileOptions& options, const Cancellation& cancellation,
-                            CodeFrom from = CodeFrom::anywhere) {
+                            CodeFrom from = CodeFrom::anywhere, const SavedNetwork* saved = nullptr) {
   const auto names = operands_of(text);
   if (!names) return std::unexpected(names.error());
   EvaluateOptions chosen;
   static_cast<CompileOptions&>(chosen) = options;
-  return prepare(pipeline, machine, text, *names, operands, chosen, cancellation, from);
+  return prepare(pipeline, machine, text, *names, operands, chosen, cancellation, from, saved);
 }
 
 /// Whether the operands are, of which a kernel needs it: no longer asked of those that are not, the key says so.
@@ -105,11 +107,9 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
   const EngineOptions& engine = pipeline.options();
   const Resources resources = engine.resources.with(cancellation);
   const auto compiled = [&]() -> Expected<Kernel> {
-    const auto pinned = in_pinned_layouts(operands, options.formats, resources);
-    if (!pinned) return std::unexpected(pinned.error());
-    const auto inputs = named_facts(*pinned, resources);
+    const auto inputs = named_facts(operands, resources);
     if (!inputs) return std::unexpected(inputs.error());
-    return made(engine, prepared(pipeline, machine, text, *inputs, options, cancellation), options);
+    return made(pipeline, prepared(pipeline, machine, text, *inputs, options, cancellation), options);
   };
   if (!engine.use_cache) return compiled();
   for (const auto& [name, tensor] : operands) {
@@ -152,8 +152,9 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
   }
 }
 
-Expected<Kernel> Engine::Kernels::made(const EngineOptions& engine, Expected<Prepared> prepared, const CompileOptions& options) const {
+Expected<Kernel> Engine::Kernels::made(const Pipeline& pipeline, Expected<Prepared> prepared, const CompileOptions& options) const {
   if (!prepared) return std::unexpected(prepared.error());
+  const EngineOptions& engine = pipeline.options();
   const CompiledNetwork& code = *prepared->code;
   std::string command;
   if (engine.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, engine);
@@ -161,9 +162,13 @@ Expected<Kernel> Engine::Kernels::made(const EngineOptions& engine, Expected<Pre
                                                  std::set(options.changing_patterns.begin(), options.changing_patterns.end()),
                                                  idle, layouts);
   idle->enlist(workspaces);
+  auto request = std::make_shared<SavedRequest>(SavedRequest{prepared->report.expression, options, {}});
+  for (const OperandFacts& operand : prepared->facts)
+    request->operands[prepared->network.tensors[operand.tensor].name] = figures_of(operand.statistics);
   Kernel kernel;
   kernel.state_ = std::make_shared<Kernel::State>(
-      Kernel::State{code, std::move(prepared->report), engine, std::move(command), std::move(workspaces)});
+      Kernel::State{code, std::move(prepared->report), engine, std::move(command), std::move(workspaces), std::move(request),
+                    pipeline.environment()});
   return kernel;
 }
 
@@ -216,7 +221,7 @@ void Engine::give_back() const {
 Expected<Kernel> Engine::State::compile(std::string_view text, const NamedFacts& operands, const CompileOptions& options,
                                         const Cancellation* cancellation, CodeFrom from) const {
   const Cancellation& token = cancellation ? *cancellation : pipeline.options().resources.cancellation;
-  return kernels->made(pipeline.options(), prepared(pipeline, machine, text, operands, options, token, from), options);
+  return kernels->made(pipeline, prepared(pipeline, machine, text, operands, options, token, from), options);
 }
 
 Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands, const CompileOptions& options,
@@ -235,6 +240,52 @@ Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::stri
     if (auto failure = known.take_failure()) return std::unexpected(std::move(*failure));
   }
   return guarded({"compiling ", text}, [&] { return state_->compile(text, named_facts(operands), options, cancellation); });
+}
+
+Expected<Kernel> Engine::load(std::string_view bytes, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_engine);
+  return guarded({"loading a saved kernel"}, [&]() -> Expected<Kernel> {
+    auto saved = unpacked(bytes, state_->pipeline.environment());
+    if (!saved) return std::unexpected(saved.error());
+    CompileOptions& wanted = saved->request.options;
+    wanted.schedule = saved->network.schedule;
+    wanted.schedule_name = "the saved kernel";
+    const Cancellation& token = cancellation ? *cancellation : options().resources.cancellation;
+    return state_->kernels->made(state_->pipeline,
+                                 prepared(state_->pipeline, state_->machine, saved->request.expression,
+                                          named_facts(statistics_of(saved->request)), wanted, token, CodeFrom::anywhere, &saved->network),
+                                 wanted);
+  });
+}
+
+Expected<Kernel> Engine::load_file(const std::string& path, const Cancellation* cancellation) const {
+  return guarded({"loading ", path}, [&]() -> Expected<Kernel> {
+    const auto bytes = file_text(path);
+    if (!bytes) return std::unexpected(bytes.error());
+    auto kernel = load(*bytes, cancellation);
+    if (!kernel) kernel.error().message = fmt::format("{}: {}", path, kernel.error().message);
+    return kernel;
+  });
+}
+
+Expected<std::string> Kernel::save() const {
+  if (!state_) return input_error(empty_kernel);
+  return guarded({"saving a kernel"}, [&]() -> Expected<std::string> {
+    auto network = saved(state_->code);
+    if (!network) return std::unexpected(network.error());
+    return packed({*state_->request, std::move(*network)}, state_->environment);
+  });
+}
+
+Expected<void> Kernel::save_file(const std::string& path) const {
+  return guarded({"saving ", path}, [&]() -> Expected<void> {
+    const auto bytes = save();
+    if (!bytes) return std::unexpected(bytes.error());
+    auto file = OutputFile::create(path);
+    if (!file) return std::unexpected(file.error());
+    if (auto written = file->write(*bytes); !written) return written;
+    return file->finish();
+  });
 }
 
 std::shared_future<Expected<Kernel>> Engine::compile_async(std::string text, Tensors operands, CompileOptions options,
@@ -288,6 +339,13 @@ Expected<Tensors> Kernel::symbolic(const Bindings& bindings, const Cancellation*
   if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
   return guarded({"finding the patterns of results"},
                  [&] { return state_->workspaces->symbolic(*bindings.state_, cancellation); });
+}
+
+Expected<std::uint64_t> Kernel::scratch_bytes(const Bindings& bindings, const Cancellation* cancellation) const {
+  if (!state_) return input_error(empty_kernel);
+  if (auto failure = bindings.failure()) return std::unexpected(std::move(*failure));
+  return guarded({"asking for scratch memory"},
+                 [&] { return state_->workspaces->scratch_bytes(*bindings.state_, cancellation); });
 }
 
 Expected<void> Kernel::prepare(const Bindings& bindings, const Cancellation* cancellation) const {

@@ -9,6 +9,7 @@
 #include "frontend/known_kernels.h"
 #include "frontend/named_operands.h"
 #include "frontend/preparation.h"
+#include "frontend/saved_kernel.h"
 #include "frontend/workspaces.h"
 #include "runtime/guarded.h"
 #include "weft/engine.h"
@@ -19,7 +20,7 @@ namespace weft {
 struct Engine::Kernels {
   explicit Kernels(const EngineOptions& options);
   /// A kernel with its workspaces.
-  Expected<Kernel> made(const EngineOptions& options, Expected<Prepared> prepared, const CompileOptions& wanted) const;
+  Expected<Kernel> made(const Pipeline& pipeline, Expected<Prepared> prepared, const CompileOptions& wanted) const;
   /// As Engine::compile: what was compiled before is looked up by the text and what is known of the operands.
   Expected<Kernel> compile(const Pipeline& pipeline, const Machine& machine, std::string_view text, const Tensors& operands,
                            const CompileOptions& options, const Cancellation& cancellation);
@@ -61,6 +62,8 @@ struct Kernel::State {
   EngineOptions options;
   std::string command;  ///< of trace lines; empty where nobody reads them
   std::shared_ptr<Workspaces> workspaces;
+  std::shared_ptr<const SavedRequest> request;  ///< what it was compiled for
+  std::string environment;                      ///< of its code
 };
 
 struct Bindings::State : RunOperands {};

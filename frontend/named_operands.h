@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/plan/operand_facts.h"
 #include "weft/engine.h"
@@ -11,9 +12,12 @@ namespace weft {
 
 /// Of tensors, which stay the caller's. Input error for borrowed arrays that are not valid.
 Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources);
-/// Operands in the layouts that they are pinned to, the others as they are; a conversion stays with its tensor, for the runs.
-/// The scalar type of an operand stays. Formats of another order are left for whoever resolves them.
-Expected<Tensors> in_pinned_layouts(const Tensors& tensors, const std::map<std::string, Format>& formats, const Resources& resources);
+/// Operands as planning sees them whose layouts are pinned: those that come in another format are converted (and the layout
+/// is kept with the tensor, where runs find it), or, of figures alone, told in that format. Scalar types stay. `converted`
+/// says of which, in words: "M from ds:0,1 to ss:1,0". The tensors are kept in `layouts`. Errors as of convert().
+Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::string, Format>& formats,
+                                       const Resources& resources, Tensors& layouts, std::vector<std::string>& converted);
+/// Bytes are estimated from distinct counts.
 NamedFacts named_facts(const std::map<std::string, Statistics>& statistics);
 
 }  // namespace weft

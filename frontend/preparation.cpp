@@ -69,8 +69,15 @@ void spread_scalars(Network& network, const PlanOptions& options) {
 class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
-              const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from)
-      : pipeline_(pipeline), machine_(machine), options_(options), operands_(operands), cancellation_(cancellation), from_(from) {}
+              const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
+              const SavedNetwork* saved)
+      : pipeline_(pipeline),
+        machine_(machine),
+        options_(options),
+        operands_(operands),
+        cancellation_(cancellation),
+        from_(from),
+        saved_(saved) {}
 
   Expected<Prepared> prepare(std::string_view text, const std::vector<std::string>& names) {
     report().expression = text;
@@ -79,6 +86,9 @@ class Preparation {
     if (!network) return std::unexpected(network.error());
     prepared_.network = std::move(*network);
     if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
+    auto stored = in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_, converted_);
+    if (!stored) return std::unexpected(stored.error());
+    stored_ = std::move(*stored);
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
@@ -277,7 +287,7 @@ class Preparation {
     }
     const auto start = Clock::now();
     std::map<TensorId, const Tensor*> tensors;
-    prepared_.facts = vouched_for(pipeline_.facts(network, operands_, pinned), network, vouched_for_);
+    prepared_.facts = vouched_for(pipeline_.facts(network, stored_, pinned), network, vouched_for_);
     for (OperandFacts& operand : prepared_.facts) {
       if (operand.stored != nullptr) tensors[operand.tensor] = operand.stored;
       const std::string& name = network.tensors[operand.tensor].name;
@@ -320,12 +330,20 @@ class Preparation {
     prepared_.plan_options = plan_options;
     prepared_.plan_options.progress = nullptr;
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
+    if (plan && saved_) {
+      plan->producer = saved_->producer;
+      plan->optimal = saved_->optimal;
+      plan->proof = saved_->proof;
+      plan->origin = PlanOrigin::disk;
+    }
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
       Explanation explained = explanation(*plan, network, facts, plan_options, report().threads);
       explained.calibrated = !pipeline_.options().calibration.empty();
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
+      if (!converted_.empty())
+        report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, network, facts, plan_options);
@@ -430,11 +448,10 @@ class Preparation {
 
   Expected<void> compile() {
     Tensors tensors;  // whose patterns may be baked in
-    for (const auto& [name, operand] : operands_) {
+    for (const auto& [name, operand] : stored_) {
       if (operand.stored != nullptr) tensors.emplace(name, *operand.stored);
     }
-    auto code = pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false,
-                                  {.grade = options_.specialize,
+    const CompileFor wanted{.grade = options_.specialize,
                                    .calls = options_.calls,
                                    .tensors = &tensors,
                                    .planned = prepared_.plan_options,
@@ -442,7 +459,9 @@ class Preparation {
                                    .from = from_,
                                    .assume_finite = vouched_for_,
                                    .scaled = {options_.scaled.begin(), options_.scaled.end()},
-                                   .strided = {options_.strided.begin(), options_.strided.end()}});
+                                   .strided = {options_.strided.begin(), options_.strided.end()}};
+    auto code = saved_ ? pipeline_.restored(prepared_.network, prepared_.plan, prepared_.facts, *saved_, wanted)
+                       : pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false, wanted);
     if (!code) return std::unexpected(code.error());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
@@ -469,6 +488,10 @@ class Preparation {
   const NamedFacts& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;
+  const SavedNetwork* saved_;  // null: it is compiled
+  Tensors layouts_;  // of operands that come in another format than the one that is pinned
+  std::vector<std::string> converted_;
+  NamedFacts stored_;  // as planning sees them
   Network given_;  // without the trees that --tree pins
   std::set<std::string> vouched_for_;  // operands that are said to be finite
   Prepared prepared_;
@@ -484,8 +507,9 @@ double Report::median_run_ms() const {
 
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
-                           const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from) {
-  return Preparation(pipeline, machine, operands, options, cancellation, from).prepare(text, names);
+                           const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
+                           const SavedNetwork* saved) {
+  return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
 }
 
 Expected<std::vector<std::string>> operands_of(std::string_view text) {

@@ -153,9 +153,7 @@ Expected<Evaluation> Session::evaluated(std::string_view expression, const std::
   const Cancellation& cancellation = token ? *token : pipeline.options().resources.cancellation;
   const Resources resources = pipeline.options().resources.with(cancellation);
   const Tensors operands = chosen(*tensors(), names);
-  const auto pinned = in_pinned_layouts(operands, options.formats, resources);
-  if (!pinned) return std::unexpected(pinned.error());
-  const auto inputs = named_facts(*pinned, resources);
+  const auto inputs = named_facts(operands, resources);
   if (!inputs) return std::unexpected(inputs.error());
   auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names, *inputs, options, cancellation);
   if (!prepared) return std::unexpected(prepared.error());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "runtime/overlap.h"
@@ -46,6 +47,15 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
                     fmt::format("the memory for {} overlaps that for {}", name, other));
     }
   }
+  const Buffer lent = Buffer::borrow(host.scratch.data(), host.scratch.size());
+  for (const auto& [name, tensor] : tensors) {
+    if (may_overlap(tensor, lent))
+      return fail(ErrorKind::input, ErrorCode::other, name, fmt::format("the scratch memory overlaps the operand {}", name));
+  }
+  for (const auto& [name, output] : host.outputs) {
+    if (may_overlap(output.memory, lent))
+      return fail(ErrorKind::input, ErrorCode::other, name, fmt::format("the scratch memory overlaps the memory for {}", name));
+  }
   verified.store(true, std::memory_order_release);
   return {};
 }
@@ -58,6 +68,44 @@ void IdleWorkspaces::add(std::uint64_t bytes) noexcept {
     return all <= most_ || all <= bytes;
   });
 }
+
+bool ScratchInUse::take(std::span<const std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  const std::less<const std::byte*> before;
+  for (const std::span<const std::byte>& other : taken_) {
+    if (before(memory.data(), other.data() + other.size()) && before(other.data(), memory.data() + memory.size())) return false;
+  }
+  taken_.push_back(memory);
+  return true;
+}
+
+void ScratchInUse::give_back(std::span<const std::byte> memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::ranges::find(taken_, memory.data(), [](const auto& each) { return each.data(); });
+  if (place != taken_.end()) taken_.erase(place);
+}
+
+/// The scratch memory of the host for as long as a run writes to it.
+class Workspaces::ScratchLease {
+ public:
+  static Expected<ScratchLease> of(const std::shared_ptr<IdleWorkspaces>& idle, std::span<const std::byte> memory) {
+    if (memory.empty()) return ScratchLease();
+    if (!idle->scratch().take(memory)) return input_error("the scratch memory is used by another run");
+    ScratchLease lease;
+    lease.idle_ = idle;
+    lease.memory_ = memory;
+    return lease;
+  }
+  ScratchLease(ScratchLease&& other) noexcept : idle_(std::move(other.idle_)), memory_(other.memory_) {}
+  ~ScratchLease() {
+    if (idle_) idle_->scratch().give_back(memory_);
+  }
+
+ private:
+  ScratchLease() = default;
+  std::shared_ptr<IdleWorkspaces> idle_;
+  std::span<const std::byte> memory_;
+};
 
 /// Keeps what the tensors of a result point into, and puts it back with the last of them.
 class Workspaces::Lease {
@@ -181,7 +229,19 @@ Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOpera
   return bound;
 }
 
+Expected<std::uint64_t> Workspaces::scratch_bytes(const RunOperands& operands, const Cancellation* cancellation) {
+  RunOperands without(operands);
+  without.host.scratch = {};
+  auto bound = bound_to(without, cancellation != nullptr ? *cancellation : resources_.cancellation);
+  if (!bound) return std::unexpected(bound.error());
+  const std::uint64_t bytes = (*bound)->network.scratch_bytes();
+  put_back(std::move(*bound));
+  return bytes;
+}
+
 Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellation* cancellation) {
+  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  if (!scratch) return std::unexpected(scratch.error());
   auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
   put_back(std::move(*bound));
@@ -189,6 +249,8 @@ Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellati
 }
 
 Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancellation* cancellation) {
+  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  if (!scratch) return std::unexpected(scratch.error());
   RunOperands alone(operands);
   alone.host.outputs.clear();  // memory that was made for patterns of before, perhaps
   auto bound = bound_to(alone, cancellation != nullptr ? *cancellation : resources_.cancellation);
@@ -214,6 +276,8 @@ Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancel
 Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellation* cancellation) {
   std::unique_lock<std::mutex> turn(operands.turn, std::defer_lock);
   if (!operands.host.outputs.empty()) turn.lock();
+  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  if (!scratch) return std::unexpected(scratch.error());
   auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
   BoundNetwork& network = (*bound)->network;

@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "engine/compiled_network.h"
 #include "runtime/kept.h"
@@ -18,7 +20,7 @@ namespace weft {
 /// What a run is over: the tables of Bindings. A stamp stands for one content of them.
 struct RunOperands {
   Tensors tensors;
-  HostMemory host{.outputs = {}, .changing = {}, .lent = true};
+  HostMemory host{.outputs = {}, .changing = {}, .assume_finite = {}, .scratch = {}, .lent = true};
   std::uint64_t stamp = next_stamp();
   mutable std::atomic<bool> verified{false};
   mutable std::mutex turn;  ///< of runs that write to memory of the host
@@ -29,6 +31,18 @@ struct RunOperands {
   static std::uint64_t next_stamp();
   /// Borrowed arrays that nothing has verified yet, memory for results, and that none overlaps another.
   Expected<void> verify(const Resources& resources) const;
+};
+
+/// Memory of the host that runs use, by all kernels of an engine. Thread safe.
+class ScratchInUse {
+ public:
+  /// False where another run uses some of it.
+  bool take(std::span<const std::byte> memory);
+  void give_back(std::span<const std::byte> memory) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::span<const std::byte>> taken_;
 };
 
 /// Workspaces that wait for a run, of all kernels of an engine: all of them go when memory runs short.
@@ -42,8 +56,10 @@ class IdleWorkspaces : public Kept {
   void add(std::uint64_t bytes) noexcept;
   void subtract(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  ScratchInUse& scratch() noexcept { return scratch_; }
 
  private:
+  ScratchInUse scratch_;
   const std::uint64_t most_;
   std::atomic<std::uint64_t> bytes_{0};
   KeptList list_;
@@ -68,12 +84,15 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   Expected<Tensors> run(const RunOperands& operands, const Cancellation* cancellation);
   /// As Kernel::symbolic.
   Expected<Tensors> symbolic(const RunOperands& operands, const Cancellation* cancellation);
+  /// As Kernel::scratch_bytes.
+  Expected<std::uint64_t> scratch_bytes(const RunOperands& operands, const Cancellation* cancellation);
   /// As Kernel::prepare.
   Expected<void> prepare(const RunOperands& operands, const Cancellation* cancellation);
   void give_back() noexcept override;
 
  private:
   class Lease;
+  class ScratchLease;
   struct Bound {
     BoundNetwork network;
     std::uint64_t stamp = 0;  ///< of the operands it is bound to

@@ -87,6 +87,10 @@ bool may_overlap(const Tensor& a, const Tensor& b) {
   return of_a && of_b && !apart(*of_a, *of_b);
 }
 
+bool may_overlap(const Tensor& tensor, const Buffer& memory) {
+  return overlap(tensor.values(), memory) || levels_overlap(tensor, memory);
+}
+
 bool repeats_elements(const Tensor& tensor) {
   const auto of = tensor.format().all_dense() ? grid(tensor) : std::nullopt;
   return of && std::ranges::find(of->strides, 0) != of->strides.end();

@@ -10,6 +10,8 @@ namespace weft {
 /// one array. Where that cannot be seen they overlap.
 bool may_overlap(const Tensor& a, const Tensor& b);
 
+bool may_overlap(const Tensor& tensor, const Buffer& memory);
+
 /// Whether elements of a dense tensor certainly lie at one place: a mode of several coordinates without a stride.
 bool repeats_elements(const Tensor& tensor);
 

@@ -113,6 +113,13 @@ std::string pack_entry(std::string_view key, std::string_view contents, EntryFor
 
 std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key, EntryForm form) {
   if (form == EntryForm::text) return unpack_text(file, key);
+  auto opened = open_entry(file);
+  if (!opened) return std::unexpected(opened.error());
+  if (opened->key != key) return std::unexpected("holds another key of the same hash");
+  return std::move(opened->contents);
+}
+
+std::expected<OpenedEntry, std::string> open_entry(std::string_view file) {
   if (file.size() < sizeof(Header)) return std::unexpected("truncated header");
   Header header;
   std::memcpy(&header, file.data(), sizeof(Header));
@@ -124,8 +131,7 @@ std::expected<std::string, std::string> unpack_entry(std::string_view file, std:
   if (header.key_bytes > rest.size() || header.content_bytes != rest.size() - header.key_bytes)
     return std::unexpected("truncated or extended");
   if (header.checksum != checksum(header, rest)) return std::unexpected("checksum differs");
-  if (rest.substr(0, header.key_bytes) != key) return std::unexpected("holds another key of the same hash");
-  return std::string(rest.substr(header.key_bytes));
+  return OpenedEntry{std::string(rest.substr(0, header.key_bytes)), std::string(rest.substr(header.key_bytes))};
 }
 
 }  // namespace weft

@@ -29,4 +29,11 @@ std::string pack_entry(std::string_view key, std::string_view contents, EntryFor
 std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key,
                                                      EntryForm form = EntryForm::binary);
 
+/// What a binary entry holds, whatever its key.
+struct OpenedEntry {
+  std::string key;
+  std::string contents;
+};
+std::expected<OpenedEntry, std::string> open_entry(std::string_view file);
+
 }  // namespace weft

@@ -398,14 +398,19 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
                                  const uint64_t* extents, const int64_t* strides, void* values, weft_error** error);
 /* The same for a sparse result: its values are written into those of a tensor over the pattern of the operand at whose
  * positions it is stored, or over one that weft_kernel_symbolic gave for it (weft_tensor_same_pattern with
- * WEFT_BORROW). Runs return that tensor, of whose pattern all is known. Runs end with WEFT_CODE_PATTERN_CHANGED where the operand has
- * another pattern. Dense tensors of borrowed memory are taken as by weft_bindings_set_output. */
+ * WEFT_BORROW). Runs return that tensor, of whose pattern all is known. Runs end with WEFT_CODE_PATTERN_CHANGED where
+ * the operand has another pattern. Dense tensors of borrowed memory are taken as by weft_bindings_set_output. */
 int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* name, const weft_tensor* memory,
                                         weft_error** error);
 /* The result becomes alpha * result + beta * memory there, as BLAS has it: with beta 0 what was there is not read. In
  * place if alpha is 1, or weft_request_add_scaled named the result; else copied. WEFT_INPUT where no memory is set. */
 int32_t weft_bindings_scale_output(weft_bindings* bindings, const char* name, double alpha, double beta,
                                    weft_error** error);
+/* Memory for what runs need beside operands and results, at least weft_kernel_scratch_bytes, used instead of memory of
+ * the engine; between runs the host may use it too. Runs end with WEFT_RESOURCE (WEFT_CODE_MEMORY_LIMIT) where it is
+ * too small, with WEFT_INPUT where another run uses it or it overlaps operands or outputs. NULL and 0: the engine's
+ * again. */
+int32_t weft_bindings_set_scratch(weft_bindings* bindings, void* memory, uint64_t bytes, weft_error** error);
 /* The same operands and outputs, to be changed apart from these; what runs have kept is not copied. */
 int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, weft_error** error);
 void weft_bindings_free(weft_bindings* bindings);
@@ -444,11 +449,24 @@ int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bin
 /* Does now what the first run over these bindings would do: verifies, converts, allocates. */
 int32_t weft_kernel_prepare(const weft_kernel* kernel, const weft_bindings* bindings,
                             const weft_cancellation* cancellation, weft_error** error);
+/* What weft_bindings_set_scratch has to lend for runs over these bindings. */
+int32_t weft_kernel_scratch_bytes(const weft_kernel* kernel, const weft_bindings* bindings, uint64_t* bytes,
+                                  weft_error** error);
 /* Any stage, without having asked for it; see weft_request_add_stage and weft_evaluation_stage. */
 int32_t weft_kernel_stage(weft_kernel* kernel, const char* stage, const char** text, uint64_t* bytes,
                           weft_error** error);
 /* What planning and compiling told, as weft_evaluation_report. */
 int32_t weft_kernel_report(weft_kernel* kernel, const char** json, weft_error** error);
+/* Plan and machine code as bytes for weft_engine_load, and as a file, which gets its name when it is complete. The
+ * bytes belong to the kernel. */
+int32_t weft_kernel_save(weft_kernel* kernel, const void** saved, uint64_t* bytes, weft_error** error);
+int32_t weft_kernel_save_file(const weft_kernel* kernel, const char* path, weft_error** error);
+/* What weft_kernel_save has written: nothing is planned or compiled. It is TRUSTED CODE, run as what a host links; a
+ * checksum finds damage, not malice. WEFT_INPUT says what is wrong: damaged, cut off, of another version, for another
+ * CPU or other options of the engine. */
+int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t bytes, weft_kernel** made,
+                         weft_error** error);
+int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_kernel** made, weft_error** error);
 /* The plan as the self-contained page of --html. */
 int32_t weft_kernel_page(weft_kernel* kernel, const char** html, weft_error** error);
 /* What the kernel reads and makes, each in the order of the names; "" for a number that is none. */

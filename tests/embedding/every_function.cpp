@@ -87,7 +87,12 @@ int main() {
   std::vector<double> y(3);
   bindings.output("y", right(borrow_dense({3}, y)));
   bindings.output("y", right(borrow_dense({3}, y)), {1, 1});
+  right(engine.load(right(kernel.save())));
+  right(kernel.save_file("/dev/null"));
+  if (engine.load_file("/dev/null")) return 1;
   right(kernel.symbolic(bindings));
+  std::vector<std::byte> scratch(right(kernel.scratch_bytes(bindings)));
+  bindings.scratch(scratch);
   std::vector<std::int32_t> other_pos(4), other_crd(4);
   right(same_pattern(M, {{}, {other_pos, other_crd}}, others));
   right(bindings.scale_output("y", {2, 1}));

@@ -7,12 +7,14 @@
 // thread alone, unless another thread was inside weft at that moment.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +39,8 @@ std::string_view name(Stage stage);
 
 struct CompileOptions {
   /// Requested formats of results, and layouts that operands are pinned to, by name: a kernel reads them so, and
-  /// tensors that are stored otherwise are converted, once for all kernels. The scalar type of an operand is its own.
+  /// tensors that are stored otherwise are converted, once for all kernels, as Report::explanation says. The scalar
+  /// type of an operand is always its own.
   std::map<std::string, Format> formats;
   /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
   /// where nothing contributed. Both have the same indices.
@@ -113,6 +116,12 @@ class Bindings {
   void output(const std::string& name, Tensor memory, OutputUse use);
   /// Other factors for memory that is set. Input error where there is none.
   Expected<void> scale_output(const std::string& name, OutputUse use);
+  /// Memory for what runs need beside operands and results, at least Kernel::scratch_bytes(), used instead of memory of
+  /// the engine: workspaces of all threads, copies of results that threads sum, dense intermediates; not what grows
+  /// (hash tables, sparse results and intermediates). Between runs the host may use it, too. In a run: resource error
+  /// of code memory_limit with the bytes wanted where it is too small, input error where another run of the engine uses
+  /// some of it, or it overlaps an operand or memory for results. Empty: the engine's again.
+  void scratch(std::span<std::byte> memory);
   /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
   /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
   /// number is another.
@@ -148,9 +157,17 @@ class Kernel {
   Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
+  /// The bytes that Bindings::scratch() has to lend for runs over these operands. Errors as of run().
+  Expected<std::uint64_t> scratch_bytes(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// network, tree, schedule, loops, signature, llvm, asm as text; object as bytes. Input error for other names.
   Expected<std::string> explain(const std::string& stage) const;
   Expected<std::string> explain(Stage stage) const;
+  /// Plan and machine code as bytes that Engine::load() takes, in this process or another: nothing is planned or
+  /// compiled then. Nothing of the tensors is in them. Errors: resource, and internal ones of LLVM, which compiles once
+  /// more. Any thread.
+  Expected<std::string> save() const;
+  /// The same as a file, which gets its name when it is complete. Input error where it cannot be written.
+  Expected<void> save_file(const std::string& path) const;
   /// What planning and compiling told; nothing of runs. Valid as long as the kernel.
   const Report& report() const;
 
@@ -181,6 +198,13 @@ class Engine {
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.
   Expected<Kernel> compile(std::string_view text, const std::map<std::string, Statistics>& operands,
                            const CompileOptions& options = {}, const Cancellation* cancellation = nullptr) const;
+  /// The kernel that Kernel::save() has written, for operands like those it was compiled for, or others. The bytes are
+  /// TRUSTED CODE: what they say is run, as what a host links; a checksum finds damage, not malice. Load only what you
+  /// saved, from where nobody else can write. Input error that says what is wrong: damaged or cut off, of another
+  /// version of weft or LLVM, for other options (checked, strict_fp), for another CPU.
+  Expected<Kernel> load(std::string_view bytes, const Cancellation* cancellation = nullptr) const;
+  /// The same from a file, named in errors.
+  Expected<Kernel> load_file(const std::string& path, const Cancellation* cancellation = nullptr) const;
   /// Compiles on a thread of the engine's own, as many at once as it has threads. `done` is called there, when the
   /// future is ready. Ends early, with the error `cancelled`, when the token is set (it is looked at while planning,
   /// and before each nest is compiled), or when the last handle of the engine dies before its turn. Borrowed tensors

@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <future>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "frontend/operand.h"
 #include "weft/file.h"
 #include "weft/host.h"
 
@@ -300,6 +302,68 @@ TEST_CASE("the engine may end within a callback of its own") {
   });
   go.set_value();
   ended.get_future().wait();
+}
+
+TEST_CASE("engine: an operand that comes in another layout than the one that is pinned is converted, and the report says so") {
+  const auto M = load_operand("sparse(30x20,nnz=90,seed=1)", *parse_format("ds"), Resources(), "M");
+  const auto x = load_operand("uniform(20)", std::nullopt, Resources(), "x");
+  REQUIRE((M && x));
+  // Small integers, so that every order of summation gives the same.
+  for (const Tensor* tensor : {&*M, &*x})
+    for (double& value : tensor->writable_values<double>()) value = std::round(8 * value) + 1;
+  EngineOptions of_engine;
+  of_engine.resources.threads = Threads(1);
+  const auto engine = Engine::create(of_engine);
+  REQUIRE(engine);
+  const auto plain = engine->compile("y(i) = M(i,j) * x(j)", {{"M", *M}, {"x", *x}});
+  REQUIRE(plain);
+  Bindings bindings;
+  bindings.set("M", *M);
+  bindings.set("x", *x);
+  const auto expected = plain->run(bindings);
+  REQUIRE(expected);
+  const auto numbers = [](const Tensors& results) {
+    const auto values = results.at("y").values().as<const double>();
+    return std::vector<double>(values.begin(), values.end());
+  };
+  CHECK(plain->report().explanation.find("pinned") == std::string::npos);
+  for (const std::string layout : {"ss:1,0", "uq", "ds:1,0", "dd", "hs"}) {
+    CAPTURE(layout);
+    CompileOptions options;
+    options.formats["M"] = *parse_format(layout);
+    const Tensors operands = {{"M", *M}, {"x", *x}};
+    auto kernel = engine->compile("y(i) = M(i,j) * x(j)", operands, options);
+    REQUIRE_MESSAGE(kernel, kernel.error().message);
+    CHECK(kernel->explain(Stage::schedule)->find("layout M " + options.formats["M"].text() + " f64") != std::string::npos);
+    CHECK(kernel->report().explanation.find("as their layouts are pinned: M from ds:0,1 to " + options.formats["M"].text()) != std::string::npos);
+    const CacheCounters before = engine->counters();
+    const auto results = kernel->run(bindings);
+    REQUIRE_MESSAGE(results, results.error().message);
+    CHECK(numbers(*results) == numbers(*expected));
+    CHECK(engine->counters().layouts_made == before.layouts_made);  // the one that planning looked at
+    CHECK(engine->counters().layouts_known == before.layouts_known + 1);
+    CHECK(engine->counters().fallbacks == before.fallbacks);
+    // Figures alone, and operands of another size, for which another kernel takes the place.
+    std::map<std::string, Statistics> figures = {{"M", Statistics({30, 20}, *parse_format("ds"), 90)}, {"x", Statistics({20}, dense_format(1), 20)}};
+    const auto figured = engine->compile("y(i) = M(i,j) * x(j)", figures, options);
+    REQUIRE_MESSAGE(figured, figured.error().message);
+    CHECK(figured->explain(Stage::schedule)->find("layout M " + options.formats["M"].text() + " f64") != std::string::npos);
+    CHECK(numbers(*figured->run(bindings)) == numbers(*expected));
+    const auto larger = load_operand("sparse(31x20,nnz=95,seed=2)", *parse_format("ds"), Resources(), "M");
+    REQUIRE(larger);
+    for (double& value : larger->writable_values<double>()) value = std::round(8 * value) + 1;
+    Bindings others;
+    others.set("M", *larger);
+    others.set("x", *x);
+    const auto of_larger = kernel->run(others);
+    REQUIRE_MESSAGE(of_larger, of_larger.error().message);
+    CHECK(numbers(*of_larger) == numbers(*plain->run(others)));
+  }
+  CompileOptions wrong;
+  wrong.formats["M"] = *parse_format("s");
+  const auto refused = engine->compile("y(i) = M(i,j) * x(j)", {{"M", *M}, {"x", *x}}, wrong);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::order);
 }
 
 }  // namespace weft::engine_test

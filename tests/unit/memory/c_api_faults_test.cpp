@@ -203,7 +203,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     StatisticsHandle given, counted, of_x;
     RequestHandle request;
     BindingsHandle bindings, copy;
-    KernelHandle kernel, for_figures, later;
+    KernelHandle kernel, for_figures, later, restored;
     EngineHandle lender;
     CompilationHandle compilation;
     EvaluationHandle evaluation, symbolic;
@@ -246,6 +246,15 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_request_add_changing(request, "x", 0, error));
     GOOD(weft_request_set_assume_finite(request, "x", error));
     GOOD(weft_kernel_prepare(kernel, copy, nullptr, error));
+    const void* saved = nullptr;
+    GOOD(weft_kernel_save(kernel, &saved, &bytes, error));
+    GOOD(weft_engine_load(engine, saved, bytes, restored.place(), error));
+    GOOD(weft_kernel_run(restored, copy, nullptr, nullptr, error));
+    GOOD(weft_kernel_scratch_bytes(kernel, copy, &bytes, error));
+    std::vector<std::byte> scratch(bytes);
+    GOOD(weft_bindings_set_scratch(copy, scratch.data(), bytes, error));
+    GOOD(weft_kernel_run(kernel, copy, nullptr, nullptr, error));
+    GOOD(weft_bindings_set_scratch(copy, nullptr, 0, error));
     GOOD(weft_kernel_symbolic(kernel, copy, nullptr, symbolic.place(), error));
     GOOD(weft_bindings_set_output_tensor(copy, "y", y, error));
     GOOD(weft_request_add_scaled(request, "y", error));

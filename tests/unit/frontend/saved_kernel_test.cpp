@@ -1,0 +1,200 @@
+// Kernels saved by the host and loaded again, damaged ones refused.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "engine/cache/entry.h"
+#include "frontend/operand.h"
+#include "weft/engine.h"
+#include "weft/host.h"
+
+namespace saved_kernel_test {
+
+using namespace weft;
+
+namespace {
+
+Engine engine_with(unsigned threads = 1, bool checked = false) {
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  options.checked = checked;
+  auto engine = Engine::create(options);
+  REQUIRE(engine);
+  return *engine;
+}
+
+/// Small integers, so that every order of summation gives the same.
+Tensor operand(const std::string& text, const std::string& format = "") {
+  std::optional<Format> wanted;
+  if (!format.empty()) wanted = *parse_format(format);
+  auto tensor = load_operand(text, wanted, Resources(), text);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  double next = 1;
+  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
+  return *tensor;
+}
+
+Bindings bound(const Tensors& operands) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  return bindings;
+}
+
+std::vector<double> ran(const Kernel& kernel, const Bindings& bindings) {
+  const auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  std::vector<double> all;
+  for (const auto& [name, result] : *results) {
+    REQUIRE(verify(result, Resources(), name));
+    const auto dense = convert(result, dense_format(result.order()), Resources(), name);
+    REQUIRE(dense);
+    const auto values = dense->values().as<const double>();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+struct Saved {
+  std::string text;
+  Tensors operands;
+  CompileOptions options;
+};
+
+std::vector<Saved> kernels() {
+  const Tensor M = operand("sparse(60x50,nnz=400,seed=1)", "ds"), x = operand("uniform(50x4)");
+  std::vector<Saved> all = {{"y(i,r) = M(i,j) * x(j,r)", {{"M", M}, {"x", x}}, {}}};
+  all.push_back({"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
+                 {{"T", operand("sparse(20x30x25,nnz=900,seed=1)")}, {"B", operand("uniform(30x8)")}, {"C", operand("uniform(25x8)")}},
+                 {}});
+  all.back().options.calls = 1000;
+  CompileOptions product;
+  product.formats["C"] = *parse_format("ds");
+  all.push_back({"C(i,j) = A(i,k) * B(k,j)",
+                 {{"A", operand("sparse(2000x2000,nnz=30000,seed=1)", "ds")}, {"B", operand("sparse(2000x2000,nnz=30000,seed=2)", "ds")}},
+                 product});
+  CompileOptions like;
+  like.patterns["S"] = "M";
+  like.results = {"S", "O"};
+  like.scaled = {"O"};
+  all.push_back({"S(i,j) = M(i,j) * A(i,k) * B(j,k); O(i,h) = 3 * S(i,j) * D(j,h)",
+                 {{"M", M}, {"A", operand("uniform(60x5)")}, {"B", operand("uniform(50x5)")}, {"D", operand("uniform(50x2)")}},
+                 like});
+  CompileOptions baked;
+  baked.specialize = Specialization::baked;
+  baked.formats["M"] = *parse_format("ds:1,0");
+  all.push_back({"y(i) = M(i,j) * z(j)", {{"M", operand("sparse(9x8,nnz=20,seed=1)", "ds")}, {"z", operand("uniform(8)")}}, baked});
+  CompileOptions generic;
+  generic.specialize = Specialization::generic;
+  generic.tree = "(M * (N * z))";
+  all.push_back({"y(i) = M(i,j) * N(j,k) * z(k)",
+                 {{"M", M}, {"N", operand("sparse(50x40,nnz=200,seed=3)", "uq")}, {"z", operand("uniform(40)")}},
+                 generic});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("saved kernels: loaded by another engine they give the same, and nothing is planned or compiled") {
+  for (const Saved& each : kernels()) {
+    for (const unsigned threads : {1U, 2U}) {
+      CAPTURE(each.text);
+      const Engine engine = engine_with(threads), other = engine_with(threads);
+      const auto kernel = engine.compile(each.text, each.operands, each.options);
+      REQUIRE_MESSAGE(kernel, kernel.error().message);
+      const auto bytes = kernel->save();
+      REQUIRE_MESSAGE(bytes, bytes.error().message);
+      const auto loaded = other.load(*bytes);
+      REQUIRE_MESSAGE(loaded, loaded.error().message);
+      const Bindings bindings = bound(each.operands);
+      CHECK(ran(*loaded, bindings) == ran(*kernel, bindings));
+      CHECK(other.counters().compiled == 0);
+      CHECK(other.counters().fallbacks == 0);
+      CHECK(loaded->report().kernel_cache == "disk");
+      CHECK(loaded->report().specialization == kernel->report().specialization);
+      CHECK(loaded->report().plan.producer == kernel->report().plan.producer);
+      for (const Stage stage : {Stage::network, Stage::tree, Stage::schedule, Stage::loops, Stage::signature})
+        CHECK(*loaded->explain(stage) == *kernel->explain(stage));
+      if (each.options.specialize != Specialization::baked) CHECK(*loaded->explain(Stage::object) == *kernel->explain(Stage::object));
+      // Operands of another size, for which both have another kernel made.
+      if (!each.operands.contains("z")) continue;
+      Tensors larger = each.operands;
+      larger["z"] = operand("uniform(" + std::to_string(each.operands.at("z").extents()[0]) + ")");
+      CHECK(ran(*loaded, bound(larger)) == ran(*kernel, bound(larger)));
+      // Saved once more.
+      const auto again = loaded->save();
+      REQUIRE(again);
+      if (each.options.specialize != Specialization::baked) CHECK(*again == *bytes);
+    }
+  }
+}
+
+TEST_CASE("saved kernels: files get their name when they are complete, and are named in errors") {
+  const auto directory = std::filesystem::temp_directory_path() / ("weft-saved-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(directory);
+  const Saved each = kernels().front();
+  const auto kernel = engine_with().compile(each.text, each.operands, each.options);
+  REQUIRE(kernel);
+  const std::string path = (directory / "y.kernel").string();
+  REQUIRE(kernel->save_file(path));
+  CHECK(std::distance(std::filesystem::directory_iterator(directory), {}) == 1);
+  const auto loaded = engine_with().load_file(path);
+  REQUIRE_MESSAGE(loaded, loaded.error().message);
+  CHECK(ran(*loaded, bound(each.operands)) == ran(*kernel, bound(each.operands)));
+  std::filesystem::resize_file(path, 100);
+  const auto refused = engine_with().load_file(path);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::input);
+  CHECK(refused.error().message == path + ": the saved kernel cannot be read: truncated or extended");
+  CHECK(engine_with().load_file((directory / "none").string()).error().kind == ErrorKind::input);
+  CHECK(kernel->save_file((directory / "none" / "y.kernel").string()).error().kind == ErrorKind::input);
+  std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("saved kernels: what is damaged, cut off, of another version or for another CPU is an input error that says so") {
+  const Saved each = kernels().front();
+  const Engine engine = engine_with();
+  const auto kernel = engine.compile(each.text, each.operands, each.options);
+  REQUIRE(kernel);
+  const std::string bytes = *kernel->save();
+  const auto refusal = [&](const std::string& wrong) {
+    const auto loaded = engine.load(wrong);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().kind == ErrorKind::input);
+    return loaded.error().message;
+  };
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+    CHECK(refusal(damaged).starts_with("the saved kernel cannot be read: "));
+  }
+  for (std::size_t size = 0; size < bytes.size(); size += 1 + size / 40) CHECK(refusal(bytes.substr(0, size)).starts_with("the saved kernel cannot be read: "));
+  CHECK(refusal(bytes + "x") == "the saved kernel cannot be read: truncated or extended");
+  CHECK(refusal("") == "the saved kernel cannot be read: truncated header");
+  // With a checksum that is right.
+  const auto entry = open_entry(bytes);
+  REQUIRE(entry);
+  const auto replaced = [&](const std::string& line, const std::string& with) {
+    std::string key = entry->key;
+    const std::size_t begin = key.find("\n" + line) == std::string::npos ? 0 : key.find("\n" + line) + 1;
+    key.replace(begin, key.find('\n', begin) - begin, with);
+    return refusal(pack_entry(key, entry->contents));
+  };
+  CHECK(replaced("version", "version 9.9").find("for another version of weft: 9.9, and this is ") != std::string::npos);
+  CHECK(replaced("generator", "generator LLVM 1").find("for another version of LLVM: LLVM 1, and this is LLVM") != std::string::npos);
+  CHECK(replaced("CPU", "CPU z80").find("for another CPU: z80, and this is ") != std::string::npos);
+  CHECK(engine_with(1, true).load(bytes).error().message.find("for other options of the engine") != std::string::npos);
+  std::size_t cut = 0;
+  for (std::size_t size = 0; size < entry->contents.size(); size += 1 + size / 20) {
+    CHECK(refusal(pack_entry(entry->key, entry->contents.substr(0, size))).find("saved kernel") != std::string::npos);
+    ++cut;
+  }
+  CHECK(cut > 20);
+  CHECK(refusal(pack_entry(entry->key, entry->contents + "x")) == "the saved kernel is damaged: it goes on behind its end");
+  CHECK(Kernel().save().error().kind == ErrorKind::input);
+  CHECK(Engine().load(bytes).error().kind == ErrorKind::input);
+}
+
+}  // namespace saved_kernel_test

@@ -1,0 +1,183 @@
+// Workspaces in memory that the host lends.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/operand.h"
+#include "weft/engine.h"
+#include "weft/host.h"
+
+namespace scratch_test {
+
+using namespace weft;
+
+namespace {
+
+Engine engine_with(unsigned threads, Memory memory = Memory()) {
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  options.resources.memory = std::move(memory);
+  auto engine = Engine::create(options);
+  REQUIRE(engine);
+  return *engine;
+}
+
+/// Small integers, so that every order of summation gives the same.
+Tensor operand(const std::string& text, const std::string& format = "") {
+  std::optional<Format> wanted;
+  if (!format.empty()) wanted = *parse_format(format);
+  auto tensor = load_operand(text, wanted, Resources(), text);
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  double next = 1;
+  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
+  return *tensor;
+}
+
+Bindings bound(const Tensors& operands) {
+  Bindings bindings;
+  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  return bindings;
+}
+
+std::vector<double> ran(const Kernel& kernel, const Bindings& bindings) {
+  const auto results = kernel.run(bindings);
+  REQUIRE_MESSAGE(results, results.error().message);
+  const Tensor& result = results->begin()->second;
+  REQUIRE(verify(result, Resources(), "result"));
+  const auto dense = convert(result, dense_format(result.order()), Resources(), "result");
+  REQUIRE(dense);
+  const auto values = dense->values().as<const double>();
+  return {values.begin(), values.end()};
+}
+
+struct Workspaces {
+  std::string text;
+  std::string format;  ///< of the result
+  bool unfused = false;
+  std::uint64_t least = 64;  ///< bytes of scratch that there are for certain
+};
+
+}  // namespace
+
+TEST_CASE("scratch: runs in memory of the host give what runs in the engine's give, whatever lay there") {
+  const Tensors all = {{"T", operand("sparse(60x50x40,nnz=6000,seed=1)")}, {"B", operand("uniform(50x200)")}, {"C", operand("uniform(40x200)")},
+                       {"M", operand("sparse(3000x2000,nnz=120000,seed=1)", "ds")}, {"D", operand("uniform(3000x16)")},
+                       {"N", operand("sparse(2000x3000,nnz=60000,seed=2)", "ds")}};
+  for (const Workspaces& each : {Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", ""},
+                                 Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", "", true, 200 * 8}, Workspaces{"y(j,r) = M(i,j) * D(i,r)", ""},
+                                 Workspaces{"y(i,l) = M(i,j) * N(j,l)", "ds", false, 3000}, Workspaces{"y(j) = M(i,j) * N(j,i)", ""}}) {
+    for (const unsigned threads : {1U, 2U}) {
+      CAPTURE(each.text);
+      CAPTURE(threads);
+      Tensors operands;
+      for (const auto& [name, tensor] : all) {
+        if (each.text.find(" " + name + "(") != std::string::npos) operands[name] = tensor;
+      }
+      const Engine engine = engine_with(threads);
+      CompileOptions options;
+      options.unfused = each.unfused;
+      if (!each.format.empty()) options.formats["y"] = *parse_format(each.format);
+      const auto kernel = engine.compile(each.text, operands, options);
+      REQUIRE_MESSAGE(kernel, kernel.error().message);
+      Bindings bindings = bound(operands);
+      const std::vector<double> expected = ran(*kernel, bindings);
+      const auto bytes = kernel->scratch_bytes(bindings);
+      REQUIRE_MESSAGE(bytes, bytes.error().message);
+      CHECK(*bytes >= each.least);
+      constexpr std::size_t around = 4096;
+      for (const std::size_t shifted : {0, 1, 8}) {
+        std::vector<std::byte> memory(*bytes + 2 * around, std::byte{0xff});
+        bindings.scratch(std::span(memory).subspan(around + shifted, *bytes));
+        for (int run = 0; run < 3; ++run) {
+          CHECK(ran(*kernel, bindings) == expected);
+          std::ranges::fill(memory, std::byte{0xff});  // the host's between runs
+        }
+        CHECK(ran(*kernel, bindings) == expected);
+        const bool beside = std::ranges::any_of(std::span(memory).first(around + shifted), [](std::byte byte) { return byte != std::byte{0xff}; }) ||
+                            std::ranges::any_of(std::span(memory).subspan(around + shifted + *bytes), [](std::byte byte) { return byte != std::byte{0xff}; });
+        CHECK_FALSE(beside);
+      }
+      bindings.scratch({});
+      CHECK(ran(*kernel, bindings) == expected);
+    }
+  }
+}
+
+TEST_CASE("scratch: too little is a resource error that says how much is wanted, and leaves the kernel usable") {
+  const Tensors operands = {{"A", operand("sparse(600x500,nnz=6000,seed=1)", "ds")}, {"B", operand("sparse(500x700,nnz=6000,seed=2)", "ds")}};
+  CompileOptions options;
+  options.formats["C"] = *parse_format("ds");
+  const auto kernel = engine_with(2).compile("C(i,j) = A(i,k) * B(k,j)", operands, options);
+  REQUIRE(kernel);
+  Bindings bindings = bound(operands);
+  const std::uint64_t bytes = *kernel->scratch_bytes(bindings);
+  alignas(64) static std::byte memory[1 << 20];
+  REQUIRE(bytes <= sizeof memory);
+  for (const std::size_t few : {std::size_t{1}, std::size_t{64}, static_cast<std::size_t>(bytes) - 65}) {
+    bindings.scratch(std::span(memory).first(few));
+    const auto refused = kernel->run(bindings);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::resource);
+    CHECK(refused.error().code == ErrorCode::memory_limit);
+    CHECK(refused.error().message == "the scratch memory has " + std::to_string(few) + " bytes, " + std::to_string(bytes - 64) +
+                                         " are wanted (Kernel::scratch_bytes)");
+  }
+  bindings.scratch(std::span(memory).first(bytes));
+  const auto results = kernel->run(bindings);
+  CHECK(results);
+}
+
+TEST_CASE("scratch: memory that another run uses, or that overlaps operands or results, is refused") {
+  std::vector<double> x(50), y(40);
+  const Tensors operands = {{"M", operand("sparse(40x50,nnz=300,seed=1)")}, {"x", *borrow_dense({50}, x)}};
+  EngineOptions options;
+  options.resources.threads = Threads(1);
+  std::atomic<int> state{0};
+  const auto engine = Engine::create(options);
+  REQUIRE(engine);
+  const auto kernel = engine->compile("y(i) = M(i,j) * x(j)", operands);
+  REQUIRE(kernel);
+  Bindings bindings = bound(operands);
+  bindings.scratch(std::as_writable_bytes(std::span(x)));
+  auto refused = kernel->run(bindings);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "the scratch memory overlaps the operand x");
+  bindings.output("y", *borrow_dense({40}, y));
+  bindings.scratch(std::as_writable_bytes(std::span(y)));
+  refused = kernel->run(bindings);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "the scratch memory overlaps the memory for y");
+  std::vector<std::byte> memory(1 << 20);
+  const Tensors large = {{"A", operand("sparse(4000x4000,nnz=200000,seed=1)", "ds")}, {"B", operand("sparse(4000x4000,nnz=200000,seed=2)", "ds")}};
+  CompileOptions sparse;
+  sparse.formats["C"] = *parse_format("ds");
+  const auto product = engine->compile("C(i,j) = A(i,k) * B(k,j)", large, sparse);
+  REQUIRE(product);
+  Bindings busy = bound(large);
+  busy.scratch(memory);
+  REQUIRE(product->run(busy));
+  Bindings other = bound(operands);
+  other.scratch(std::span(memory).subspan(100, 1000));
+  // Whoever comes second is refused.
+  std::thread runs([&] {
+    while (state == 0) static_cast<void>(product->run(busy));
+  });
+  bool seen = false;
+  for (int attempt = 0; attempt < 10'000'000 && !seen; ++attempt) {
+    const auto result = kernel->run(other);
+    seen = !result;
+    if (seen) CHECK(result.error().message == "the scratch memory is used by another run");
+  }
+  state = 1;
+  runs.join();
+  CHECK(seen);
+  CHECK(kernel->run(other));
+}
+
+}  // namespace scratch_test
