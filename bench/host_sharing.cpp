@@ -1,64 +1,107 @@
 // What is shared: an engine by the threads of a host, a tensor by many kernels.
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "bench/data.h"
 #include "bench/host_figures.h"
+#include "weft/session.h"
 
 namespace weft::bench {
 namespace {
 
-/// Threads of the host that all run a tiny kernel: on one engine, over bindings of all or of each, and on one engine
-/// each.
+/// A host's thread: its engine, and what it calls on it.
+struct HostThread {
+  Engine engine;
+  Kernel kernel;
+  Session session;
+  Bindings bindings;
+  Tensors operands;
+};
+
+constexpr const char* tiny_text = "y(i) = M(i,j) * x(j)";
+
+Expected<HostThread> host_thread(const Engine& engine, const Tensors& operands) {
+  const auto kernel = engine.compile(tiny_text, operands);
+  if (!kernel) return std::unexpected(kernel.error());
+  HostThread made{engine, *kernel, Session(engine), {}, operands};
+  for (const auto& [name, tensor] : operands) {
+    made.bindings.set(name, tensor);
+    made.session.set(name, tensor);
+  }
+  if (auto first = made.session.evaluate(tiny_text); !first) return std::unexpected(first.error());
+  return made;
+}
+
+/// Microseconds of a call when so many threads make `calls` each at once.
+HostFigure per_call(HostFigure figure, int calls) {
+  figure.us /= calls;
+  figure.best /= calls;
+  return figure;
+}
+
+/// Threads of the host that all make tiny calls: on an engine each, and on one.
 Expected<void> threads_on_engines(Errors& errors) {
-  constexpr int calls = 20'000;
-  constexpr unsigned most = 2;
-  std::vector<Engine> engines;
-  std::vector<Kernel> kernels;
-  std::vector<Bindings> bindings;
+  constexpr int calls = 10'000;
+  constexpr unsigned most = 4;
   const auto M = random_sparse({{20, 20}, 50, 1, 1}, Resources());
   const auto x = random_dense({20}, 1, Resources());
   if (!errors.good(M) || !errors.good(x)) return errors.first();
   const Tensors operands = {{"M", *M}, {"x", *x}};
+  const Engine shared = engine_with(1);
+  std::vector<HostThread> own, sharing;
   for (unsigned n = 0; n < most; ++n) {
-    engines.push_back(engine_with(1));
-    const auto kernel = engines.back().compile("y(i) = M(i,j) * x(j)", operands);
-    if (!errors.good(kernel)) return errors.first();
-    kernels.push_back(*kernel);
-    Bindings& own = bindings.emplace_back();
-    for (const auto& [name, tensor] : operands) own.set(name, tensor);
+    // Tensors of their own too: what is known of one is shared by all engines.
+    const Tensors copies = {{"M", Tensor(M->arrays(), Validity::known)}, {"x", Tensor(x->arrays(), Validity::known)}};
+    const auto alone = host_thread(engine_with(1), copies);
+    const auto together = host_thread(shared, operands);
+    if (!errors.good(alone) || !errors.good(together)) return errors.first();
+    own.push_back(*alone);
+    sharing.push_back(*together);
   }
-  const auto expected = kernels[0].run(bindings[0]);
+  const auto expected = own[0].kernel.run(own[0].bindings);
   if (!errors.good(expected)) return errors.first();
   const auto right = expected->at("y").values().as<const double>();
+  const auto is_right = [&](const Expected<Tensors>& results) { return results && same_values(results->at("y"), right); };
 
-  // Which kernel and which bindings thread n takes.
-  const auto run = [&](unsigned threads, bool own_engine, bool own_bindings) {
-    std::atomic<int> failed{0};
-    std::vector<std::jthread> hosts;
-    for (unsigned n = 0; n < threads; ++n)
-      hosts.emplace_back([&, n] {
-        for (int call = 0; call < calls; ++call) {
-          const auto results = kernels[own_engine ? n : 0].run(bindings[own_bindings ? n : 0]);
-          if (!results || !same_values(results->at("y"), right)) ++failed;
-        }
-      });
-    hosts.clear();
-    if (failed > 0) errors.wrong("a run beside others");
+  const auto compiles = [&](const HostThread& host) { return host.engine.compile(tiny_text, host.operands).has_value(); };
+  const auto runs = [&](const HostThread& host) { return is_right(host.kernel.run(host.bindings)); };
+  const auto evaluates = [&](const HostThread& host) { return is_right(host.session.evaluate(tiny_text)); };
+  const auto line = [&](const char* what, const std::function<bool(const HostThread&)>& call) {
+    // Which host thread n is: of its own, one that shares the engine, or the first of those for all.
+    const auto run = [&](unsigned threads, const std::vector<HostThread>& hosts, bool all_the_first) {
+      std::atomic<int> failed{0};
+      std::vector<std::jthread> running;
+      for (unsigned n = 0; n < threads; ++n)
+        running.emplace_back([&, n] {
+          for (int made = 0; made < calls; ++made)
+            if (!call(hosts[all_the_first ? 0 : n])) ++failed;
+        });
+      running.clear();
+      if (failed > 0) errors.wrong("a call beside others");
+    };
+    std::vector<std::function<void()>> variants;
+    for (const unsigned threads : {1U, 2U, 4U}) {
+      variants.emplace_back([&, threads] { run(threads, own, false); });
+      variants.emplace_back([&, threads] { run(threads, sharing, false); });
+      variants.emplace_back([&, threads] { run(threads, sharing, true); });
+    }
+    const auto us = microseconds(variants, 1, 3);
+    for (std::size_t group = 0; group < 3; ++group) {
+      const unsigned threads = 1U << group;
+      const HostFigure each = per_call(us[3 * group], calls);
+      print_line(fmt::format("{}, {} thread{}, an engine each", what, threads, threads > 1 ? "s" : ""), each,
+                 "1 thread", per_call(us[0], calls));
+      print_line("  one engine", per_call(us[3 * group + 1], calls), "an engine each", each);
+      print_line("  one handle", per_call(us[3 * group + 2], calls), "an engine each", each);
+    }
   };
-  auto us = microseconds({[&] { run(1, false, false); }, [&] { run(2, true, true); }, [&] { run(2, false, true); },
-                          [&] { run(2, false, false); }},
-                         1, 4);
-  for (HostFigure& figure : us) {
-    figure.us /= calls;
-    figure.best /= calls;
-  }
-  print_line("a run of 50 entries, 1 thread of the host", us[0]);
-  print_line("2 threads, an engine each", us[1], "1 thread", us[0]);
-  print_line("2 threads, one engine, bindings each", us[2], "an engine each", us[1]);
-  print_line("2 threads, one engine, the same bindings", us[3], "an engine each", us[1]);
+  line("compile a known kernel", compiles);
+  line("a run of 50 entries", runs);
+  line("a session's evaluation", evaluates);
   return errors.first();
 }
 

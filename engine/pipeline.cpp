@@ -308,7 +308,7 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
   known->facts.strided = specialize.strided;
   CodeOptions code = state_->code_options();
   if (!known->patterns.empty()) code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
-  const auto nests = lower(network, plan, operands, known->facts);
+  const auto nests = lower(network, plan, operands, known->facts, specialize.planned.machine);
   if (!nests) return std::unexpected(nests.error());
   return std::ranges::all_of(*nests, [&](const LoweredNest& nest) {
     const std::string key = kernel_key(loop::canonical(nest.program).program, state_->target, code);
@@ -318,14 +318,14 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
 
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan,
                                                  const std::vector<OperandFacts>& operands,
-                                                 const LoweringFacts& more) const {
-  auto made = lowered(network, plan, operands, more);
+                                                 const LoweringFacts& more, const Machine& machine) const {
+  auto made = lowered(network, plan, operands, more, machine);
   if (!made) return std::unexpected(made.error());
   return std::move(made->nests);
 }
 
 Expected<Pipeline::Lowered> Pipeline::lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands,
-                                              const LoweringFacts& more) const {
+                                              const LoweringFacts& more, const Machine& machine) const {
   const Schedule& schedule = plan.schedule;
   const auto lowered_for = [&]() -> Expected<Lowered> {
     // What one nest leaves to the next is as finite there as within one nest.
@@ -341,7 +341,16 @@ Expected<Pipeline::Lowered> Pipeline::lowered(const Network& network, const Plan
   };
   operands = assumed_finite(std::move(operands));
   auto made = lowered_for();
-  if (!made || are_finite(made->finite, operands)) return made;
+  if (!made) return made;
+  // Facts that the schedule does not rest on only spare a number its flag.
+  std::set<TensorId> dear = dear_looks(made->finite, operands, plan.cost.ns, machine);
+  for (const TensorId needed : finite_operands_needed(schedule, network, operands)) dear.erase(needed);
+  if (!dear.empty()) {
+    operands = without_looks(std::move(operands), dear);
+    made = lowered_for();
+    if (!made) return made;
+  }
+  if (are_finite(made->finite, operands)) return made;
   operands = as_they_are(std::move(operands));
   return lowered_for();
 }
@@ -360,11 +369,11 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
     if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
-  if (const auto same = plan_by_need(known, network, [&] { return plan_given(plan.schedule, network, known, generic.planned); })) {
+  if (const auto same = plan_by_need(known, network, generic.planned.machine, [&] { return plan_given(plan.schedule, network, known, generic.planned); })) {
     auto compiled = compile(network, *same, known, count, generic);
     if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
   }
-  const auto another = plan_by_need(known, network, [&] { return this->plan(network, known, generic.planned); });
+  const auto another = plan_by_need(known, network, generic.planned.machine, [&] { return this->plan(network, known, generic.planned); });
   if (!another) return std::unexpected(another.error());
   return compile(network, *another, known, count, generic);
 }
@@ -417,7 +426,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
     }
     return pipeline.generalised(of, other, plan, pinned, count, specialize);
   };
-  auto made_nests = lowered(network, plan, operands, known->facts);
+  auto made_nests = lowered(network, plan, operands, known->facts, specialize.planned.machine);
   if (!made_nests) return std::unexpected(made_nests.error());
   for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
     kernel->finite.push_back(scheduled.role == TensorRole::operand && made_nests->finite.contains(scheduled.tensor) &&

@@ -65,7 +65,7 @@ class Pipeline {
   /// The loop programs of a plan, without compiling them.
   Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan,
                                            const std::vector<OperandFacts>& operands,
-                                           const LoweringFacts& more = {}) const;
+                                           const LoweringFacts& more = {}, const Machine& machine = {}) const;
   /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads. `count`: the kernel counts
   /// the iterations of its loops, which takes time.
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
@@ -80,12 +80,12 @@ class Pipeline {
   Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,
                                         const std::map<std::string, bool>& pinned, bool count,
                                         const CompileFor& made_for) const;
-  /// The loop programs, made as for finite operands if those are that it matters of; which these are; and what was taken to be known.
+  /// The loop programs, made as for finite operands if those are that it matters of, and which these are.
   struct Lowered {
     std::vector<LoweredNest> nests;
     std::set<TensorId> finite;
   };
-  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more) const;
+  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more, const Machine& machine) const;
   /// Whether the code of every nest is in memory or on disk.
   Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                             const CompileFor& specialize) const;

@@ -32,6 +32,8 @@ std::string kernel_origin(const CompiledNetwork& kernel) {
   return disk ? "disk" : "memory";
 }
 
+bool is_among(const std::string& name, const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); }
+
 /// At most ten times a second, and nothing of the first tenth.
 Progress throttled(const Progress& progress) {
   if (!progress) return {};
@@ -283,7 +285,11 @@ class Preparation {
       if (operand->second.tensor != nullptr) tensors[tensor] = operand->second.tensor;
     }
     prepared_.facts = vouched_for(pipeline_.facts(network, figures, pinned), network, vouched_for_);
-    for (OperandFacts& operand : prepared_.facts) operand.conversion_share = conversion_share(network.tensors[operand.tensor].name);
+    for (OperandFacts& operand : prepared_.facts) {
+      const std::string& name = network.tensors[operand.tensor].name;
+      operand.conversion_share = conversion_share(name);
+      if (changes(name) && !vouched_for_.contains(name)) operand.looks = Looks::always;
+    }
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();
     report().phases.plan = 0;
@@ -314,7 +320,7 @@ class Preparation {
       };
       return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
     };
-    Expected<Plan> plan = plan_by_need(prepared_.facts, network, planned);
+    Expected<Plan> plan = plan_by_need(prepared_.facts, network, machine_, planned);
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     prepared_.plan_options = plan_options;
@@ -398,15 +404,17 @@ class Preparation {
   /// at an eighth of what sorting takes; other coordinates are converted as a whole in every run.
   double conversion_share(const std::string& name) const {
     constexpr double gathered = 0.125;
-    const auto among = [&](const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); };
-    if (among(options_.changing_patterns)) return options_.calls;
-    return among(options_.changing) ? 1 + (options_.calls - 1) * gathered : 1;
+    if (is_among(name, options_.changing_patterns)) return options_.calls;
+    return changes(name) ? 1 + (options_.calls - 1) * gathered : 1;
+  }
+  bool changes(const std::string& name) const {
+    return is_among(name, options_.changing) || is_among(name, options_.changing_patterns);
   }
 
   /// The loops, and the stages that need no machine code.
   Expected<void> lower() {
     const auto start = Clock::now();
-    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts);
+    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts, {}, machine_);
     if (!nests) return std::unexpected(nests.error());
     report().phases.lower = milliseconds_since(start);
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);

@@ -13,6 +13,7 @@
 #include "runtime/entries.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/position_tile.h"
 #include "runtime/sketch.h"
 #include "runtime/tensor_facts.h"
 
@@ -138,9 +139,10 @@ constexpr std::uint64_t bitmap_limit = std::uint64_t{1} << 24;
 /// Of all bitmaps and sketches of one pass, which no account is charged for: sets of six modes may have twenty bitmaps.
 constexpr std::uint64_t pass_bytes = std::uint64_t{8} << 20;
 
-/// One set of levels being counted in a pass over the positions of `last`.
+/// One set of levels being counted in a pass.
 struct Counter {
   ModeSet levels = 0;
+  std::size_t last = 0;  ///< the level whose positions are looked at
   bool exact = false;
   std::uint64_t bitmap_bytes = 0;
   Buffer bits;                     ///< exact: one bit per coordinate tuple, shared by all threads
@@ -163,9 +165,10 @@ struct Counter {
   }
 };
 
-std::uint64_t hashed(std::size_t level, std::uint64_t coordinate) {
-  return mixed(coordinate + (level + 1) * 0x9E3779B97F4A7C15);
-}
+/// Added to coordinates before they are mixed, so that those of different levels have different hashes.
+std::uint64_t level_seed(std::size_t level) { return (level + 1) * 0x9E3779B97F4A7C15; }
+
+using Column = PositionTile::Column<std::uint64_t>;
 
 void set_bit(std::span<std::uint64_t> bits, std::uint64_t index) {
   std::atomic_ref<std::uint64_t> word(bits[index / 64]);
@@ -174,67 +177,112 @@ void set_bit(std::span<std::uint64_t> bits, std::uint64_t index) {
   if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_relaxed);
 }
 
-constexpr std::size_t tile = 1024;
-using Column = std::array<std::uint64_t, tile>;
+/// What the counters of a pass whose sets end in one level look at: of every position of that level within a tile the
+/// coordinates, and their hashes, of the levels above and its own.
+class Columns {
+ public:
+  Columns(std::size_t last, std::span<const Counter> counters) {
+    for (const Counter& counter : counters) {
+      if (counter.last == last) (counter.exact ? counted_ : hashed_) |= counter.levels;
+    }
+    if ((counted_ | hashed_) == 0) return;
+    spread_ = std::make_unique_for_overwrite<Column[]>(2 * last);
+    coordinates_.resize(last + 1);
+    hashes_.resize(last + 1);
+  }
 
-/// Coordinates, and their hashes, of all levels for a tile of positions.
-struct Tile {
-  std::size_t levels;
-  // Not cleared: of a few positions that would be most of the work.
-  std::unique_ptr<Column[]> coordinates = std::make_unique_for_overwrite<Column[]>(levels);
-  std::unique_ptr<Column[]> hashes = std::make_unique_for_overwrite<Column[]>(levels);
-  std::size_t length = 0;
-
-  explicit Tile(std::size_t number) : levels(number) {}
-
-  void fill(Walk& walk, std::uint64_t begin, std::size_t positions) {
-    const std::size_t last = levels - 1;
-    length = positions;
-    for (std::size_t n = 0; n < length; ++n) {
-      const bool moved = walk.move_to(begin + n) || n == 0;
-      for (std::size_t l = 0; l < last; ++l) {
-        coordinates[l][n] = moved ? walk.coordinate(l) : coordinates[l][n - 1];
-        hashes[l][n] = moved ? hashed(l, coordinates[l][n]) : hashes[l][n - 1];
+  /// `hashes` by level and position of the tile.
+  void fill(const PositionTile& tile, const Column* hashes) {
+    const std::size_t last = coordinates_.size() - 1;
+    length_ = tile.level(last).length;
+    coordinates_[last] = tile.level(last).coordinates.data();
+    hashes_[last] = hashes[last].data();
+    const PositionTile::Column<std::uint16_t>* places = &tile.level(last).parents;
+    for (std::size_t l = last; l-- > 0;) {
+      if (l + 1 < last) {
+        for (std::size_t n = 0; n < length_; ++n) places_[n] = tile.level(l + 1).parents[(*places)[n]];
+        places = &places_;
       }
-      coordinates[last][n] = walk.coordinate(last);
+      if (counted_ >> l & 1) coordinates_[l] = spread(tile.level(l).coordinates, *places, spread_[2 * l]);
+      if (hashed_ >> l & 1) hashes_[l] = spread(hashes[l], *places, spread_[2 * l + 1]);
     }
-    for (std::size_t n = 0; n < length; ++n) hashes[last][n] = hashed(last, coordinates[last][n]);
   }
 
-  void add_to(Counter& counter, const Tensor& cut) const {
+  void add_to(Counter& counter, unsigned least, const Tensor& tensor) const {
+    if (!counter.exact) {  // sums of hashes are mixed again: on grids they are far from independent
+      std::array<const std::uint64_t*, 64> columns;
+      std::size_t number = 0;
+      for (std::size_t l = 0; l < hashes_.size(); ++l)
+        if (counter.levels >> l & 1) columns[number++] = hashes_[l];
+      counter.sketch->add_mixed_sums(std::span(columns).first(number), length_, least);
+      return;
+    }
     Column combined;
-    std::fill_n(combined.begin(), length, 0);
-    for (std::size_t l = 0; l < levels; ++l) {
+    const std::uint64_t* tuples = nullptr;
+    for (std::size_t l = 0; l < coordinates_.size(); ++l) {
       if (!(counter.levels >> l & 1)) continue;
-      const std::uint64_t extent = cut.extent_of_level(l);
-      if (counter.exact)
-        for (std::size_t n = 0; n < length; ++n) combined[n] = combined[n] * extent + coordinates[l][n];
-      else
-        for (std::size_t n = 0; n < length; ++n) combined[n] += hashes[l][n];
+      const std::uint64_t* const column = coordinates_[l];
+      const std::uint64_t extent = tensor.extent_of_level(l);
+      if (tuples != nullptr)
+        for (std::size_t n = 0; n < length_; ++n) combined[n] = tuples[n] * extent + column[n];
+      tuples = tuples == nullptr ? column : combined.data();
     }
-    if (counter.exact) {
-      auto bits = counter.bits.as<std::uint64_t>();
-      for (std::size_t n = 0; n < length; ++n) set_bit(bits, combined[n]);
-    } else {  // sums of hashes are mixed again: on grids they are far from independent
-      for (std::size_t n = 0; n < length; ++n) counter.sketch->add(mixed(combined[n]));
-    }
+    auto bits = counter.bits.as<std::uint64_t>();
+    for (std::size_t n = 0; n < length_; ++n) set_bit(bits, tuples[n]);
   }
+
+  ModeSet hashed_levels() const { return hashed_; }
+
+ private:
+  const std::uint64_t* spread(const Column& nodes, const PositionTile::Column<std::uint16_t>& places, Column& to) const {
+    for (std::size_t n = 0; n < length_; ++n) to[n] = nodes[places[n]];
+    return to.data();
+  }
+
+  ModeSet counted_ = 0, hashed_ = 0;  // levels of which coordinates, or hashes, are asked for
+  std::unique_ptr<Column[]> spread_;  // of the levels above the last, those two; not cleared
+  std::vector<const std::uint64_t*> coordinates_, hashes_;
+  PositionTile::Column<std::uint16_t> places_;  // in the level being looked at, by position of the last
+  std::size_t length_ = 0;
 };
 
-void count_pass(const Tensor& tensor, std::size_t last, std::span<Counter> counters, const Threads& threads,
-                std::map<ModeSet, DistinctCount>& results) {
-  const Tensor cut = cut_below(tensor, last);
-  for (Counter& counter : counters) counter.begin();
-  const Blocks blocks(cut.positions(last), threads);
-  threads.for_each(static_cast<std::size_t>(blocks.number), [&](std::size_t block, unsigned) {
-    Walk walk(cut);
-    Tile positions(last + 1);
-    const std::uint64_t end = blocks.end(block);
-    for (std::uint64_t begin = blocks.begin(block); begin < end; begin += tile) {
-      positions.fill(walk, begin, static_cast<std::size_t>(std::min<std::uint64_t>(tile, end - begin)));
-      for (Counter& counter : counters) positions.add_to(counter, cut);
+/// All sets of a pass, each at the positions of the level in which it ends. Those that begin in one tile and go on in the next are
+/// looked at twice, which changes neither bitmaps nor sketches.
+void count_block(const Tensor& tensor, std::span<Counter> counters, std::uint64_t begin, std::uint64_t end) {
+  const std::size_t last = counters.back().last;
+  PositionTile tile(tensor, last);
+  std::vector<Columns> columns;
+  ModeSet hashed_levels = 0;
+  for (std::size_t l = 0; l <= last; ++l) {
+    columns.emplace_back(l, counters);
+    hashed_levels |= columns.back().hashed_levels();
+  }
+  const auto hashes = std::make_unique_for_overwrite<Column[]>(last + 1);
+  std::vector<unsigned> least(counters.size(), 0);
+  for (std::uint64_t number = 1; begin < end; begin += PositionTile::most, ++number) {
+    tile.move_to(begin, static_cast<std::size_t>(std::min<std::uint64_t>(PositionTile::most, end - begin)));
+    for (std::size_t l = 0; l <= last; ++l) {
+      if (!(hashed_levels >> l & 1)) continue;
+      const PositionTile::Level& level = tile.level(l);
+      mix(std::span(level.coordinates).first(level.length), level_seed(l), hashes[l].data());
     }
-  });
+    std::size_t filled = last + 1;
+    for (std::size_t n = 0; n < counters.size(); ++n) {
+      Counter& counter = counters[n];
+      if (counter.last != filled) columns[filled = counter.last].fill(tile, hashes.get());
+      columns[filled].add_to(counter, least[n], tensor);
+      // Registers rise by one while what was added doubles.
+      if (!counter.exact && std::has_single_bit(number)) least[n] = counter.sketch->least();
+    }
+  }
+}
+
+/// Counters in the order of the levels in which they end.
+void count_pass(const Tensor& tensor, std::span<Counter> counters, const Threads& threads,
+                std::map<ModeSet, DistinctCount>& results) {
+  for (Counter& counter : counters) counter.begin();
+  for_blocks(threads, Blocks(tensor.positions(counters.back().last), threads),
+             [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) { count_block(tensor, counters, begin, end); });
   for (Counter& counter : counters) results[counter.levels] = counter.end();
 }
 
@@ -243,7 +291,7 @@ void count_pass(const Tensor& tensor, std::size_t last, std::span<Counter> count
 std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std::vector<ModeSet>& level_sets,
                                                  const Threads& threads) {
   std::map<ModeSet, DistinctCount> results;
-  std::map<std::size_t, std::vector<Counter>> by_last;
+  std::vector<Counter> counters;
   for (ModeSet levels : level_sets) {
     // Positions of a dense level may be empty; those of the next sparse level below are not.
     auto last = static_cast<std::size_t>(std::bit_width(levels)) - 1;
@@ -253,18 +301,18 @@ std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std
       if (levels >> l & 1) product = saturating_product(product, tensor.extent_of_level(l));
     Counter counter;
     counter.levels = levels;
+    counter.last = last;
     counter.exact = product <= bitmap_limit;
     if (counter.exact) counter.bitmap_bytes = (product + 63) / 64 * 8;
-    by_last[last].push_back(std::move(counter));
+    counters.push_back(std::move(counter));
   }
-  for (auto& [last, counters] : by_last) {
-    for (std::span<Counter> left = counters; !left.empty();) {
-      std::size_t together = 0;
-      for (std::uint64_t bytes = 0; together < left.size() && (together == 0 || bytes < pass_bytes); ++together)
-        bytes += left[together].exact ? left[together].bitmap_bytes : sizeof(Sketch);
-      count_pass(tensor, last, left.first(together), threads, results);
-      left = left.subspan(together);
-    }
+  std::ranges::sort(counters, {}, [](const Counter& counter) { return std::pair(counter.last, counter.levels); });
+  for (std::span<Counter> left = counters; !left.empty();) {
+    std::size_t together = 0;
+    for (std::uint64_t bytes = 0; together < left.size() && (together == 0 || bytes < pass_bytes); ++together)
+      bytes += left[together].exact ? left[together].bitmap_bytes : sizeof(Sketch);
+    count_pass(tensor, left.first(together), threads, results);
+    left = left.subspan(together);
   }
   return results;
 }

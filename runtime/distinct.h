@@ -18,7 +18,7 @@ struct DistinctCount {
 };
 
 /// Distinct tuples of several sets of LEVELS (bit l is level l) above the trailing dense ones: exact if the product of
-/// the extents is at most 2^24, else estimated. One pass over the positions of a level for all sets that end there.
+/// the extents is at most 2^24, else estimated. One pass over the stored entries for all sets whose memory is there at once.
 std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std::vector<ModeSet>& level_sets,
                                                  const Threads& threads);
 

@@ -1,7 +1,10 @@
 #include "runtime/sketch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "runtime/sketch_wide.h"
 
 namespace weft {
 namespace {
@@ -35,6 +38,46 @@ double tau(double x) {
 }
 
 }  // namespace
+
+bool has_wide_hashes() {
+  static const bool has =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("popcnt");
+  return has;
+}
+
+void mix(std::span<const std::uint64_t> words, std::uint64_t added, std::uint64_t* hashes) {
+  if (has_wide_hashes()) return wide_mixed(words.data(), added, words.size(), hashes);
+  for (std::size_t n = 0; n < words.size(); ++n) hashes[n] = mixed(words[n] + added);
+}
+
+void Sketch::add_mixed_sums(std::span<const std::uint64_t* const> columns, std::size_t length, unsigned least) {
+  // A rank above `least` has as many leading zeros.
+  const std::uint64_t most = ~std::uint64_t{0} >> least;
+  std::array<std::uint64_t, most_words + wide_hashes> hashes;
+  if (has_wide_hashes()) {
+    const std::size_t passed = wide_mixed_sums(columns.data(), columns.size(), length, precision, most, hashes.data());
+    for (std::size_t n = 0; n < passed; ++n) add(hashes[n]);
+    return;
+  }
+  std::copy_n(columns[0], length, hashes.begin());
+  for (const std::uint64_t* const column : columns.subspan(1))
+    for (std::size_t n = 0; n < length; ++n) hashes[n] += column[n];
+  // Without a branch on what passes: that is guessed wrong too often.
+  std::size_t found = 0;
+  for (std::size_t n = 0; n < length; ++n) {
+    const std::uint64_t hash = mixed(hashes[n]);
+    hashes[found] = hash;
+    found += (hash << precision) <= most ? 1 : 0;
+  }
+  for (std::size_t n = 0; n < found; ++n) add(hashes[n]);
+}
+
+// A register that others raise meanwhile may be read as it was.
+unsigned Sketch::least() {
+  std::uint8_t found = ranks + 1;
+  for (std::uint8_t& rank : registers_) found = std::min(found, std::atomic_ref(rank).load(std::memory_order_relaxed));
+  return found;
+}
 
 double Sketch::estimate() const {
   std::array<double, ranks + 2> count{};

@@ -32,6 +32,8 @@ class PatternLayout : public Kept {
   /// where they do not suffice. Empty until values have changed once.
   Buffer sources;
   unsigned source_bits = 32;
+  /// The values that were filled last: once nobody else has them, their memory takes the next ones, without page faults.
+  Tensor last;
 };
 
 /// Values in another format, of one version.

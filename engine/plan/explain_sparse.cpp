@@ -47,15 +47,16 @@ namespace {
 
 // Those of the operands that a tensor is made from.
 void append_not_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands,
-                       std::vector<std::string>& names) {
+                       std::vector<std::string>& names, bool& looked_at) {
   const ScheduledTensor& declared = schedule.tensors[tensor];
   if (is_finite(schedule, tensor, operands)) return;
   if (declared.role == TensorRole::operand) {
+    looked_at = looked_at && facts_of(operands, declared.tensor).looks != Looks::never;
     if (std::ranges::find(names, declared.name) == names.end()) names.push_back(declared.name);
     return;
   }
   for (const ScheduledAccess& factor : schedule.statements[writer_of(schedule, tensor)].factors) {
-    append_not_finite(schedule, factor.tensor, operands, names);
+    append_not_finite(schedule, factor.tensor, operands, names, looked_at);
   }
 }
 
@@ -64,15 +65,18 @@ void append_not_finite(const Schedule& schedule, std::uint32_t tensor, const std
 std::string absence_reason(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
   const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
   std::vector<std::string> spoiled, kept;
+  bool looked_at = true;
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
     if (!annihilated[tensor] || makes_entries(schedule, tensor)) continue;
     kept.push_back(schedule.tensors[tensor].name);
-    append_not_finite(schedule, *annihilated[tensor], operands, spoiled);
+    append_not_finite(schedule, *annihilated[tensor], operands, spoiled, looked_at);
   }
   if (kept.empty()) return {};
-  return fmt::format("{} hold{} NaN or Inf, so that {} {} to tell absent entries from zeros, which takes more time than plain "
+  const char* const hold = !looked_at ? "may hold" : spoiled.size() == 1 ? "holds" : "hold";
+  return fmt::format("{} {} NaN or Inf{}, so that {} {} to tell absent entries from zeros, which takes more time than plain "
                      "dense intermediates",
-                     fmt::join(spoiled, ", "), spoiled.size() == 1 ? "s" : "", fmt::join(kept, ", "), kept.size() == 1 ? "has" : "have");
+                     fmt::join(spoiled, ", "), hold, looked_at ? "" : ", for looking in every run would take longer",
+                     fmt::join(kept, ", "), kept.size() == 1 ? "has" : "have");
 }
 
 std::string result_reason(const Schedule& schedule, std::uint32_t result, const Network& network,

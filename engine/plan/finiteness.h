@@ -5,6 +5,7 @@
 // finite, another is made of what is known of all.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,9 +14,10 @@
 
 namespace weft {
 
-/// The same operands taken to be finite, without a look at any value; what they were is kept in `counted`.
+/// The same operands taken to be finite, but for those that are never looked at, without a look at any value; what they were is
+/// kept in `counted`.
 std::vector<OperandFacts> assumed_finite(std::vector<OperandFacts> operands);
-/// The same operands, each told to be finite or not as its values are.
+/// The same operands, each told to be finite or not as its values are; those that are never looked at are not.
 std::vector<OperandFacts> as_they_are(std::vector<OperandFacts> operands);
 
 /// Those of the finite operands on which a legal schedule rests: were any one of them not finite, an intermediate that cannot tell
@@ -33,15 +35,18 @@ std::vector<OperandFacts> vouched_for(std::vector<OperandFacts> operands, const 
 /// The operands from which a tensor of the schedule is computed, itself if it is one.
 std::set<TensorId> operands_of(const Schedule& schedule, std::uint32_t tensor);
 
-/// The plan that `planner` makes of operands taken to be finite, if it may be had, else of operands as they are. `operands` become
-/// those that it was made of.
-template <class Planner>
-Expected<Plan> plan_by_need(std::vector<OperandFacts>& operands, const Network& network, Planner&& planner) {
-  operands = assumed_finite(std::move(operands));
-  Expected<Plan> plan = planner();
-  if (!plan || are_finite(finite_operands_needed(plan->schedule, network, operands), operands)) return plan;
-  operands = as_they_are(std::move(operands));
-  return planner();
-}
+/// Nanoseconds that a run takes to look through those of the operands that change.
+double looking_ns(const std::set<TensorId>& needed, const std::vector<OperandFacts>& operands, const Machine& machine);
+/// Those of the operands that change and take more than a fiftieth of a run of `ns` to look through.
+std::set<TensorId> dear_looks(const std::set<TensorId>& needed, const std::vector<OperandFacts>& operands, double ns,
+                              const Machine& machine);
+/// The same operands, of which these are never looked at.
+std::vector<OperandFacts> without_looks(std::vector<OperandFacts> operands, const std::set<TensorId>& at);
+
+/// The plan that `planner` makes of operands taken to be finite, if it may be had, else of operands as they are. Where looking
+/// through what changes is dear, plans that rest on less are made too, and what takes least, looks included, is chosen. `operands`
+/// become those that it was made of.
+Expected<Plan> plan_by_need(std::vector<OperandFacts>& operands, const Network& network, const Machine& machine,
+                            const std::function<Expected<Plan>()>& planner);
 
 }  // namespace weft

@@ -18,6 +18,13 @@
 
 namespace weft {
 
+/// When the values of an operand are looked through for NaN and Inf, if a plan rests on there being none.
+enum class Looks : std::uint8_t {
+  once,     ///< they stay as they are
+  always,   ///< before every run, for they change
+  never,    ///< planned as if there were some
+};
+
 /// What is known of an operand (one per operand of the network, in the order of Network::tensors).
 struct OperandFacts {
   TensorId tensor = 0;
@@ -40,6 +47,7 @@ struct OperandFacts {
   /// `format` is that of a copy which another one pays for, so that everything else is as in a converted operand.
   double conversion_share = 1;
   bool copied = false;
+  Looks looks = Looks::once;
 
   const Statistics& exact() const { return counted ? counted->statistics : statistics; }
   std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }

@@ -27,6 +27,13 @@ expect_silence "$place/cmake/kept_names"
 expect_silence "$place/cmake/every_function"
 expect_silence "$place/cmake/no_exceptions"
 expect_silence "$place/cmake/c_host" "$place/cache"
+for how in thread tbb openmp; do
+  case $how in
+    tbb) grep -q '^TBB_DIR:.*/' "$place/cmake/CMakeCache.txt" || { echo "skipped: no headers of TBB"; continue; } ;;
+    openmp) grep -q '^OpenMP_CXX_FLAGS:STRING=-' "$place/cmake/CMakeCache.txt" || { echo "skipped: the compiler has no OpenMP"; continue; } ;;
+  esac
+  expect_silence "$place/cmake/host_threads" "$how"
+done
 expect_silence "$place/cmake/side_by_side"
 expect_silence "$place/cmake/fork"
 expect_silence "$place/cmake/plugin_host" "$place/cmake/libplugin.so"

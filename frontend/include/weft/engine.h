@@ -36,8 +36,8 @@ enum class Stage : std::uint8_t { network, tree, schedule, loops, signature, llv
 std::string_view name(Stage stage);
 
 struct CompileOptions {
-  /// Requested formats of results, and layouts that operands are pinned to, by name: a kernel reads them so, and tensors
-  /// that are stored otherwise are converted, once for all kernels. The scalar type of an operand is always its own.
+  /// Requested formats of results, and layouts that operands are pinned to, by name: a kernel reads them so, and
+  /// tensors that are stored otherwise are converted, once for all kernels. The scalar type of an operand is its own.
   std::map<std::string, Format> formats;
   /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
   /// where nothing contributed. Both have the same indices.

@@ -152,7 +152,7 @@ TEST_CASE("random networks that hold NaN and infinities, planned as if finite wh
     const Pipeline& pipeline = drawn.options.strict_fp ? strict : usual;
     BuiltNetwork by_need = drawn.built;
     std::size_t plans = 0;
-    const auto planned = plan_by_need(by_need.facts, by_need.network, [&] {
+    const auto planned = plan_by_need(by_need.facts, by_need.network, drawn.options.machine, [&] {
       ++plans;
       return seed % 4 == 1 && may_be_unfused(drawn) ? plan_unfused(by_need.network, by_need.facts, drawn.options)
                                                     : pipeline.plan(by_need.network, by_need.facts, drawn.options);
@@ -306,7 +306,7 @@ TEST_CASE("random networks of several assignments that hold NaN and infinities: 
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect_of_forest(pipeline, *planned, *made, options, made->tensors, expected, 1 + static_cast<unsigned>(seed % 2)) == "");
     BuiltNetwork by_need = *made;
-    const auto needed = plan_by_need(by_need.facts, by_need.network, [&] { return pipeline.plan(by_need.network, by_need.facts, options); });
+    const auto needed = plan_by_need(by_need.facts, by_need.network, options.machine, [&] { return pipeline.plan(by_need.network, by_need.facts, options); });
     REQUIRE_MESSAGE(needed, needed.error().message);
     const auto still_legal = check(needed->schedule, made->network, made->facts, options);
     CHECK_MESSAGE(still_legal, still_legal.error().message);

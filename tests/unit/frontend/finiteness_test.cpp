@@ -176,6 +176,36 @@ TEST_CASE("finiteness: of one binding, too") {
   CHECK(looked_at(vouched) == "z");
 }
 
+TEST_CASE("finiteness: a large operand that changes is not looked through in every run of a small kernel") {
+  const std::string text = "a = M(i,j) * x(j,r) * N(i,k) * z(k,r)";
+  const Tensors large = {{"M", operand("sparse(20x20000,nnz=100)", "ds")},
+                         {"x", operand("ones(20000x8)")},
+                         {"N", operand("sparse(20x20000,nnz=100,seed=2)", "ds")},
+                         {"z", operand("ones(20000x8)")}};
+  CompileOptions changing;
+  changing.changing = {"M", "x", "N", "z"};
+  const Engine engine = made();
+  const Kernel staying = compiled(engine, text, large);
+  const Kernel kernel = compiled(engine, text, large, changing);
+  const auto rests_on_large = [](const Kernel& one) {
+    const std::string& loops = one.report().plan.loops;
+    return loops.find("finite(x)") != std::string::npos || loops.find("finite(z)") != std::string::npos;
+  };
+  CHECK(rests_on_large(staying));
+  CHECK_FALSE(rests_on_large(kernel));
+  const std::vector<std::string> right = ran(staying, large);
+  CHECK(ran(kernel, large) == right);
+  for (const std::string name : {"x", "z"}) {
+    Tensors spoiled = large;
+    for (const std::size_t row : {0, 5000, 19999}) spoiled[name] = with_value(spoiled.at(name), row * 8, not_a_number);
+    CHECK(ran(kernel, spoiled) == ran(compiled(made(), text, spoiled), spoiled));
+    CHECK(known(spoiled.at(name)) == std::nullopt);
+  }
+  CHECK(engine.counters().fallbacks == 0);
+  changing.assume_finite = {"x", "z"};
+  CHECK(rests_on_large(compiled(engine, text, large, changing)));
+}
+
 TEST_CASE("finiteness: only operands can be vouched for") {
   const Engine engine = made();
   for (const std::string name : {"y", "nothing"}) {

@@ -69,6 +69,94 @@ TEST_CASE("sets that end in an interior dense level are counted through the spar
   CHECK(counts.at(0b0100).value == 4);
 }
 
+namespace {
+
+// Of the entries' coordinates in these levels: the number of tuples, and what a sketch of them says that is filled one by one.
+struct Recount {
+  double tuples = 0, sketched = 0;
+};
+Recount recount(const Entries& entries, const Format& format, ModeSet levels) {
+  std::map<Tuple, int> tuples;
+  Sketch sketch;
+  for (const auto& [tuple, value] : entries) {
+    Tuple part;
+    std::uint64_t sum = 0;
+    for (std::size_t l = 0; l < format.order(); ++l) {
+      if (!(levels >> l & 1)) continue;
+      part.push_back(tuple[format.mode_order[l]]);
+      sum += mixed(part.back() + (l + 1) * 0x9E3779B97F4A7C15);
+    }
+    tuples[part] = 1;
+    sketch.add(mixed(sum));
+  }
+  return {static_cast<double>(tuples.size()), sketch.estimate()};
+}
+
+}  // namespace
+
+TEST_CASE("all sets of levels, counted together and one by one, in every kind of tree, on one thread and on three") {
+  Random random(7);
+  // Long fibers and empty ones, more positions than a tile has, sets that fit a bitmap and such that do not.
+  List list{.extents = {40, 1u << 23, 6, 1u << 21}, .tuples = {}, .values = {}};
+  for (int n = 0; n < 40000; ++n) {
+    const std::uint64_t i = random.below(40) * random.below(2);
+    list.tuples.push_back({i, random.below(n % 3 == 0 ? 1u << 23 : 90), random.below(6), random.below(i == 0 ? 1u << 21 : 50)});
+    list.values.push_back(1);
+  }
+  const Entries entries = summed(list);
+  for (const std::string_view text : {"ssss", "ssss:3,1,2,0", "dsds:2,1,0,3", "ddss:0,2,1,3", "sdds:1,0,2,3", "uqqq", "suqq:2,0,1,3", "duqs:2,3,1,0", "suqd:1,0,3,2"}) {
+    INFO(text);
+    auto tensor = build(coordinates(list), *parse_format(text), resources(), "T");
+    REQUIRE(tensor);
+    const Format& format = tensor->format();
+    const std::size_t levels = format.levels.back().kind == LevelKind::dense ? 3 : 4;
+    std::vector<ModeSet> sets;
+    for (ModeSet set = 1; set < ModeSet{1} << levels; ++set) sets.push_back(set);
+    const auto alone = distinct_counts(*tensor, sets, Threads(1));
+    const auto shared = distinct_counts(*tensor, sets, Threads(3));
+    std::size_t exact = 0;
+    for (const ModeSet set : sets) {
+      INFO("levels ", set);
+      const Recount expected = recount(entries, format, set);
+      exact += alone.at(set).exact;
+      CHECK(alone.at(set).value == (alone.at(set).exact ? expected.tuples : expected.sketched));
+      CHECK(shared.at(set).value == alone.at(set).value);
+      CHECK(distinct_counts(*tensor, {set}, Threads(1)).at(set).value == alone.at(set).value);
+    }
+    CHECK(exact > 0);
+    CHECK(exact < sets.size());
+  }
+}
+
+TEST_CASE("sums of words are mixed and added as one by one, whatever can be left out") {
+  Random random(3);
+  std::vector<std::vector<std::uint64_t>> columns(5, std::vector<std::uint64_t>(Sketch::most_words));
+  for (const std::size_t number : {1u, 2u, 3u, 5u}) {
+    Sketch together, apart;
+    for (int round = 0; round < 3000; ++round) {
+      std::vector<const std::uint64_t*> taken;
+      for (std::size_t column = 0; column < number; ++column) {
+        for (std::uint64_t& word : columns[column]) word = random.below(~std::uint64_t{0});
+        taken.push_back(columns[column].data());
+      }
+      const std::size_t length = round % 2 == 0 ? Sketch::most_words : random.below(Sketch::most_words + 1);
+      for (std::size_t n = 0; n < length; ++n) {
+        std::uint64_t sum = 0;
+        for (std::size_t column = 0; column < number; ++column) sum += columns[column][n];
+        apart.add(mixed(sum));
+      }
+      together.add_mixed_sums(taken, length, together.least());
+      if (round % 100 == 0) REQUIRE(together.estimate() == apart.estimate());
+    }
+    CHECK(together.estimate() == apart.estimate());
+    CHECK(together.least() > 0);
+    CHECK(together.least() == apart.least());
+  }
+  std::vector<std::uint64_t> hashes(37);
+  mix(std::span(columns[0]).first(37), 11, hashes.data());
+  for (std::size_t n = 0; n < hashes.size(); ++n) CHECK(hashes[n] == mixed(columns[0][n] + 11));
+}
+
 TEST_CASE("prefixes of interior dense and chained levels") {
   const List list{.extents = {4, 5, 6},
                   .tuples = {{0, 1, 1}, {0, 1, 4}, {2, 0, 0}, {2, 3, 2}, {3, 2, 2}},

@@ -121,6 +121,35 @@ TEST_CASE("layouts: other values over a pattern take its layout, and leave those
   CHECK_FALSE(same_pattern(*tensor, std::vector<double>(tensor->nnz() + 1)));
 }
 
+TEST_CASE("layouts: values take the memory of those that are gone, never of those that are read") {
+  Random random(11);
+  const auto tensor = build(coordinates(random.list(3, 60)), *parse_format("sss"), resources(), "T");
+  REQUIRE(tensor);
+  const Format format = *parse_format("sss:2,0,1");
+  (void)laid(*tensor, format);
+  const auto all = [&](double value) { return std::vector<double>(tensor->nnz(), value); };
+  const auto refilled = [&](const std::vector<double>& values) {
+    const LaidOut made = laid(*same_pattern(*tensor, values), format);
+    CHECK(made.origin == LayoutOrigin::refilled);
+    return made.tensor;
+  };
+  const std::vector<double> twos = all(2), threes = all(3), fours = all(4);
+  const void* memory = refilled(twos).values().data();
+  CHECK(refilled(threes).values().data() == memory);
+  {
+    const Tensor read = refilled(fours);
+    CHECK(read.values().data() == memory);
+    CHECK(refilled(twos).values().data() != memory);
+    CHECK(std::ranges::equal(read.values().as<double>(), fours));
+  }
+  const Tensor again = refilled(threes);
+  CHECK(std::ranges::equal(again.values().as<double>(), threes));
+  // In place, while the last ones filled are somebody else's.
+  add_one(*tensor);
+  CHECK(stored(laid(*tensor, format).tensor) == stored(*convert(*tensor, format, resources(), "T")));
+  CHECK(std::ranges::equal(again.values().as<double>(), threes));
+}
+
 TEST_CASE("layouts: NaN stays where it is, and finiteness is asked of the values as they are") {
   std::vector<std::int32_t> pos = {0, 2, 2, 4}, crd = {0, 3, 1, 2};
   std::vector<double> values = {1, 2, 3, 4};
