@@ -398,8 +398,8 @@ int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int3
                                  const uint64_t* extents, const int64_t* strides, void* values, weft_error** error);
 /* The same for a sparse result: its values are written into those of a tensor over the pattern of the operand at whose
  * positions it is stored, or over one that weft_kernel_symbolic gave for it (weft_tensor_same_pattern with
- * WEFT_BORROW). Runs return that tensor, of whose pattern all is known. Runs end with WEFT_CODE_PATTERN_CHANGED where the operand has
- * another pattern. Dense tensors of borrowed memory are taken as by weft_bindings_set_output. */
+ * WEFT_BORROW). Runs return that tensor, of whose pattern all is known. Runs end with WEFT_CODE_PATTERN_CHANGED
+ * where the operand has another pattern. Dense tensors of borrowed memory are taken as by weft_bindings_set_output. */
 int32_t weft_bindings_set_output_tensor(weft_bindings* bindings, const char* name, const weft_tensor* memory,
                                         weft_error** error);
 /* The result becomes alpha * result + beta * memory there, as BLAS has it: with beta 0 what was there is not read. In
