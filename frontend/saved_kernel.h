@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/saved_network.h"
-#include "frontend/named_facts.h"
+#include "frontend/named_operands.h"
 #include "weft/engine.h"
 
 namespace weft {
