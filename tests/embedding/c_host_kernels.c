@@ -219,7 +219,6 @@ void compilations(weft_engine* engine) {
   weft_bindings* bindings = NULL;
   weft_compilation *compilation = NULL, *mistaken = NULL, *cancelled = NULL;
   weft_cancellation* cancellation = NULL;
-  weft_request* request = NULL;
   weft_kernel* kernel = NULL;
   weft_session* session = NULL;
   weft_evaluation* evaluation = NULL;
