@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/network/trimmed.h"
+
 namespace weft {
 
-/// Without the blanks at both ends; views into `text`.
-std::string_view trimmed(std::string_view text);
-/// What blanks separate.
+/// What blanks separate; views into `text`.
 std::vector<std::string_view> words_of(std::string_view text);
 
 }  // namespace weft

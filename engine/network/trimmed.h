@@ -5,11 +5,14 @@
 
 namespace weft {
 
-/// Without spaces, tabs and ends of lines at its ends.
+/// Between words: what isspace() has in the C locale.
+inline constexpr std::string_view between_words = " \t\r\n\v\f";
+
+/// Without the blanks at both ends; a view into `text`.
 inline std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const std::size_t first = text.find_first_not_of(between_words);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+  return text.substr(first, text.find_last_not_of(between_words) - first + 1);
 }
 
 }  // namespace weft

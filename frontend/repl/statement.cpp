@@ -14,7 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view blanks = " \t\r\n\v\f";
 
 /// Brackets and quotes passed so far.
 struct Nesting {
@@ -173,7 +172,7 @@ Expected<ParsedInput> parse_input(std::string_view text) {
     if (rest.starts_with(':')) {
       std::string_view after = rest.substr(1);
       while (after.ends_with(';')) after = after.substr(0, after.find_last_not_of("; \t") + 1);
-      const std::size_t end = std::min(after.find_first_of(blanks), after.size());
+      const std::size_t end = std::min(after.find_first_of(between_words), after.size());
       input.statements.push_back(CommandStatement{std::string(after.substr(0, end)), std::string(trimmed(after.substr(end)))});
       input.silent = false;
       return input;
@@ -203,7 +202,7 @@ std::string_view without_comment(std::string_view line) {
   bool quoted = false;
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line[at] == '"') quoted = !quoted;
-    if (line[at] == '#' && !quoted && (at == 0 || blanks.find(line[at - 1]) != std::string_view::npos)) return line.substr(0, at);
+    if (line[at] == '#' && !quoted && (at == 0 || between_words.find(line[at - 1]) != std::string_view::npos)) return line.substr(0, at);
   }
   return line;
 }
@@ -221,7 +220,7 @@ bool goes_on(std::string_view text) {
 
 std::string joined(std::string text, std::string_view line) {
   if (text.empty()) return std::string(line);
-  const std::size_t last = text.find_last_not_of(blanks);
+  const std::size_t last = text.find_last_not_of(between_words);
   const bool dropped = last != std::string::npos && text[last] == '\\';
   if (dropped) text[last] = ' ';
   text += dropped ? ' ' : '\n';

@@ -89,7 +89,7 @@ void format(Bytes bytes) {
   const OperandText operand = parse_operand(text);
   // Blanks around the parts are free.
   std::string_view left = text;
-  const auto skip_blanks = [&] { left.remove_prefix(std::min(left.find_first_not_of(" \t\r\n"), left.size())); };
+  const auto skip_blanks = [&] { left.remove_prefix(std::min(left.find_first_not_of(" \t\r\n\v\f"), left.size())); };
   const auto skip = [&](std::string_view part) {
     skip_blanks();
     if (!left.starts_with(part)) return false;
