@@ -35,7 +35,8 @@ std::unexpected<Error> does_not_fit(std::string_view what) {
 /// Numbers of a nest's parts that something else is looked up by.
 Expected<void> check_nest(const SavedNest& saved) {
   const LoweredNest& nest = saved.nest;
-  if (auto right = loop::verify(nest.program); !right) return does_not_fit(right.error().message);
+  if (auto right = loop::verify(nest.program); !right)
+    return right.error().kind == ErrorKind::resource ? std::unexpected(right.error()) : does_not_fit(right.error().message);
   if (nest.tensors.size() != nest.program.storages.size()) return does_not_fit("another number of storages");
   if (nest.indices.size() != nest.program.indices.size()) return does_not_fit("another number of indices");
   if (nest.scaled.size() != nest.coefficients.size()) return does_not_fit("another number of coefficients");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/plan/count_joins.h"
+#include "engine/plan/explain_sparse.h"
 #include "engine/plan/explanation.h"
 #include "engine/plan/finiteness.h"
 #include "engine/plan/forest.h"
@@ -19,6 +20,7 @@
 #include "frontend/result_report.h"
 #include "frontend/token.h"
 #include "runtime/elapsed.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
@@ -101,6 +103,7 @@ class Preparation {
     const bool compiled = options_.run || options_.compile || compiled_stage;
     auto told = compiled ? compile() : lower();
     if (!told) return std::unexpected(told.error());
+    tell_absence();
     return std::move(prepared_);
   }
 
@@ -368,6 +371,23 @@ class Preparation {
     report().plan.peak_bytes = plan.cost.peak_bytes;
     report().plan.flops = plan.cost.flops;
     report().plan.candidates = plan.candidates;
+  }
+
+  /// Plans are made as for finite values; that there are NaN and Inf where code rests on there being none is found when it is made.
+  void tell_absence() {
+    if (!report().explained || !report().explained->absence.empty()) return;
+    std::vector<OperandFacts> known = prepared_.facts;
+    for (OperandFacts& operand : known) {
+      const bool vouched = vouched_for_.contains(prepared_.network.tensors[operand.tensor].name);
+      const bool finite = vouched || operand.stored == nullptr || known_finite(*operand.stored).value_or(true);
+      operand.statistics = operand.statistics.with_finite(finite);
+    }
+    Explanation explained = *report().explained;
+    explained.absence = absence_reason(prepared_.plan.schedule, known);
+    if (explained.absence.empty()) return;
+    explained.search.insert(explained.search.begin(), explained.absence);
+    report().explanation += explained.absence + "\n";
+    report().explained = std::make_shared<const Explanation>(std::move(explained));
   }
 
   /// The operand, and its mode, that gives a mode of a result its extent; through the results of earlier assignments.

@@ -154,6 +154,7 @@ Expected<SavedKernel> unpacked(std::string_view bytes, const std::string& enviro
     return input_error(fmt::format("the saved kernel is for {}", other));
   ByteReader from(entry->contents);
   auto request = read_request(from);
+  if (!request && request.error().kind == ErrorKind::resource) return std::unexpected(request.error());
   if (!request) return input_error(fmt::format("the saved kernel is damaged: {}", request.error().message));
   auto network = read_network(from);
   if (!network) return std::unexpected(network.error());

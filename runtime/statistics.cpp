@@ -386,6 +386,11 @@ bool finite_values(const Tensor& tensor, const Threads& threads) {
   return facts ? facts->finite(scan) : scan();
 }
 
+std::optional<bool> known_finite(const Tensor& tensor) {
+  const ValueFacts* const facts = TensorParts::value_facts(tensor);
+  return facts ? facts->known_finite() : std::nullopt;
+}
+
 std::string Statistics::text() const {
   return state_ ? guarded_text([&] { return whole_text(); }) : std::string("out of memory");
 }

@@ -168,6 +168,8 @@ Statistics of_values(Statistics figures, const Statistics& counted);
 
 /// Whether no value of the tensor is NaN or Inf, of which nothing else is counted; remembered with the values.
 bool finite_values(const Tensor& tensor, const Threads& threads);
+/// Whether they are, if somebody has looked since the last change.
+std::optional<bool> known_finite(const Tensor& tensor);
 
 /// A tensor whose arrays weft has made.
 inline Tensor made(TensorArrays arrays) { return Tensor(std::move(arrays), Validity::known); }

@@ -320,8 +320,8 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
   Bindings bindings;
   bindings.set("M", *M);
   bindings.set("x", *x);
-  const auto expected = plain->run(bindings);
-  REQUIRE(expected);
+  const auto as_given = plain->run(bindings);
+  REQUIRE(as_given);
   const auto numbers = [](const Tensors& results) {
     const auto values = results.at("y").values().as<const double>();
     return std::vector<double>(values.begin(), values.end());
@@ -339,7 +339,7 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
     const CacheCounters before = engine->counters();
     const auto results = kernel->run(bindings);
     REQUIRE_MESSAGE(results, results.error().message);
-    CHECK(numbers(*results) == numbers(*expected));
+    CHECK(numbers(*results) == numbers(*as_given));
     CHECK(engine->counters().layouts_made == before.layouts_made);  // the one that planning looked at
     CHECK(engine->counters().layouts_known == before.layouts_known + 1);
     CHECK(engine->counters().fallbacks == before.fallbacks);
@@ -348,7 +348,7 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
     const auto figured = engine->compile("y(i) = M(i,j) * x(j)", figures, options);
     REQUIRE_MESSAGE(figured, figured.error().message);
     CHECK(figured->explain(Stage::schedule)->find("layout M " + options.formats["M"].text() + " f64") != std::string::npos);
-    CHECK(numbers(*figured->run(bindings)) == numbers(*expected));
+    CHECK(numbers(*figured->run(bindings)) == numbers(*as_given));
     const auto larger = load_operand("sparse(31x20,nnz=95,seed=2)", *parse_format("ds"), Resources(), "M");
     REQUIRE(larger);
     for (double& value : larger->writable_values<double>()) value = std::round(8 * value) + 1;
