@@ -16,7 +16,7 @@ static void told(void* context, const char* what, double fraction) {
 static void handle_with_a_token(const weft_engine* engine) {
   weft_error* error = NULL;
   weft_cancellation* cancellation = NULL;
-  weft_engine* other = NULL;
+  weft_engine *other = NULL, *none = NULL;
   weft_tensor *m = NULL, *converted = NULL;
   volatile int calls = 0;
   EXPECT(weft_cancellation_create(&cancellation, &error) == WEFT_OK);
@@ -28,7 +28,7 @@ static void handle_with_a_token(const weft_engine* engine) {
   weft_cancellation_cancel(cancellation);
   EXPECT_ERROR(WEFT_CANCELLED, "", weft_tensor_convert(other, m, "ss:1,0", &converted, &error));
   EXPECT(weft_tensor_convert(engine, m, "ss:1,0", &converted, &error) == WEFT_OK);
-  EXPECT_ERROR(WEFT_INPUT, "'engine' is NULL", weft_engine_with(NULL, cancellation, told, NULL, &other, &error));
+  EXPECT_ERROR(WEFT_INPUT, "'engine' is NULL", weft_engine_with(NULL, cancellation, told, NULL, &none, &error));
   weft_tensor_free(m), weft_tensor_free(converted);
   weft_engine_free(other);
   weft_cancellation_free(cancellation);

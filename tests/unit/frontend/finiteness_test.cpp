@@ -198,7 +198,8 @@ TEST_CASE("finiteness: a large operand that changes is not looked through in eve
   for (const std::string name : {"x", "z"}) {
     Tensors spoiled = large;
     for (const std::size_t row : {0U, 5000U, 19999U}) spoiled[name] = with_value(spoiled.at(name), row * 8, not_a_number);
-    CHECK(ran(kernel, spoiled) == ran(compiled(made(), text, spoiled), spoiled));
+    const std::vector<std::string> wanted = ran(compiled(made(), text, spoiled), spoiled);  // which looks at them
+    CHECK(ran(kernel, spoiled) == wanted);
     CHECK(known(spoiled.at(name)) == std::nullopt);
   }
   CHECK(engine.counters().fallbacks == 0);
