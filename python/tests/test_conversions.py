@@ -122,7 +122,8 @@ def arrangements(a):
     read_only = a.copy()
     read_only.flags.writeable = False
     return {"C": np.ascontiguousarray(a), "F": np.asfortranarray(a), "reversed": a[::-1, ::-1].copy()[::-1, ::-1],
-            "strided": np.repeat(np.repeat(a, 2, 0), 3, 1)[::2, ::3], "transposed": a.T.copy().T, "swapped": a.astype(a.dtype.newbyteorder()),
+            "strided": np.repeat(np.repeat(a, 2, 0), 3, 1)[::2, ::3], "transposed": a.T.copy().T,
+            "swapped": a.astype(a.dtype.newbyteorder()),
             "misaligned": misaligned, "field": record["value"], "read only": read_only, "matrix": np.asmatrix(a),
             "broadcast": np.broadcast_to(a[:, :1], a.shape), "list": a.tolist()}
 
@@ -155,7 +156,8 @@ def test_complex_numbers(dtype):
         weft.evaluate("s = M(i,j)", M=np.ones((2, 2), dtype))
 
 
-@pytest.mark.parametrize("operand", [np.ones(2, "f2"), np.ones(2, "g"), np.ones(2, object), np.array(["a", "b"]), np.zeros(2, "M8[s]"), None,
+@pytest.mark.parametrize("operand", [np.ones(2, "f2"), np.ones(2, "g"), np.ones(2, object), np.array(["a", "b"]),
+                                     np.zeros(2, "M8[s]"), None,
                                      "abc", b"abc", {}, {1, 2}, object(), np.ma.masked_array([1.0, 2], [0, 1]), len, 1j, True])
 def test_what_is_no_tensor(operand):
     with pytest.raises((TypeError, weft.UnsupportedError)) as caught:
@@ -329,7 +331,8 @@ def test_what_dies_is_let_go_of_at_once():
                        (lambda: M[:, ::-1].tocsr(), 0)]:
         operand = make()
         for _ in range(2):
-            assert np.allclose(csc(M=operand, x=np.ones(3000)), operand.T @ np.ones(3000) if sp.issparse(operand) else operand.to_scipy().T @ np.ones(3000))
+            assert np.allclose(csc(M=operand, x=np.ones(3000)),
+                               operand.T @ np.ones(3000) if sp.issparse(operand) else operand.to_scipy().T @ np.ones(3000))
             engine.evaluate(text, M=operand, x=np.ones(3000))
         assert engine.memory_used > before + free
         del operand

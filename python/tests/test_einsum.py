@@ -27,7 +27,8 @@ dba,ead,cad->bce  aef,fbc,dca->bde
 def built(expression, seed=11):
     """Dense operands of small integers, half of them zero."""
     rng = np.random.default_rng(seed)
-    return [rng.integers(-2, 3, [EXTENTS[letter] for letter in term]).astype(float) * rng.integers(0, 2, [EXTENTS[letter] for letter in term])
+    return [rng.integers(-2, 3, [EXTENTS[letter] for letter in term]).astype(float) * rng.integers(0, 2,
+                                                                                                   [EXTENTS[letter] for letter in term])
             for term in expression.split("->")[0].split(",")]
 
 
@@ -60,7 +61,8 @@ FORMS = [
     ("aA,Ab", A, B), ("bA", A), ("Ba,Ac", A, A), ("i,j->ij", v, v), ("i,j,k->kij", v, v, v), ("ijk->kji", T), ("...k->...", T),
     ("i...i", np.ones((3, 2, 3))), ("i...i->i...", np.ones((3, 2, 3))),
     (A, [0, 1], B, [1, 2]), (A, [0, 1], B, [1, 2], [2, 0]), (A, [5, 3]), (A, [0, 1], []), (T, [0, Ellipsis], [Ellipsis, 0]),
-    (T, [Ellipsis, 0], v, [1], [1, 0, Ellipsis]), (v, [0], v, [0]), (np.eye(3), [0, 0]), (A, [0, 1], [1, 0]), (A, (0, 1), B, np.array([1, 2])),
+    (T, [Ellipsis, 0], v, [1], [1, 0, Ellipsis]), (v, [0], v, [0]), (np.eye(3), [0, 0]), (A, [0, 1], [1, 0]), (A, (0,
+                                                                                                                   1), B, np.array([1, 2])),
 ]
 
 
@@ -88,7 +90,8 @@ def test_formats_of_the_result():
 
 
 @pytest.mark.parametrize("wrong", [
-    ("ij,jk", A), ("ij", A, A), ("ijk", A), ("i", A), ("ij->ii", A), ("ij->k", A), ("ij,jk", A, A), ("i1", A), ("ij->jk->i", A), ("...i..", A),
+    ("ij,jk", A), ("ij", A, A), ("ijk", A), ("i", A), ("ij->ii", A), ("ij->k", A), ("ij,jk", A, A), ("i1", A),
+    ("ij->jk->i", A), ("...i..", A),
     ("ij.", A), ("....", A), ("ij->i...j...", A), ("i...->i", T), ("ij,ik->", A, np.ones((3, 2))), (A,), (A, [0, "x"]), (A, 3),
     (A, [0, 1], B), ("ij",), ("ij(", A), ("a;b", v, v), ("...ijkl", A),
 ], ids=str)

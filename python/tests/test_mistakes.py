@@ -182,7 +182,8 @@ def test_sparse_results_have_no_out():
     refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=M))
 
 
-@pytest.mark.parametrize("format", ["C:xy", "C:d", "C:dds", "C:ds:0", "C:ds:0,0", "C:ds:f16", "C", "ds:9,1", "", "C:", 7, {"C": 7}, {"C": None},
+@pytest.mark.parametrize("format", ["C:xy", "C:d", "C:dds", "C:ds:0", "C:ds:0,0", "C:ds:f16", "C", "ds:9,1", "", "C:",
+                                    7, {"C": 7}, {"C": None},
                                     "M:sss", ["C:ds", 3]])
 def test_formats_that_are_none(format):
     refused("", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format=format), (weft.InputError, TypeError, weft.UnsupportedError))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import weft
 
-KINDS = ["C", "F", "strided", "reversed", "read-only", "swapped", "csr", "csc", "coo", "unsorted csr", "unsorted csc", "tensor", "list", "pair"]
+KINDS = ["C", "F", "strided", "reversed", "read-only", "swapped", "csr", "csc", "coo", "unsorted csr", "unsorted csc",
+         "tensor", "list", "pair"]
 
 
 def unsorted(dense, by_columns, index, rng):
@@ -41,7 +42,8 @@ def arranged(dense, kind, index, rng):
     if kind.startswith("unsorted"):
         return unsorted(dense, kind.endswith("csc"), index, rng)
     if kind == "tensor" and dense.ndim:
-        return weft.tensor(dense, format="".join(rng.choice(list("sd"), dense.ndim)) + ":" + ",".join(map(str, rng.permutation(dense.ndim))))
+        return weft.tensor(dense, format="".join(rng.choice(list("sd"), dense.ndim)) + ":" + ",".join(map(str,
+                                                                                                          rng.permutation(dense.ndim))))
     if kind == "pair" and dense.ndim:
         return weft.tensor((dense[np.nonzero(dense)], np.array(np.nonzero(dense), index)), shape=dense.shape)
     if kind == "list" and dense.dtype == np.float64 and dense.size:
@@ -74,7 +76,8 @@ def einsums(draw):
 def checked(drawn, kernels):
     rng = np.random.default_rng(drawn["seed"])
     dense = [np.array(rng.integers(-3, 4, shape) * rng.integers(0, 2, shape), kind)
-             for shape, kind in (([drawn["extents"][letter] for letter in term], kind) for term, kind in zip(drawn["terms"], drawn["types"]))]
+             for shape, kind in (([drawn["extents"][letter] for letter in term], kind) for term,
+                                 kind in zip(drawn["terms"], drawn["types"]))]
     operands = [arranged(each, kind, drawn["index"], rng) for each, kind in zip(dense, drawn["kinds"])]
     expression = ",".join(drawn["terms"]) + "->" + drawn["result"]
     expected = np.einsum(expression, *(each.astype(float) for each in dense))

@@ -33,7 +33,8 @@ def test_what_it_tells(T, dense):
 def test_elements_and_slices(T, dense):
     for key in [(0, 0, 0), (3, 4, 5), (-1, -5, 2)]:
         assert T[key] == dense[key] and type(T[key]) is np.float64
-    for key in [1, (1, 2), (slice(None), 2), (Ellipsis, 3), (1, Ellipsis), Ellipsis, slice(1, 3), (slice(None, None, 2), slice(4, None, -1), 0),
+    for key in [1, (1, 2), (slice(None), 2), (Ellipsis, 3), (1, Ellipsis), Ellipsis, slice(1, 3), (slice(None, None,
+                                                                                                         2), slice(4, None, -1), 0),
                 (slice(-2, None), slice(5, 2), slice(None)), (slice(3, 0, -2), Ellipsis, slice(1, 5, 3)), (0, 0)]:
         part = T[key]
         assert isinstance(part, weft.Tensor) and part.shape == dense[key].shape and np.array_equal(part.to_numpy(), dense[key]), key
@@ -45,7 +46,9 @@ def test_elements_and_slices(T, dense):
 
 def test_arithmetic(T, dense):
     other = np.arange(120.0).reshape(4, 5, 6) % 3
-    for made, expected in [(2 * T, 2 * dense), (T * 2.5, 2.5 * dense), (-T, -dense), (+T, dense), (T * other, dense * other), (other * T, dense * other),
+    for made, expected in [(2 * T, 2 * dense), (T * 2.5, 2.5 * dense), (-T, -dense), (+T, dense), (T * other,
+                                                                                                   dense * other),
+                                                                                                   (other * T, dense * other),
                            (T * T, dense * dense), (T**3, dense**3), (T.T, dense.T)]:
         assert isinstance(made, weft.Tensor) and np.array_equal(made.to_numpy(), expected)
     for axis in (None, 0, -1, (0, 2), (1,)):
@@ -72,7 +75,8 @@ def test_products():
 
 
 @pytest.mark.parametrize("operation", [
-    lambda T: T + T, lambda T: T - 1, lambda T: 1 - T, lambda T: T / 2, lambda T: 2 / T, abs, lambda T: T == T, lambda T: T != 0, lambda T: T < 1,
+    lambda T: T + T, lambda T: T - 1, lambda T: 1 - T, lambda T: T / 2, lambda T: 2 / T, abs, lambda T: T == T,
+    lambda T: T != 0, lambda T: T < 1,
     lambda T: T >= T, lambda T: T.max(), lambda T: T.min(axis=0), lambda T: T.any(), lambda T: T.all(), lambda T: T**0.5, lambda T: T**-1,
     lambda T: T.sum(0, keepdims=True), lambda T: T.astype(int), lambda T: weft.tensor(T, fill=1),
 ])
@@ -105,7 +109,8 @@ def test_generated_ones_are_the_commands():
     assert np.array_equal(weft.uniform(2, 3, seed=1), weft.uniform((2, 3), seed=1))
     assert weft.uniform(4, dtype="f4").dtype == np.float32
     T = weft.sparse(20, 30, 5, nnz=100, seed=1)
-    assert T.nnz == 100 and T.identical(weft.sparse((20, 30, 5), nnz=100, seed=1)) and not T.identical(weft.sparse(20, 30, 5, nnz=100, seed=2))
+    assert T.nnz == 100 and T.identical(weft.sparse((20, 30, 5), nnz=100, seed=1)) and not T.identical(weft.sparse(20,
+                                                                                                                   30, 5, nnz=100, seed=2))
     assert weft.sparse(20, 30, nnz=7, format="ds").format == "ds:0,1"
     with pytest.raises(weft.InputError):
         weft.sparse(2, 2, nnz=5)

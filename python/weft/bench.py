@@ -113,7 +113,8 @@ def tensors(seconds):
     else:
         coordinates, values = T.to_coo()
         S = sparse.COO(coordinates, values, shape=T.shape)
-        peers = [lambda: sparse.einsum("odyh,dr,yr,hr->or", S, D, Y, H), lambda: sparse.einsum("odyh,dr,ys,ht->orst", S, D, Y[:, :4], H[:, :4])]
+        peers = [lambda: sparse.einsum("odyh,dr,yr,hr->or", S, D, Y, H),
+                 lambda: sparse.einsum("odyh,dr,ys,ht->orst", S, D, Y[:, :4], H[:, :4])]
     calls = [("MTTKRP, 16 columns", lambda: weft.einsum("odyh,dr,yr,hr->or", T, D, Y, H)),
              ("TTMc, 16 x 4 x 4", lambda: weft.einsum("odyh,dr,ys,ht->orst", T, D, Y[:, :4], H[:, :4]))]
     for (what, ours), theirs in zip(calls, peers):
