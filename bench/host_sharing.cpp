@@ -39,7 +39,7 @@ Expected<HostThread> host_thread(const Engine& engine, const Tensors& operands) 
   return made;
 }
 
-/// What the calls of one round took of the processors, whoever else uses those, and how often a thread had to wait.
+/// The processor time of the calls of one round, other processes left out, and how often a thread waited.
 struct Spent {
   double cpu_ms = 0;
   long waits = 0;

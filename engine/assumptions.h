@@ -22,8 +22,8 @@ struct OtherExtents {
 Expected<OtherExtents> other_extents(const Network& network, const std::map<std::string, Tensor>& operands);
 
 /// A fact of a nest that does not hold for `tensors` (by position in Schedule::tensors), or values that are not finite, of those of
-/// which it matters (CompiledNetwork::State::finite) and that the host did not vouch for. Facts about extents are about the network, and that a result has the positions of
-/// an operand is so by how results are made. Only tensors that were replaced are looked at.
+/// which it matters (CompiledNetwork::State::finite) and that the host did not vouch for. Facts about extents are about the
+/// network, and that a result has the positions of an operand is so by how results are made. Only tensors that were replaced are looked at.
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
                                              const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
                                              const Threads& threads, const Replaced& replaced,

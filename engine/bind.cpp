@@ -365,8 +365,8 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   if (auto written = state->take_outputs(host, *replaced); !written) return std::unexpected(written.error());
   state->convert_ms = milliseconds_since(start);
   state->note_patterns();
-  if (const auto broken =
-          broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced, host.assume_finite)) {
+  if (const auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors,
+                                            resources.threads, *replaced, host.assume_finite)) {
     const auto general = state_->generalise(state_->given, operands, *broken);
     if (!general) return std::unexpected(general.error());
     return general->bind(operands, resources, deterministic, host);

@@ -55,7 +55,7 @@ struct HostOutput {
 struct HostMemory {
   std::map<std::string, HostOutput> outputs;  ///< by name
   std::set<std::string> changing;         ///< operands whose values change between runs
-  std::set<std::string> assume_finite = {};  ///< operands whose values nobody has to look at
+  std::set<std::string> assume_finite = {};  ///< operands whose values no run looks through
   /// Memory for what runs need beside operands and results, used instead of the account's; empty: none. Nothing else uses it
   /// while a run is under way; between runs anybody may.
   std::span<std::byte> scratch = {};

@@ -124,11 +124,13 @@ Expected<void> BoundNetwork::State::check_output(const std::string& name, const 
   const std::vector<std::uint64_t> extents = extents_of(*result, kernel->network);
   if (memory.extents() != extents)
     return fail(ErrorKind::input, ErrorCode::extents_disagree, name,
-                fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"), fmt::join(extents, "x")));
+                fmt::format("the memory for {} has extents {}, the result {}", name, fmt::join(memory.extents(), "x"),
+                            fmt::join(extents, "x")));
   if (memory.format().all_dense()) return {};
   if (!result->like && memory.format().text() != handed_over_in(*result).text())
     return fail(ErrorKind::input, ErrorCode::other, name,
-                fmt::format("the memory for {} is stored as {}, the result as {}", name, memory.format().text(), handed_over_in(*result).text()));
+                fmt::format("the memory for {} is stored as {}, the result as {}", name, memory.format().text(),
+                            handed_over_in(*result).text()));
   return check_pattern(*result, memory);
 }
 
@@ -251,7 +253,8 @@ Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replace
   return {};
 }
 
-Expected<std::optional<Tensor>> BoundNetwork::State::placed(AppendedTarget& target, const std::vector<Chunk>& chunks, std::optional<Tensor> left) {
+Expected<std::optional<Tensor>> BoundNetwork::State::placed(AppendedTarget& target, const std::vector<Chunk>& chunks,
+                                                               std::optional<Tensor> left) {
   const auto output = written_to.find(target.tensor);
   const bool wanted = output != written_to.end() && !output->second.memory.format().all_dense() &&
                       computes_in(output->second, target.tensor);

@@ -383,7 +383,8 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
     if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
-  if (const auto same = plan_by_need(known, network, generic.planned.machine, [&] { return plan_given(plan.schedule, network, known, generic.planned); })) {
+  const auto given = [&] { return plan_given(plan.schedule, network, known, generic.planned); };
+  if (const auto same = plan_by_need(known, network, generic.planned.machine, given)) {
     auto compiled = compile(network, *same, known, count, generic);
     if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
   }

@@ -34,7 +34,7 @@ struct CompileFor {
   /// Looked at before each nest is compiled; LLVM itself cannot be stopped.
   std::vector<Cancellation> cancelled_by = {};
   CodeFrom from = CodeFrom::anywhere;
-  std::set<std::string> assume_finite = {};  ///< operands whose values nobody looks at
+  std::set<std::string> assume_finite = {};  ///< operands whose values are taken to be finite without a look
   /// Results that runs may scale, and that they may write into memory with strides (LoweringFacts).
   std::set<std::string> scaled = {};
   std::set<std::string> strided = {};
@@ -86,7 +86,8 @@ class Pipeline {
     std::vector<LoweredNest> nests;
     std::set<TensorId> finite;
   };
-  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more, const Machine& machine) const;
+  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more,
+                            const Machine& machine) const;
   /// Whether the code of every nest is in memory or on disk.
   Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                             const CompileFor& specialize) const;

@@ -61,7 +61,8 @@ std::uint64_t BoundNetwork::scratch_bytes() const {
   }
   const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
-    const bool lends = scheduled[number].role == TensorRole::intermediate && scheduled[number].format.all_dense() && !scheduled[number].like;
+    const bool lends =
+        scheduled[number].role == TensorRole::intermediate && scheduled[number].format.all_dense() && !scheduled[number].like;
     if (lends) bytes += aligned(state_->tensors[number].values().size_bytes());
   }
   return bytes;

@@ -128,7 +128,8 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
       if (engine.trace) engine.trace(fmt::format("{} # ask {}", first->state_->command, why));
       mine = *first;
       // What was asked for as if its values were finite, and turned out not to be, is known as that.
-      if (KernelRequest(text, operands, options, engine.resources).key() != request.key()) return fail(ErrorKind::cancelled, "asked for anew");
+      if (KernelRequest(text, operands, options, engine.resources).key() != request.key())
+        return fail(ErrorKind::cancelled, "asked for anew");
       return found_again(*first);
     };
     auto found = known->get(request, make);

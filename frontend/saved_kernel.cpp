@@ -81,7 +81,8 @@ Expected<CompileOptions> read_options(ByteReader& from) {
   });
   options.tree = from.text();
   options.calls = from.real();
-  for (auto* names : {&options.results, &options.changing, &options.changing_patterns, &options.assume_finite, &options.scaled, &options.strided})
+  for (auto* names : {&options.results, &options.changing, &options.changing_patterns, &options.assume_finite, &options.scaled,
+                      &options.strided})
     *names = read_names(from);
   options.assume_all_finite = from.number() != 0;
   return options;

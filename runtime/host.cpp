@@ -159,7 +159,8 @@ Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values) {
 }
 
 /// Writes one array of a level into one of the host, whose width may be another.
-static Expected<void> copy_indices(const Buffer& from, std::uint8_t bits, const HostIndices& to, std::size_t level, std::string_view array) {
+static Expected<void> copy_indices(const Buffer& from, std::uint8_t bits, const HostIndices& to, std::size_t level,
+                                   std::string_view array) {
   if (auto right = check_indices(to, 0, level, array); !right) return right;
   const Indices given(from, bits);
   if (to.bytes / (to.bits / 8) != given.size())
@@ -177,7 +178,8 @@ static Expected<void> copy_indices(const Buffer& from, std::uint8_t bits, const 
 
 static Expected<Tensor> in_arrays(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values) {
   if (levels.size() != tensor.order())
-    return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("arrays of {} levels for a pattern that has {}", levels.size(), tensor.order()));
+    return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("arrays of {} levels for a pattern that has {}", levels.size(),
+                                                                     tensor.order()));
   auto lent = same_pattern(tensor, values);
   if (!lent) return lent;
   Format format = lent->format();

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-PositionTile::PositionTile(const Tensor& tensor, std::size_t last) : arrays_(last + 1), levels_(std::make_unique_for_overwrite<Level[]>(last + 1)) {
+PositionTile::PositionTile(const Tensor& tensor, std::size_t last)
+    : arrays_(last + 1), levels_(std::make_unique_for_overwrite<Level[]>(last + 1)) {
   for (std::size_t l = 0; l <= last; ++l) {
     const weft::Level& level = tensor.format().levels[l];
     const LevelArrays& stored = tensor.levels()[l];

@@ -25,8 +25,8 @@ std::vector<OperandFacts> as_they_are(std::vector<OperandFacts> operands);
 /// there. Facts in programs may need more.
 std::set<TensorId> finite_operands_needed(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands);
 
-/// Whether these are finite as they are: looks at values that nobody looked at before. The answers are kept in `counted`, so that
-/// later ones agree with them.
+/// Whether these are finite as they are: looks through the values that were not looked through yet. The answers stay in
+/// `counted`, so that later ones agree with them.
 bool are_finite(const std::set<TensorId>& needed, std::vector<OperandFacts>& operands);
 
 /// The same operands, of which those named are finite whatever they hold.

@@ -36,7 +36,8 @@ struct OperandFacts {
 
   /// Made by an earlier assignment of the same run: its positions are not there before.
   bool computed = false;
-  /// Dense, and certainly accumulated into everywhere: what nobody wants is absent where nothing was.
+  /// Dense, and every entry was accumulated into. Not so a result that only later assignments read: entries without a
+  /// contribution are absent there.
   bool certain = true;
   /// Of an assignment that is planned beside others: the part of a conversion's price that it bears; and whether
   /// `format` is that of a copy which another one pays for, so that everything else is as in a converted operand.

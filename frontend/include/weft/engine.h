@@ -200,8 +200,8 @@ class Engine {
                            const CompileOptions& options = {}, const Cancellation* cancellation = nullptr) const;
   /// The kernel that Kernel::save() has written, for operands like those it was compiled for, or others. The bytes are
   /// TRUSTED CODE: what they say is run, as what a host links; a checksum finds damage, not malice. Load only what you
-  /// saved, from where nobody else can write. Input error that says what is wrong: damaged or cut off, of another
-  /// version of weft or LLVM, for other options (checked, strict_fp), for another CPU.
+  /// saved, from a place that only its user can write. Input error that says what is wrong: damaged or cut off, of
+  /// another version of weft or LLVM, for other options (checked, strict_fp), for another CPU.
   Expected<Kernel> load(std::string_view bytes, const Cancellation* cancellation = nullptr) const;
   /// The same from a file, named in errors.
   Expected<Kernel> load_file(const std::string& path, const Cancellation* cancellation = nullptr) const;
