@@ -82,7 +82,7 @@ struct Pipeline::State {
         auto restored = restored_plan(*text, network, operands, chosen);
         if (restored && options.paranoid) {
           // Planning is a pure function, so the text has to be the same.
-          const auto again = weft::plan(network, operands, chosen);
+          const auto again = weft::plan(Problem{network, operands, chosen});
           if (!again) return std::unexpected(again.error());
           if (print_plan(*again, network) != *text) restored = internal_error("planning again gives another plan");
         }
@@ -93,7 +93,7 @@ struct Pipeline::State {
         refused = fmt::format("{} refused, planned again: {}", DiskCache::file_name(key, EntryForm::text), restored.error().message);
       }
     }
-    auto planned = weft::plan(network, operands, chosen);
+    auto planned = weft::plan(Problem{network, operands, chosen});
     if (!planned) return std::unexpected(planned.error());
     if (!refused.empty()) trace_plan(network, operands, chosen, planned->schedule, refused);
     const bool for_everybody = planned->too_large == 0 && planned->solver.unavailable.empty();
@@ -274,7 +274,7 @@ Expected<Plan> Pipeline::plan(const Network& network, const std::vector<OperandF
 
 Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
                                           const PlanOptions& options) const {
-  if (!state_->options.use_cache) return weft::plan(network, operands, options);
+  if (!state_->options.use_cache) return weft::plan(Problem{network, operands, options});
   const std::string key = plan_key(network, operands, options);
   bool mine = false;
   const auto get = [&] {
@@ -292,7 +292,7 @@ Expected<Plan> Pipeline::remembered_or_made(const Network& network, const std::v
   plan.origin = PlanOrigin::memory;
   auto fitting = with_memory(std::move(plan), network, operands, options);
   if (fitting) return fitting;
-  auto again = weft::plan(network, operands, options);
+  auto again = weft::plan(Problem{network, operands, options});
   if (again) state_->trace_plan(network, operands, options, again->schedule, "from memory refused, planned again: " + fitting.error().message);
   return again;
 }
@@ -384,7 +384,7 @@ Expected<CompiledNetwork> Pipeline::generalised(const Network& network, const st
     if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
   }
-  const auto given = [&] { return plan_given(plan.schedule, network, known, generic.planned); };
+  const auto given = [&] { return plan_given(plan.schedule, Problem{network, known, generic.planned}); };
   if (const auto same = plan_by_need(known, network, generic.planned.machine, given)) {
     auto compiled = compile(network, *same, known, count, generic);
     if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
