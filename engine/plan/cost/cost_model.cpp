@@ -151,9 +151,8 @@ JoinSet CostModel::stored_meeting(std::size_t statement, IndexSet bound, Stateme
 
 JoinSet CostModel::filters(IndexSet bound, StatementRange range) const {
   JoinSet found = 0;
-  const IndexSet indices = result_ == nullptr ? bound : bound & ~drained_loops;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    found |= models_->filters(statements_[number].number, indices);
+    found |= models_->filters(statements_[number].number, bound);
   }
   return found;
 }
@@ -176,23 +175,23 @@ JoinSet CostModel::meeting(JoinSet others, StatementRange range) const {
   return models_->meeting(others, indices);
 }
 
-LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
+LoopEstimate CostModel::loop(Outside outside, IndexId index, StatementRange range, JoinSet others,
                              const LoopDecision* given) const {
   LoopEstimate estimate;
-  const LoopPrice price = priced(bound, index, range, others, given, &estimate);
+  const LoopPrice price = priced(outside, index, range, others, given, &estimate);
   estimate.iterations = price.iterations;
   estimate.ns = price.ns;
   return estimate;
 }
 
-LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const {
-  return priced(bound, index, range, others, nullptr, nullptr);
+LoopPrice CostModel::price(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
+  return priced(outside, index, range, others, nullptr, nullptr);
 }
 
-LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, JoinSet others,
+LoopPrice CostModel::priced(Outside outer, IndexId index, StatementRange range, JoinSet others,
                             const LoopDecision* given, LoopEstimate* details) const {
   const Machine& machine = options_.machine;
-  const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
+  const IndexSet bound = outer.indices;
   auto& [loops, meeters, meeter_filters] = models_->pricing();
   loops.clear();
   meeters.clear();
@@ -203,7 +202,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
   double tables = 0;
   double ends = 0;  // unforeseen, of fibers that others filter: of the loop, and of every search
   // An entry of the result is appended inside, in the order of this loop.
-  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && outer == bound &&
+  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && !outer.gathers &&
                        (index_set(result_->order()) & ~bound) != 0 && !result_->departs(bound, index);
   // What filters outside the loop, and what the first level, or all levels, that it binds add to that.
   JoinSet outside = others;
@@ -276,7 +275,7 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
     const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
     steps = meeting.steps;
     ns += meeting.ns;
-    if (given == nullptr && drives_copy(meeting, meeters)) ns = std::numeric_limits<double>::infinity();
+    if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(meeting, meeters);
     if (details != nullptr && meeting.looked_up) {
       for (const Meeter& meeter : meeters) details->decision.parts.push_back(meeter.part);
     }
@@ -309,31 +308,18 @@ LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range,
 
 double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
 
-double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t last, bool legal) const {
+double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
   double ns = 0;
-  const IndexSet shared = result_ == nullptr ? outer : outer & ~drained_loops;
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
-    // A result is written where the position of the operand is known.
-    if (!legal && intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
-    if (!legal && !may_be_stored(intermediate.writer, shared)) return std::numeric_limits<double>::infinity();
     if (is_keyed(intermediate.writer, shared)) {
-      const KeyedPrice price = workspace(intermediate.writer, shared);
-      // What is between nests grows, and is charged as it does.
-      const double bytes = shared == 0 ? 0 : price.bytes * options_.machine.threads;
-      if (!legal && bytes > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
-      ns += price.ns;
+      ns += workspace(intermediate.writer, shared).ns;
       continue;
     }
-    // A single entry knows whether it is there.
-    const bool harmless = (intermediate.others_finite && !makes_entries()) || (intermediate.modes & ~shared) == 0;
-    if (!legal && !harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
-    const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
-    const double copies = shared == 0 ? 1 : options_.machine.threads;
-    if (!legal && bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
     // One vector starts as zeros in registers; anything else is cleared in memory.
     const IndexSet stored = intermediate.modes & ~shared;
+    const double bytes = combinations(stored) * intermediate.scalar_bytes;
     const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= options_.machine.register_bytes;
     if (!in_registers) ns += options_.machine.reset_entry + bytes / options_.machine.stream[options_.machine.cache_level(bytes)];
   }
