@@ -221,6 +221,23 @@ class CostModel {
   };
 
   void place(std::uint32_t number);
+  // What the sparse accesses of the statements that share a loop advance.
+  struct Advance {
+    double met = 0;           // iterations before late levels filter
+    double iterations = 0;    // and after
+    double late_density = 1;
+    double late_ns = 0;
+    double tables = 0;
+    double ends = 0;          // unforeseen, of fibers that others filter: of the loop, and of every search
+    JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
+    JoinSet added_first = 0;
+    JoinSet added = 0;
+  };
+  // The terms of a loop's price. The loops of the statements and the accesses that meet in them are in models_->pricing().
+  Advance advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
+  void correct_by_joins(Advance& all, IndexId index) const;
+  double entering_ns(const Advance& all, bool root) const;
+  double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const;
   LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
