@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/plan/fit_machine.h"
+#include "engine/plan/cost/fit_machine.h"
 
 namespace weft::bench {
 namespace {

@@ -9,8 +9,9 @@
 #include "bench/timing.h"
 #include "bench/trials.h"
 #include "bench/wanted.h"
-#include "engine/plan/count_joins.h"
-#include "engine/plan/improve.h"
+#include "engine/plan/estimate/count_joins.h"
+#include "engine/plan/prove/improve.h"
+#include "engine/plan/search/plan_counted.h"
 
 namespace weft::bench {
 namespace {

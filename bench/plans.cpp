@@ -16,9 +16,10 @@
 #include "bench/exam_record.h"
 #include "bench/trials.h"
 #include "bench/wanted.h"
-#include "engine/plan/count_joins.h"
-#include "engine/plan/sample_schedules.h"
+#include "engine/plan/estimate/count_joins.h"
+#include "engine/plan/search/plan_counted.h"
 #include "frontend/file_text.h"
+#include "tests/oracle/sample_schedules.h"
 
 namespace weft::bench {
 namespace {

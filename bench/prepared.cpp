@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/plan/count_joins.h"
+#include "engine/plan/estimate/count_joins.h"
+#include "engine/plan/search/plan_counted.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/plan/explanation.h"
-#include "engine/plan/statements.h"
+#include "engine/plan/explain/explanation.h"
+#include "engine/plan/schedule/statements.h"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/compiled_network.h"
-#include "engine/plan/explained.h"
+#include "engine/plan/explain/explained.h"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/plan/finiteness.h"
+#include "engine/plan/search/finiteness.h"
 #include "engine/trace.h"
 #include "runtime/layouts.h"
 

@@ -1,7 +1,7 @@
 #include "engine/lowering.h"
 
-#include "engine/plan/check.h"
-#include "engine/plan/finiteness.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/finiteness.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "engine/plan/quantise.h"
+#include "engine/plan/estimate/quantise.h"
 #include "engine/specialize.h"
 #include "runtime/tensor_facts.h"
 #include "weft/statistics.h"

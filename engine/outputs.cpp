@@ -5,7 +5,7 @@
 
 #include "engine/compiled_state.h"
 #include "engine/computed_pattern.h"
-#include "engine/plan/widths.h"
+#include "engine/plan/schedule/widths.h"
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"

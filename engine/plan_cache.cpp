@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "engine/build_id.h"
-#include "engine/plan/memory_demand.h"
-#include "engine/plan/quantise.h"
-#include "engine/plan/schedule_text.h"
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/schedule/schedule_text.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/plan/interruption.h"
+#include "engine/plan/prove/interruption.h"
 #include "engine/plan_cache.h"
 #include "engine/trace.h"
 #include "runtime/elapsed.h"

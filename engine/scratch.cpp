@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/compiled_state.h"
-#include "engine/plan/widths.h"
+#include "engine/plan/schedule/widths.h"
 #include "runtime/extents.h"
 #include "runtime/tensor_facts.h"
 

@@ -12,7 +12,7 @@
 
 #include "engine/cache/cache_directory.h"
 #include "engine/pipeline.h"
-#include "engine/plan/fit_machine.h"
+#include "engine/plan/cost/fit_machine.h"
 #include "frontend/cache_sizes.h"
 #include "frontend/calibration.h"
 #include "frontend/calibration_probes.h"

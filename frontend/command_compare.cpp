@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "engine/plan/quantities.h"
+#include "engine/plan/explain/quantities.h"
 #include "frontend/command.h"
 #include "frontend/command_operands.h"
 #include "frontend/json.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan/operand_facts.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "weft/engine.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/plan/quantities.h"
+#include "engine/plan/explain/quantities.h"
 #include "frontend/page_style.h"
 #include "frontend/result_report.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "engine/plan/explained.h"
+#include "engine/plan/explain/explained.h"
 #include "weft/session.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/plan/quantities.h"
+#include "engine/plan/explain/quantities.h"
 #include "frontend/page.h"
 
 namespace weft {

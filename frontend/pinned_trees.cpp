@@ -8,8 +8,8 @@
 
 #include "engine/network/inlining.h"
 #include "engine/network/trimmed.h"
-#include "engine/plan/forest.h"
-#include "engine/plan/schedule_text.h"
+#include "engine/plan/schedule/forest.h"
+#include "engine/plan/schedule/schedule_text.h"
 #include "frontend/token.h"
 
 namespace weft {

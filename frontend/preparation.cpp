@@ -6,12 +6,14 @@
 #include <bit>
 #include <set>
 
-#include "engine/plan/count_joins.h"
-#include "engine/plan/explain_sparse.h"
-#include "engine/plan/explanation.h"
-#include "engine/plan/finiteness.h"
-#include "engine/plan/forest.h"
-#include "engine/plan/widths.h"
+#include "engine/plan/estimate/count_joins.h"
+#include "engine/plan/explain/explain_sparse.h"
+#include "engine/plan/explain/explanation.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/forest.h"
+#include "engine/plan/schedule/widths.h"
+#include "engine/plan/search/finiteness.h"
+#include "engine/plan/search/plan_counted.h"
 #include "engine/specialize.h"
 #include "frontend/nearest.h"
 #include "frontend/parse.h"
@@ -349,7 +351,7 @@ class Preparation {
         report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
-        explained.constraints = binding_constraints(*plan, network, facts, plan_options);
+        explained.constraints = binding_constraints(*plan, network, facts, plan_options, weft::plan);
         report().phases.plan += milliseconds_since(relaxing);
         for (const ExplainedConstraint& constraint : explained.constraints) {
           report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",

@@ -1,6 +1,6 @@
 #include "frontend/report_json.h"
 
-#include "engine/plan/explained.h"
+#include "engine/plan/explain/explained.h"
 #include "frontend/json.h"
 #include "frontend/result_report.h"
 #include "weft/statistics.h"

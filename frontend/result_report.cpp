@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "engine/plan/explained.h"
+#include "engine/plan/explain/explained.h"
 
 namespace weft {
 namespace {

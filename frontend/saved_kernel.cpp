@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/cache/entry.h"
-#include "engine/plan/quantise.h"
+#include "engine/plan/estimate/quantise.h"
 
 namespace weft {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/plan/explained.h"
-#include "engine/plan/quantities.h"
+#include "engine/plan/explain/explained.h"
+#include "engine/plan/explain/quantities.h"
 #include "frontend/array_text.h"
 #include "frontend/number_text.h"
 #include "frontend/result_report.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the #include lines and enforces the order of the folders: include_order.py [ROOT].
 
-Includes go one way, plan and loop do not see each other, codegen sees neither plan nor lower, the cache and the
+Includes go one way, the rooms of the planner are stacked, plan and loop do not see each other, codegen sees neither plan nor lower, the cache and the
 frontend reach no header of LLVM, only runtime uses TBB, public headers need nothing but the standard library and 120
 columns, and Python's extension module sees weft.h alone.
 Prints one line per violation; exit status 1 if there is one.
@@ -27,9 +27,17 @@ MAY_SEE = {
     "frontend": ["runtime", "engine/network", "engine/include", "engine/plan", "engine/loop", "engine/lower",
                  "engine/codegen", "engine/jit", "engine/cache", "engine"],
 }
+# The rooms of the planner, from the lowest: each sees those before it, and the problem. Only plan.cpp and plan.h see all of them.
+ROOMS = [f"engine/plan/{room}" for room in ("estimate", "schedule", "cost", "space", "search", "prove", "const", "explain")]
+for folder, seen in MAY_SEE.items():
+    if "engine/plan" in seen:
+        seen += ROOMS
+for number, room in enumerate(ROOMS):
+    MAY_SEE[room] = MAY_SEE["engine/plan"] + ["engine/plan"] + ROOMS[:number]
+ABOVE = {"engine/plan/plan.h": ROOMS}
 # The prompt sees what the command sees, and the command itself; only main.cpp sees the prompt.
 MAY_SEE["frontend/repl"] = MAY_SEE["frontend"] + ["frontend"]
-BESIDES = {"frontend/main.cpp": ["frontend/repl"]}
+BESIDES = {"frontend/main.cpp": ["frontend/repl"], "engine/plan/plan.h": ROOMS, "engine/plan/plan.cpp": ROOMS}
 # Python's extension module is a host like any other: weft in C, and nothing else of ours.
 MAY_SEE["python/_weft"] = []
 HOSTS = {"python/_weft": ["frontend/include/weft.h"]}
@@ -39,13 +47,13 @@ THIRD_PARTY = {
     "llvm": ["engine/codegen", "engine/jit"],
     "tbb": ["runtime"],
     "oneapi": ["runtime"],
-    "z3": ["engine/plan"],
-    "xxhash.h": ["engine/cache", "engine", "runtime", "engine/plan"],
+    "z3": ["engine/plan/prove"],
+    "xxhash.h": ["engine/cache", "engine", "runtime"],
     "fmt": [folder for folder in MAY_SEE if folder != "python/_weft"],
     "nlohmann": ["frontend"],
     "histedit.h": ["frontend/repl"],
     "CLI": ["frontend"],
-    "fast_float": ["runtime", "frontend", "engine/network", "engine/plan", "engine/loop"],
+    "fast_float": ["runtime", "frontend", "engine/network", "engine/plan", "engine/plan/schedule", "engine/loop"],
     "zstd.h": ["runtime"],
     "zlib.h": ["runtime", "frontend/repl"],
     "Python.h": ["python/_weft"],
@@ -151,6 +159,8 @@ def violations(root):
                 seen = folder_of(target)
                 if target in HOSTS.get(folder, []):
                     continue
+                if folder in ABOVE.get(target, []):
+                    found.append(f"{name}: {folder} is below {header}")
                 if seen != folder and seen not in MAY_SEE[folder] + BESIDES.get(name, []):
                     found.append(f"{name}: {folder} must not see {seen} ({header})")
                 if public and not header.startswith("weft/"):

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/loop/program.h"
-#include "engine/plan/schedule.h"
+#include "engine/plan/schedule/schedule.h"
 #include "weft/specialization.h"
 
 namespace weft {

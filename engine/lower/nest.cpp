@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "engine/plan/check.h"
+#include "engine/plan/schedule/check.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/loop/program.h"
-#include "engine/plan/schedule.h"
+#include "engine/plan/schedule/schedule.h"
 
 namespace weft {
 

@@ -7,19 +7,22 @@
 #include <limits>
 #include <utility>
 
-#include "engine/plan/effort.h"
-#include "engine/plan/improve.h"
-#include "engine/plan/interruption.h"
-#include "engine/plan/lookups.h"
-#include "engine/plan/memory_demand.h"
-#include "engine/plan/open_layouts.h"
-#include "engine/plan/plan_forest.h"
-#include "engine/plan/schedule_text.h"
-#include "engine/plan/search.h"
-#include "engine/plan/smaller_intermediates.h"
-#include "engine/plan/transposed_operands.h"
-#include "engine/plan/widths.h"
-#include "engine/plan/workspace_order.h"
+#include "engine/plan/const/workspace_order.h"
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/prove/improve.h"
+#include "engine/plan/prove/interruption.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/widths.h"
+#include "engine/plan/search/baseline.h"
+#include "engine/plan/search/effort.h"
+#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/open_layouts.h"
+#include "engine/plan/search/forest_search.h"
+#include "engine/plan/prove/prove_forest.h"
+#include "engine/plan/search/search.h"
+#include "engine/plan/search/smaller_intermediates.h"
+#include "engine/plan/space/transposed_operands.h"
 
 namespace weft {
 namespace {
@@ -29,26 +32,6 @@ bool appends(const Schedule& schedule) {
   return std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [](const ScheduledTensor& tensor) {
     return tensor.role == TensorRole::result && !tensor.format.all_dense();
   });
-}
-
-Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = {}) {
-  std::string demands;
-  std::vector<MemoryDemand> sorted = cost.memory;
-  std::erase_if(sorted, &MemoryDemand::grows);  // which was not compared with the limit
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const MemoryDemand& left, const MemoryDemand& right) { return left.bytes > right.bytes; });
-  for (const MemoryDemand& demand : sorted) {
-    if (demands.empty() || demand.bytes > limit / 20) {
-      demands += fmt::format("{}{} {} bytes", demands.empty() ? "" : ", ", demand.name, demand.bytes);
-    }
-  }
-  const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
-  const char* advice = result ? "request a sparse format for the result, or raise the limit"
-                              : "raise the memory limit, or contract in another order: give a tree";
-  return Error{.kind = ErrorKind::resource,
-               .message = fmt::format("the smallest plan that was found needs {} bytes but {} are available ({}{}{}): {}",
-                                      cost.announced_bytes, limit, demands, why.empty() ? "" : "; ", why, advice),
-               .code = ErrorCode::memory_limit};
 }
 
 std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {
@@ -238,34 +221,22 @@ Expected<Plan> plan_transposed(Plan best, const Network& network, const std::vec
   return best;
 }
 
+// One of several assignments.
+Expected<Plan> plan_one(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  if (options.objective == Objective::workspace_order) return plan(network, operands, options);
+  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
+  return plan_in_place(network, operands, options);
+}
+
+Expected<Plan> plan_several(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                            const Planner& planner, bool layouts) {
+  ForestSearch forest(network, operands, options, planner, layouts);
+  forest.explore();
+  prove_forest(forest);
+  return forest.chosen();
+}
+
 }  // namespace
-
-std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not) {
-  if (optimal == "false") return "Whether there is anything cheaper is open: " + why_not;
-  const char* dearer = optimal == "all" ? "tree, order of loops, fusion or conversion of sparse operands takes less"
-                                        : "order of loops, fusion or conversion of sparse operands takes less with this tree";
-  return beyond ? fmt::format("Without copies for lookups, levels opened in place and dense operands transposed, which were tried one after the other, no {}", dearer)
-                : fmt::format("No {}, as long as no fiber is copied for lookups", dearer);
-}
-
-bool is_cancelled(const PlanOptions& options) { return any_cancelled(options.cancelled_by); }
-
-Expected<Plan> plan_given(const Schedule& given, const Network& network, const std::vector<OperandFacts>& operands,
-                          const PlanOptions& options) {
-  // It may have been made for other extents, or by somebody who leaves widths to weft.
-  const Schedule schedule = with_widths(given, scheduled_network(given, network), operands);
-  if (auto legal = check(schedule, network, operands, options); !legal) return std::unexpected(legal.error());
-  Plan plan;
-  plan.schedule = schedule;
-  plan.cost = legal_cost(schedule, network, operands, options);
-  plan.producer = "user";
-  plan.optimal = "false";
-  plan.candidates = 1;
-  if (plan.cost.announced_bytes > usable_memory(options)) {
-    return std::unexpected(too_large(plan.cost, usable_memory(options)));
-  }
-  return plan;
-}
 
 Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   if (options.prove && !options.budget) {
@@ -274,13 +245,7 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
     return plan(network, operands, own);
   }
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) {
-    return plan_forest(network, operands, options, [](const Network& one, const auto& known, const PlanOptions& chosen) {
-      if (chosen.objective == Objective::workspace_order) return plan(one, known, chosen);
-      if (auto possible = check_plannable(one, known, chosen); !possible) return Expected<Plan>(std::unexpected(possible.error()));
-      return plan_in_place(one, known, chosen);
-    }, true);
-  }
+  if (network.assignments.size() > 1) return plan_several(network, operands, options, plan_one, true);
   if (options.objective == Objective::workspace_order) return plan_workspace_order(network, operands, options);
   Expected<Plan> in_place = plan_in_place(network, operands, options);
   return in_place ? plan_transposed(std::move(*in_place), network, operands, options) : in_place;
@@ -289,7 +254,7 @@ Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& ope
 Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
                             const PlanOptions& options) {
   if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) return plan_forest(network, operands, options, plan_unfused, false);
+  if (network.assignments.size() > 1) return plan_several(network, operands, options, plan_unfused, false);
   auto chosen = choose(search_schedules(network, operands, options, false), network, operands, options, true);
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.

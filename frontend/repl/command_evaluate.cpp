@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/plan/explained.h"
+#include "engine/plan/explain/explained.h"
 #include "frontend/quartiles.h"
 #include "frontend/repl/commands.h"
 #include "frontend/summary.h"

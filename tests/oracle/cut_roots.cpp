@@ -1,3 +1,4 @@
+#include "engine/plan/schedule/check.h"
 #include "oracle/cut_roots.h"
 
 namespace weft::test {

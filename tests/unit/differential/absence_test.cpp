@@ -7,8 +7,10 @@
 
 #include "compiled_runs.h"
 #include "engine/lower/lower.h"
-#include "engine/plan/check.h"
-#include "engine/plan/finiteness.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/baseline.h"
+#include "engine/plan/search/finiteness.h"
 #include "oracle/contracted.h"
 #include "oracle/interpreted.h"
 #include "oracle/sparse_result.h"

@@ -3,6 +3,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "engine/plan/cost/cost.h"
 #include "oracle/cut_roots.h"
 
 namespace weft::test {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "engine/plan/plan.h"
 #include "oracle/built_network.h"
 #include "oracle/interpreted.h"
 #include "runs.h"

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "compiled_runs.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
 #include "long_ranges.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "compiled_runs.h"
-#include "engine/plan/lookups.h"
-#include "engine/plan/sample_schedules.h"
+#include "engine/plan/search/lookups.h"
+#include "tests/oracle/sample_schedules.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"
 #include "runs.h"

@@ -8,6 +8,9 @@
 #include <numeric>
 
 #include "compiled_runs.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/search/baseline.h"
+#include "engine/plan/search/given.h"
 #include "oracle/interpreted.h"
 #include "runs.h"
 #include "weft/host.h"

@@ -5,9 +5,14 @@
 #include <cmath>
 
 #include "compiled_runs.h"
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/baseline.h"
+#include "engine/plan/search/given.h"
 #include "long_ranges.h"
-#include "oracle/sparse_result.h"
 #include "oracle/random_forest.h"
+#include "oracle/sparse_result.h"
 #include "oracle/stretched.h"
 #include "runs.h"
 

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "compiled_runs.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/search/baseline.h"
 #include "oracle/built_network.h"
 #include "runs.h"
+#include "tests/oracle/enumerate.h"
 
 namespace random_networks_test {
 

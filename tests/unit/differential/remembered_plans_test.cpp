@@ -3,8 +3,8 @@
 
 #include "compiled_runs.h"
 #include "engine/counted.h"
-#include "engine/plan/explanation.h"
-#include "engine/plan/quantise.h"
+#include "engine/plan/explain/explanation.h"
+#include "engine/plan/estimate/quantise.h"
 #include "engine/plan_cache.h"
 #include "oracle/built_network.h"
 #include "oracle/random_forest.h"

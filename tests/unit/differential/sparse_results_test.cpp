@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "compiled_runs.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/baseline.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"
 #include "runs.h"

@@ -4,7 +4,7 @@
 
 #include "engine/loop/print.h"
 #include "engine/lower/lower.h"
-#include "engine/plan/schedule.h"
+#include "engine/plan/schedule/schedule.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 #include "unit/replaced.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/plan/widths.h"
+#include "engine/plan/schedule/widths.h"
 #include "lowered_case.h"
 
 namespace widths_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/access_model.h"
+#include "engine/plan/cost/access_model.h"
 
 #include <doctest/doctest.h>
 

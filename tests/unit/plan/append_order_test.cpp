@@ -1,4 +1,4 @@
-#include "engine/plan/append_order.h"
+#include "engine/plan/schedule/append_order.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
 namespace baseline_test {

@@ -1,7 +1,8 @@
-#include "engine/plan/binding.h"
+#include "engine/plan/schedule/binding.h"
 
 #include <doctest/doctest.h>
 
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
 namespace binding_test {

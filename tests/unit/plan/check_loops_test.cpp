@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "engine/plan/check.h"
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/networks.h"
 
 namespace check_loops_test {

@@ -2,8 +2,10 @@
 
 #include <limits>
 
-#include "engine/plan/check.h"
-#include "engine/plan/schedule_text.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
 namespace check_presence_test {

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "engine/plan/check.h"
-#include "engine/plan/statements.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/statements.h"
 #include "unit/plan/networks.h"
 
 namespace check_products_test {

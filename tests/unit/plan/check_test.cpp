@@ -1,4 +1,4 @@
-#include "engine/plan/check.h"
+#include "engine/plan/schedule/check.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,8 @@
-#include "engine/plan/complete.h"
+#include "engine/plan/search/complete.h"
 
 #include <doctest/doctest.h>
 
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/networks.h"
 
 namespace complete_test {

@@ -1,10 +1,10 @@
-#include "engine/plan/convertible_accesses.h"
+#include "engine/plan/space/convertible_accesses.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "engine/plan/cost_model.h"
+#include "engine/plan/cost/cost_model.h"
 #include "unit/plan/networks.h"
 
 namespace convertible_accesses_test {

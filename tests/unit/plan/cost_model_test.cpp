@@ -1,10 +1,11 @@
-#include "engine/plan/cost_model.h"
+#include "engine/plan/cost/cost_model.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "engine/plan/joins.h"
+#include "engine/plan/estimate/joins.h"
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/modelled.h"
 
 namespace cost_model_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/count_joins.h"
+#include "engine/plan/estimate/count_joins.h"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,9 @@
 #include <random>
 #include <set>
 
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/search/plan_counted.h"
 #include "unit/plan/networks.h"
 
 namespace count_joins_test {

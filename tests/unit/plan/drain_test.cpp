@@ -1,4 +1,4 @@
-#include "engine/plan/drain.h"
+#include "engine/plan/cost/drain.h"
 
 #include <doctest/doctest.h>
 

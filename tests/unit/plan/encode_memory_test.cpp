@@ -4,10 +4,13 @@
 #include <limits>
 #include <random>
 
-#include "engine/plan/alternatives.h"
-#include "engine/plan/binding.h"
-#include "engine/plan/prove.h"
-#include "engine/plan/sparse_intermediates.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/prove/prove.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/space/alternatives.h"
+#include "engine/plan/space/sparse_intermediates.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/stretched.h"
 

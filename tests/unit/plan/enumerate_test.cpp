@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "engine/plan/schedule/check.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 
 namespace enumerate_test {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "engine/plan/plan.h"
 #include "unit/plan/networks.h"
 
 namespace explain_test {

@@ -1,9 +1,10 @@
-#include "engine/plan/explanation.h"
+#include "engine/plan/explain/explanation.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "engine/plan/search/given.h"
 #include "unit/plan/networks.h"
 
 namespace explanation_test {
@@ -87,21 +88,21 @@ TEST_CASE("conversions say what they are for and what they cost") {
 
 TEST_CASE("a pinned tree that costs binds, one that is chosen anyway does not") {
   Problem made = mttkrp();
-  CHECK(binding_constraints(planned(made), made.network, made.operands, made.options).empty());
+  CHECK(binding_constraints(planned(made), made.network, made.operands, made.options, plan).empty());
   const Plan free = planned(made);
 
   Problem pinned = made;
   pinned.options.tree = flat_tree(3);
   const Plan slower = planned(pinned);
   REQUIRE(slower.cost.ns > free.cost.ns);
-  const auto found = binding_constraints(slower, pinned.network, pinned.operands, pinned.options);
+  const auto found = binding_constraints(slower, pinned.network, pinned.operands, pinned.options, plan);
   REQUIRE(found.size() == 1);
   CHECK(found[0].name == "contraction tree");
   CHECK(found[0].binds);
   CHECK(found[0].effect.starts_with("without it "));
 
   pinned.options.tree = free.schedule.tree;
-  const auto same = binding_constraints(planned(pinned), pinned.network, pinned.operands, pinned.options);
+  const auto same = binding_constraints(planned(pinned), pinned.network, pinned.operands, pinned.options, plan);
   REQUIRE(same.size() == 1);
   CHECK_FALSE(same[0].binds);
 }
@@ -113,14 +114,14 @@ TEST_CASE("pinned layouts, memory limits and strict floating point are constrain
   made.options.strict_fp = true;
   const Plan found = planned(made);
   std::vector<std::string> names;
-  for (const ExplainedConstraint& constraint : binding_constraints(found, made.network, made.operands, made.options)) {
+  for (const ExplainedConstraint& constraint : binding_constraints(found, made.network, made.operands, made.options, plan)) {
     names.push_back(constraint.name);
   }
   CHECK(names == std::vector<std::string>{"layout of T", "memory limit of 1.1 TB", "strict floating point"});
 
   const auto given = plan_given(found.schedule, made.network, made.operands, made.options);
   REQUIRE(given.has_value());
-  const auto by_user = binding_constraints(*given, made.network, made.operands, made.options);
+  const auto by_user = binding_constraints(*given, made.network, made.operands, made.options, plan);
   REQUIRE(by_user.size() == 1);
   CHECK(by_user[0].name == "schedule");
 }

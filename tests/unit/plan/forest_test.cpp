@@ -1,8 +1,10 @@
-#include "engine/plan/forest.h"
+#include "engine/plan/schedule/forest.h"
 
 #include <doctest/doctest.h>
 
 #include "engine/network/inlining.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
 namespace forest_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/fusion_structures.h"
+#include "tests/oracle/fusion_structures.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,12 @@
 #include <set>
 #include <sstream>
 
-#include "engine/plan/complete.h"
-#include "engine/plan/search.h"
-#include "engine/plan/trees.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/complete.h"
+#include "engine/plan/search/search.h"
+#include "engine/plan/space/trees.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/stretched.h"
 

@@ -1,10 +1,11 @@
-#include "engine/plan/improve.h"
+#include "engine/plan/prove/improve.h"
 
 #include <doctest/doctest.h>
 
 #include <array>
 #include <thread>
 
+#include "engine/plan/plan.h"
 #include "unit/plan/networks.h"
 
 namespace improve_test {

@@ -1,5 +1,5 @@
-#include "engine/plan/alternative_models.h"
-#include "engine/plan/interval_program.h"
+#include "engine/plan/cost/alternative_models.h"
+#include "engine/plan/search/interval_program.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,11 @@
 #include <limits>
 #include <random>
 
-#include "engine/plan/search.h"
-#include "engine/plan/trees.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/search/baseline.h"
+#include "engine/plan/search/search.h"
+#include "engine/plan/space/trees.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 

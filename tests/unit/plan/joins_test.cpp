@@ -1,4 +1,4 @@
-#include "engine/plan/joins.h"
+#include "engine/plan/estimate/joins.h"
 
 #include <doctest/doctest.h>
 

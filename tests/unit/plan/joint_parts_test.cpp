@@ -1,10 +1,11 @@
-#include "engine/plan/joint_parts.h"
+#include "engine/plan/search/joint_parts.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "engine/plan/lookups.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/lookups.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 

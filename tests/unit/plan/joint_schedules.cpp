@@ -5,9 +5,12 @@
 #include <random>
 
 #include "engine/network/inlining.h"
-#include "engine/plan/binding.h"
-#include "engine/plan/forest.h"
-#include "engine/plan/shared_layouts.h"
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/forest.h"
+#include "engine/plan/space/shared_layouts.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/stretched.h"
 
 namespace weft::plan_test {

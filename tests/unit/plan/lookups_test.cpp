@@ -1,10 +1,11 @@
-#include "engine/plan/lookups.h"
+#include "engine/plan/search/lookups.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "engine/plan/schedule_text.h"
+#include "engine/plan/explain/explain.h"
+#include "engine/plan/schedule/schedule_text.h"
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 

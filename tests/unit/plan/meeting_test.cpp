@@ -1,4 +1,4 @@
-#include "engine/plan/meeting.h"
+#include "engine/plan/cost/meeting.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,10 @@
-#include "engine/plan/memory_demand.h"
+#include "engine/plan/cost/memory_demand.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
 namespace memory_demand_test {

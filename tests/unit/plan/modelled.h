@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/plan/cost_model.h"
-#include "engine/plan/trees.h"
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/space/trees.h"
 #include "unit/plan/networks.h"
 
 namespace weft::plan_test {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/schedule/check.h"
 #include "runtime/widths.h"
 
 namespace weft::plan_test {

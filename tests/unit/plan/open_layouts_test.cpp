@@ -1,9 +1,10 @@
-#include "engine/plan/open_layouts.h"
+#include "engine/plan/search/open_layouts.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/networks.h"
 
 namespace weft::plan_test::open_layouts_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/order_system.h"
+#include "engine/plan/const/order_system.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "engine/plan/schedule.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/schedule.h"
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 

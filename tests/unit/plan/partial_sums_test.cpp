@@ -1,11 +1,11 @@
-#include "engine/plan/partial_sums.h"
+#include "engine/plan/space/partial_sums.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "engine/plan/schedule_text.h"
-#include "engine/plan/trees.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/space/trees.h"
 #include "unit/plan/networks.h"
 
 namespace weft::plan_test::partial_sums_test {

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/plan/statements.h"
+#include "engine/plan/schedule/statements.h"
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
 namespace plan_test {

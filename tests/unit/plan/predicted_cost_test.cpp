@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "engine/plan/explanation.h"
+#include "engine/plan/explain/explanation.h"
 #include "unit/plan/networks.h"
 
 namespace predicted_cost_test {

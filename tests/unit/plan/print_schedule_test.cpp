@@ -1,4 +1,4 @@
-#include "engine/plan/schedule_text.h"
+#include "engine/plan/schedule/schedule_text.h"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "engine/plan/search/baseline.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 

@@ -1,4 +1,4 @@
-#include "engine/plan/product_estimate.h"
+#include "engine/plan/estimate/product_estimate.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,9 @@
 // One budget for the proofs of all parts of a network.
 #include <doctest/doctest.h>
 
-#include "engine/plan/effort.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/effort.h"
 #include "unit/plan/networks.h"
 
 namespace proof_budget_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/prove_jointly.h"
+#include "engine/plan/prove/prove_jointly.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,9 @@
 #include <random>
 
 #include "engine/network/inlining.h"
-#include "engine/plan/forest.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/forest.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 

@@ -1,4 +1,4 @@
-#include "engine/plan/prove.h"
+#include "engine/plan/prove/prove.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,10 @@
 #include <limits>
 #include <map>
 
-#include "engine/plan/alternatives.h"
-#include "engine/plan/result_format.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/space/alternatives.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 

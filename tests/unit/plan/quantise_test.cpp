@@ -1,4 +1,4 @@
-#include "engine/plan/quantise.h"
+#include "engine/plan/estimate/quantise.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/plan/quantities.h"
+#include "engine/plan/explain/quantities.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,11 @@
-#include "engine/plan/sample_schedules.h"
+#include "tests/oracle/sample_schedules.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "engine/plan/lookups.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/lookups.h"
 #include "unit/plan/networks.h"
 
 namespace sample_schedules_test {

@@ -1,7 +1,8 @@
-#include "engine/plan/search.h"
+#include "engine/plan/search/search.h"
 
 #include <doctest/doctest.h>
 
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/networks.h"
 
 namespace search_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/short_row.h"
+#include "engine/plan/cost/short_row.h"
 
 #include <doctest/doctest.h>
 

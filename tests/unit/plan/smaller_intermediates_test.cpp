@@ -1,7 +1,8 @@
-#include "engine/plan/smaller_intermediates.h"
+#include "engine/plan/search/smaller_intermediates.h"
 
 #include <doctest/doctest.h>
 
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/networks.h"
 
 namespace smaller_intermediates_test {

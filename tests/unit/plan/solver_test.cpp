@@ -1,4 +1,4 @@
-#include "engine/plan/solver.h"
+#include "engine/plan/prove/solver.h"
 
 #include <doctest/doctest.h>
 

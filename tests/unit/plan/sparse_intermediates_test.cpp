@@ -1,15 +1,17 @@
-#include "engine/plan/sparse_intermediates.h"
+#include "engine/plan/space/sparse_intermediates.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "engine/plan/alternatives.h"
-#include "engine/plan/binding.h"
-#include "engine/plan/complete.h"
-#include "engine/plan/interval_program.h"
-#include "engine/plan/result_format.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/search/complete.h"
+#include "engine/plan/search/interval_program.h"
+#include "engine/plan/space/alternatives.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/random_networks.h"
 
 namespace sparse_intermediates_test {

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
-#include "engine/plan/append_order.h"
-#include "engine/plan/binding.h"
-#include "engine/plan/schedule_text.h"
-#include "engine/plan/statements.h"
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/statements.h"
+#include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 #include "unit/plan/stretched.h"

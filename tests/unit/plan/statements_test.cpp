@@ -1,4 +1,4 @@
-#include "engine/plan/statements.h"
+#include "engine/plan/schedule/statements.h"
 
 #include <doctest/doctest.h>
 

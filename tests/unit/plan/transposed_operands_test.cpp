@@ -1,4 +1,4 @@
-#include "engine/plan/transposed_operands.h"
+#include "engine/plan/space/transposed_operands.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,12 @@
-#include "engine/plan/tree_bound.h"
+#include "engine/plan/cost/tree_bound.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "engine/plan/cost_model.h"
+#include "engine/plan/cost/cost_model.h"
+#include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 

@@ -1,10 +1,11 @@
-#include "engine/plan/trees.h"
+#include "engine/plan/space/trees.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
 
+#include "engine/plan/schedule/check.h"
 #include "unit/plan/networks.h"
 
 namespace trees_test {

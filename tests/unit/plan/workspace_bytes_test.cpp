@@ -1,11 +1,11 @@
-#include "engine/plan/workspace_bytes.h"
+#include "engine/plan/prove/workspace_bytes.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "engine/plan/memory_demand.h"
+#include "engine/plan/cost/memory_demand.h"
 #include "unit/plan/networks.h"
 
 namespace workspace_bytes_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/workspace_order.h"
+#include "engine/plan/const/workspace_order.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,12 @@
 #include <optional>
 #include <random>
 
-#include "engine/plan/fusion_structures.h"
-#include "engine/plan/order_system.h"
-#include "engine/plan/trees.h"
+#include "engine/plan/const/order_system.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/space/trees.h"
+#include "tests/oracle/enumerate.h"
+#include "tests/oracle/fusion_structures.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/order_case.h"
 #include "unit/plan/stretched.h"

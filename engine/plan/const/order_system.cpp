@@ -1,0 +1,212 @@
+#include "engine/plan/const/order_system.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/schedule_text.h"
+
+namespace weft {
+namespace {
+
+// Positions as an order: the element at position 0 first.
+std::vector<std::uint32_t> by_position(const Solver& solver, const std::vector<Integer>& positions) {
+  std::vector<std::uint32_t> order(positions.size());
+  for (std::uint32_t element = 0; element < positions.size(); ++element) {
+    order[static_cast<std::size_t>(solver.value(positions[element]))] = element;
+  }
+  return order;
+}
+
+// Its levels cannot be put into another order: it is the user's, or absent entries would become zeros.
+bool keeps_layout(const OperandFacts& facts) { return !may_be_converted(facts); }
+
+}  // namespace
+
+OrderSystem::OrderSystem(Solver solver, const Schedule& skeleton, const Network& network)
+    : solver_(std::move(solver)), skeleton_(skeleton), network_(network) {}
+
+Expected<OrderSystem> OrderSystem::create(const Schedule& skeleton, const Network& network,
+                                          const std::vector<OperandFacts>& operands, std::uint32_t order,
+                                          OperandLayouts layouts, const std::vector<Cancellation>& cancelled_by) {
+  auto solver = Solver::create(Tracking::families, cancelled_by);
+  if (!solver) return std::unexpected(solver.error());
+  OrderSystem system(std::move(*solver), skeleton, network);
+  system.add_statements();
+  system.add_loops();
+  system.add_layouts(operands, layouts);
+  system.add_concordance();
+  system.add_workspaces(order);
+  return system;
+}
+
+// 0 <= position < count, no two equal. "Not equal" is "smaller or greater", which the concordance needs anyway.
+OrderSystem::Permutation OrderSystem::permutation(std::size_t count, Family family) {
+  Permutation made;
+  for (std::size_t element = 0; element < count; ++element) {
+    made.positions.push_back(solver_.integer(0, static_cast<std::int64_t>(count) - 1));
+  }
+  made.smaller.assign(count, std::vector<Literal>(count));
+  for (std::size_t left = 0; left < count; ++left) {
+    for (std::size_t right = left + 1; right < count; ++right) {
+      const Literal smaller = solver_.boolean();
+      made.smaller[left][right] = smaller;
+      made.smaller[right][left] = !smaller;
+      const Scaled rising[] = {{made.positions[left], 1}, {made.positions[right], -1}};
+      const Scaled falling[] = {{made.positions[right], 1}, {made.positions[left], -1}};
+      const Literal then[] = {smaller};
+      const Literal otherwise[] = {!smaller};
+      solver_.linear(rising, -1, then, family);
+      solver_.linear(falling, -1, otherwise, family);
+    }
+  }
+  return made;
+}
+
+void OrderSystem::add_statements() {
+  const Family family = solver_.family("the order of the statements");
+  const std::size_t count = skeleton_.statements.size();
+  statements_ = permutation(count, family);
+  for (std::size_t number = 0; number < count; ++number) {
+    const std::size_t reader = reader_of(skeleton_, skeleton_.statements[number].target.tensor);
+    if (reader == count) continue;
+    const Literal before[] = {statements_.smaller[number][reader]};
+    solver_.clause(before, family);
+  }
+}
+
+// `at` implies the position, not the other way round: the producer's clause needs one index AT each position, and as
+// positions differ, this one alone is there.
+void OrderSystem::add_loops() {
+  for (const ScheduledStatement& statement : skeleton_.statements) {
+    const Family family = solver_.family(fmt::format("the loops of {}", print_product(skeleton_, statement, network_)));
+    indices_.push_back(members(indices_of(statement)));
+    const std::size_t count = indices_.back().size();
+    loops_.push_back(permutation(count, family));
+    at_.emplace_back(count);
+    for (std::size_t place = 0; place < count; ++place) {
+      for (std::size_t position = 0; position < count; ++position) {
+        const Literal here[] = {solver_.boolean()};
+        const Scaled above[] = {{loops_.back().positions[place], 1}};
+        const Scaled below[] = {{loops_.back().positions[place], -1}};
+        solver_.linear(above, static_cast<std::int64_t>(position), here, family);
+        solver_.linear(below, -static_cast<std::int64_t>(position), here, family);
+        at_.back()[place].push_back(here[0]);
+      }
+    }
+  }
+}
+
+void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, OperandLayouts layouts) {
+  layouts_.resize(network_.tensors.size());
+  for (const ScheduledTensor& tensor : skeleton_.tensors) {
+    if (tensor.role != TensorRole::operand || !layouts_[tensor.tensor].positions.empty()) continue;
+    const OperandFacts& facts = facts_of(operands, tensor.tensor);
+    if (facts.format.all_dense()) continue;
+    const Family family = solver_.family(fmt::format("one layout for all uses of {}", tensor.name));
+    const std::size_t modes = facts.format.order();
+    Permutation& layout = layouts_[tensor.tensor];
+    layout = permutation(modes, family);
+    if (layouts == OperandLayouts::any && !keeps_layout(facts)) continue;
+    const Family kept =
+        solver_.family(fmt::format("the {} layout {} of {}", facts.pinned ? "pinned" : "given", facts.format.text(), tensor.name));
+    for (std::size_t level = 1; level < modes; ++level) {
+      const Literal above[] = {layout.smaller[facts.format.mode_order[level - 1]][facts.format.mode_order[level]]};
+      solver_.clause(above, kept);
+    }
+  }
+}
+
+// dp < dp' implies lp < lp', for every pair of modes of every use of an input that is stored sparsely. Two modes with
+// one index (a diagonal) have no loops to order.
+void OrderSystem::add_concordance() {
+  for (std::size_t number = 0; number < skeleton_.statements.size(); ++number) {
+    const auto place = [&](IndexId index) {
+      return static_cast<std::size_t>(std::find(indices_[number].begin(), indices_[number].end(), index) -
+                                      indices_[number].begin());
+    };
+    for (const ScheduledAccess& factor : skeleton_.statements[number].factors) {
+      const ScheduledTensor& tensor = skeleton_.tensors[factor.tensor];
+      if (tensor.role != TensorRole::operand || layouts_[tensor.tensor].positions.empty()) continue;
+      const Family family = solver_.family(fmt::format("loops in the order of {}", print_access(skeleton_, factor, network_)));
+      for (std::size_t left = 0; left < factor.indices.size(); ++left) {
+        for (std::size_t right = 0; right < factor.indices.size(); ++right) {
+          if (factor.indices[left] == factor.indices[right]) continue;
+          const Literal implied[] = {!layouts_[tensor.tensor].smaller[left][right],
+                                     loops_[number].smaller[place(factor.indices[left])][place(factor.indices[right])]};
+          solver_.clause(implied, family);
+        }
+      }
+    }
+  }
+}
+
+const Literal* OrderSystem::at(std::size_t statement, IndexId index, std::size_t position) const {
+  const auto found = std::find(indices_[statement].begin(), indices_[statement].end(), index);
+  if (found == indices_[statement].end() || position >= indices_[statement].size()) return nullptr;
+  return &at_[statement][static_cast<std::size_t>(found - indices_[statement].begin())][position];
+}
+
+void OrderSystem::add_workspaces(std::uint32_t order) {
+  const std::size_t count = skeleton_.statements.size();
+  for (std::size_t producer = 0; producer < count; ++producer) {
+    const ScheduledAccess& target = skeleton_.statements[producer].target;
+    const std::size_t consumer = reader_of(skeleton_, target.tensor);
+    if (consumer == count || target.indices.size() <= order) continue;
+    const Family family = solver_.family(fmt::format("a workspace of at most {} dimension{} for {}", order,
+                                                     order == 1 ? "" : "s", print_access(skeleton_, target, network_)));
+    for (std::size_t position = 0; position < target.indices.size() - order; ++position) {
+      std::vector<Literal> any;
+      for (const IndexId index : target.indices) {
+        const Literal here = *at(producer, index, position);
+        any.push_back(here);
+        const auto follows = [&](std::size_t other, std::vector<Literal> unless) {
+          unless.push_back(!here);
+          if (const Literal* same = at(other, index, position)) unless.push_back(*same);
+          solver_.clause(unless, family);
+        };
+        follows(consumer, {});
+        for (std::size_t between = 0; between < count; ++between) {
+          if (between == producer || between == consumer) continue;
+          follows(between, {!statements_.smaller[producer][between], !statements_.smaller[between][consumer]});
+        }
+      }
+      solver_.clause(any, family);
+    }
+  }
+}
+
+OrderModel OrderSystem::model() const {
+  OrderModel found;
+  found.statements = by_position(solver_, statements_.positions);
+  for (std::size_t number = 0; number < loops_.size(); ++number) {
+    found.loops.emplace_back();
+    for (const std::uint32_t place : by_position(solver_, loops_[number].positions)) {
+      found.loops.back().push_back(indices_[number][place]);
+    }
+  }
+  for (const Permutation& layout : layouts_) found.layouts.push_back(by_position(solver_, layout.positions));
+  return found;
+}
+
+void OrderSystem::exclude(const OrderModel& model) {
+  const Family family = solver_.family("nests that are not legal here");
+  std::vector<Literal> different;
+  for (std::size_t place = 1; place < model.statements.size(); ++place) {
+    different.push_back(statements_.smaller[model.statements[place]][model.statements[place - 1]]);
+  }
+  for (std::size_t number = 0; number < loops_.size(); ++number) {
+    const auto place_of = [&](IndexId index) {
+      return static_cast<std::size_t>(std::find(indices_[number].begin(), indices_[number].end(), index) -
+                                      indices_[number].begin());
+    };
+    for (std::size_t loop = 1; loop < model.loops[number].size(); ++loop) {
+      different.push_back(
+          loops_[number].smaller[place_of(model.loops[number][loop])][place_of(model.loops[number][loop - 1])]);
+    }
+  }
+  solver_.clause(different, family);
+}
+
+}  // namespace weft

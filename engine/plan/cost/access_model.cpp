@@ -1,0 +1,250 @@
+#include "engine/plan/cost/access_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "engine/plan/cost/meeting.h"
+#include "engine/plan/schedule/binding.h"
+
+namespace weft {
+namespace {
+
+constexpr double most_dense_positions = 1u << 28;
+
+}  // namespace
+
+AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
+                         const Network& network, const std::vector<OperandFacts>& operands,
+                         std::shared_ptr<const Statistics> estimated)
+    : estimated_(std::move(estimated)),
+      scalar_(tensor.format.scalar),
+      free_(free),
+      room_(room),
+      converted_(tensor.converted) {
+  scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
+  indices_ = index_set(access.indices);
+  for (const IndexId index : access.indices) {
+    mode_index_.push_back(index);
+    mode_extent_.push_back(static_cast<double>(network.indices[index].extent));
+  }
+  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
+    const std::uint32_t mode = tensor.format.mode_order[level];
+    levels_.push_back({access.indices[mode], mode, tensor.format.levels[level].kind, mode_extent_[mode]});
+  }
+  contiguous_ = tensor.role == TensorRole::intermediate ? indices_
+                : levels_.empty()                       ? 0
+                                                        : one_index(levels_.back().index);
+  intermediate_ = tensor.role == TensorRole::intermediate;
+  sparse_ = tensor.role == TensorRole::operand && has_sparse_level(tensor.format);
+  const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
+  if (sparse_) statistics_ = &facts->statistics;
+  converted_ = converted_ || (facts != nullptr && facts->copied);
+  if (estimated_) {
+    sparse_ = true;
+    statistics_ = estimated_.get();
+  }
+
+  positions_by_level_.push_back(1);
+  density_by_level_.push_back(1);
+  ModeSet modes = 0;
+  double combinations = 1;
+  for (const StoredLevel& level : levels_) {
+    modes |= ModeSet{1} << level.mode;
+    combinations *= level.extent;
+    const bool dense = !sparse_ || !is_sparse(level.kind);
+    const double positions = free_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
+    positions_by_level_.push_back(positions);
+    density_by_level_.push_back(combinations > 0 ? positions / combinations : 0);
+  }
+  if (free_) {
+    positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
+    positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
+  }
+  // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
+  const bool stored = facts != nullptr && !converted_ && !free_;
+  bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
+}
+
+void AccessModel::add_block(IndexSet indices, const Network& network) {
+  indices_ |= indices;
+  for (const IndexId index : members(indices)) bytes_ *= static_cast<double>(network.indices[index].extent);
+}
+
+BoundState AccessModel::bound(IndexSet indices) const {
+  BoundState state = 0;
+  if (free_) {
+    for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
+      if (contains(indices, mode_index_[mode])) state |= BoundState{1} << mode;
+    }
+    return state;
+  }
+  while (state < levels_.size() && contains(indices, levels_[state].index)) ++state;
+  return state;
+}
+
+// Distances between rows, taken modulo the way, generate the multiples of the largest power of two that divides all of
+// them: the block begins a row at one of these places only, and covers a row's length from each.
+double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const {
+  if (intermediate_) return 1;
+  std::uint64_t distance = static_cast<std::uint64_t>(scalar_bytes_);  // its low bits count, so that it may overflow
+  std::uint64_t between = way_bytes;
+  double row = scalar_bytes_;
+  bool adjacent = true;
+  for (std::size_t level = levels_.size(); level-- > 0;) {
+    const double extent = levels_[level].extent;
+    if (extent > 1) {
+      const bool varies = contains(block, levels_[level].index);
+      adjacent = adjacent && varies;
+      if (adjacent) row *= extent;
+      else if (varies && distance % way_bytes != 0) between = std::min(between, distance & (~distance + 1));
+    }
+    distance *= static_cast<std::uint64_t>(std::min(extent, 0x1p63));
+  }
+  return std::min(1.0, std::max(row, line_bytes) / static_cast<double>(between));
+}
+
+bool AccessModel::adjacent(IndexId index, IndexSet block) const {
+  // Of an intermediate, what sparse operands filter is outside.
+  if (intermediate_) return contains(contiguous_, index) || (contiguous_ & ~block) == 0;
+  IndexSet below = 0;
+  for (std::size_t level = levels_.size(); level-- > 0 && levels_[level].index != index;) {
+    if (levels_[level].extent > 1 && !contains(block, levels_[level].index)) return false;
+    below |= one_index(levels_[level].index);
+  }
+  return (block & ~below) == 0;
+}
+
+double AccessModel::product_of_extents(BoundState modes) const {
+  double product = 1;
+  for (; modes != 0; modes &= modes - 1) product *= mode_extent_[static_cast<std::size_t>(std::countr_zero(modes))];
+  return product;
+}
+
+// d(U) <= d(V) * extents of U - V, so every subset of a dense set of modes is dense too: whether a leading level is
+// dense depends on the set of modes bound with it, and not on their order. The last level stays sparse, for stored
+// zeros are not absent entries.
+double AccessModel::free_positions(BoundState modes) const {
+  double& known = positions_by_modes_[modes];
+  if (known >= 0) return known;
+  const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
+  const double room = product_of_extents(modes);
+  const bool last = modes + 1 == BoundState{1} << mode_index_.size();
+  known = !last && room <= most_dense_positions && room <= room_ * distinct ? room : distinct;
+  return known;
+}
+
+bool AccessModel::dense_in_free(BoundState modes) const {
+  const bool last = modes + 1 == BoundState{1} << mode_index_.size();
+  return !last && free_positions(modes) == product_of_extents(modes);
+}
+
+double AccessModel::positions(BoundState state) const {
+  return free_ ? free_positions(state) : positions_by_level_[state];
+}
+
+double AccessModel::density(BoundState state) const {
+  if (!sparse_) return 1;
+  if (!free_) return density_by_level_[state];
+  const double room = product_of_extents(state);
+  return room > 0 ? free_positions(state) / room : 0;
+}
+
+double AccessModel::fill(IndexSet indices) const {
+  if (!sparse_ || intermediate_) return 1;
+  ModeSet modes = 0;
+  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
+    if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
+  }
+  const double room = product_of_extents(modes);
+  return room > 0 ? statistics_->distinct(modes) / room : 0;
+}
+
+std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
+  std::vector<LevelStep> found;
+  for_each_step(from, to, [&](const LevelStep& step) { found.push_back(step); });
+  return found;
+}
+
+bool AccessModel::is_sparse_at(BoundState state) const {
+  if (!sparse_ || state == 0) return false;
+  return free_ ? !dense_in_free(state) : is_sparse(levels_[state - 1].kind);
+}
+
+double AccessModel::largest_share(IndexId root) const {
+  if (free_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
+  const double below = positions_by_level_[2];
+  return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
+}
+
+double AccessModel::unforeseen_ends(BoundState state) const {
+  if (ends_.empty()) ends_.assign(free_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
+  double& known = ends_[state];
+  if (known >= 0) return known;
+  ModeSet modes = free_ ? state : 0;
+  for (BoundState level = 0; !free_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
+  const double ends = free_ || converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
+  // Below a dense level some positions have no entries.
+  const double reached = positions(state);
+  return known = reached > 0 ? ends / reached : 0;
+}
+
+double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
+  double ends = 0;
+  for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
+    modes |= ModeSet{1} << levels_[level].mode;
+    const double below = statistics_->distinct(modes);
+    if (is_sparse(levels_[level].kind) && fibers > 0) ends += fibers * unforeseen_end(below / fibers);
+    fibers = below;
+  }
+  return ends;
+}
+
+// The order of levels that follow the loops is open where their cost is asked for, which may not depend on it: the mode that
+// makes the fewest fibers is taken to come first.
+double AccessModel::ends_in_any_order(ModeSet modes) const {
+  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
+  double ends = 0;
+  double fibers = statistics_->distinct(modes);
+  while (modes != all && fibers > 0) {
+    ModeSet next = all;
+    double fewest = std::numeric_limits<double>::infinity();
+    for (ModeSet left = all & ~modes; left != 0; left &= left - 1) {
+      const ModeSet more = modes | (left & (~left + 1));
+      const double below = statistics_->distinct(more);
+      if (below >= fewest) continue;
+      next = more;
+      fewest = below;
+    }
+    ends += fibers * unforeseen_end(fewest / fibers);
+    modes = next;
+    fibers = fewest;
+  }
+  return ends;
+}
+
+std::uint32_t AccessModel::filtering_modes(BoundState state) const {
+  if (!sparse_) return 0;
+  if (free_) return state == 0 || dense_in_free(state) ? 0 : state;
+  while (state > 0 && !is_sparse(levels_[state - 1].kind)) --state;
+  std::uint32_t modes = 0;
+  for (BoundState level = 0; level < state; ++level) modes |= std::uint32_t{1} << levels_[level].mode;
+  return modes;
+}
+
+Format AccessModel::realized(const std::vector<IndexId>& loops) const {
+  Format format = sparse_format(mode_index_.size(), scalar_);
+  format.mode_order.clear();
+  BoundState modes = 0;
+  for (const IndexId index : loops) {
+    for (std::uint32_t mode = 0; mode < mode_index_.size(); ++mode) {
+      if (mode_index_[mode] != index) continue;
+      modes |= BoundState{1} << mode;
+      if (dense_in_free(modes)) format.levels[format.mode_order.size()].kind = LevelKind::dense;
+      format.mode_order.push_back(mode);
+    }
+  }
+  return format;
+}
+
+}  // namespace weft

@@ -1,0 +1,149 @@
+// What the cost model knows of one access: how many positions are reached when a set of indices is bound.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/plan/cost/short_row.h"
+#include "engine/plan/schedule/statements.h"
+
+namespace weft {
+
+/// How far the levels of an access are bound: the number of bound levels of a layout that is given, the set of bound
+/// modes of one that is still free. Both depend on the SET of bound indices only, not on their order (planning.md).
+using BoundState = std::uint32_t;
+
+/// A level that becomes bound: its mean fiber length where it filters, whether it is sparse, whether it may drive.
+struct LevelStep {
+  double length = 1;
+  bool sparse = false;
+  bool direct = false;
+  BoundState state = 0;  ///< once it is bound
+  LevelKind kind = LevelKind::compressed;  ///< of a sparse level
+
+  /// A coordinate is found without a search.
+  bool is_table() const { return sparse && (kind == LevelKind::hashed || kind == LevelKind::bitmap); }
+};
+
+class AccessModel {
+ public:
+  /// A layout is free if the operand may be converted to whatever order the loops take; its leading levels are dense
+  /// where the product of their extents is at most `room` times their distinct coordinates. At most 12 modes may be
+  /// free.
+  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
+              const Network& network, const std::vector<OperandFacts>& operands,
+              std::shared_ptr<const Statistics> estimated = nullptr);
+
+  BoundState bound(IndexSet indices) const;
+  /// Positions reached: distinct coordinates of the bound modes; extents multiply for dense levels.
+  double positions(BoundState state) const;
+  /// Share of all combinations of the bound indices that have a position: what the access lets through.
+  double density(BoundState state) const;
+  /// Of the combinations of its indices among these, the share with entries of an operand, wherever its levels are bound.
+  /// 1 for anything else.
+  double fill(IndexSet indices) const;
+  /// The levels bound between two states, in the order in which they are bound; the first one may drive.
+  std::vector<LevelStep> steps(BoundState from, BoundState to) const;
+  /// The same without storing them, for the innermost loop of the planner.
+  template <class Visit>
+  void for_each_step(BoundState from, BoundState to, const Visit& visit) const;
+
+  /// Whether the deepest bound level is sparse, so that the fibers below its positions are not empty.
+  bool is_sparse_at(BoundState state) const;
+
+  IndexSet indices() const { return indices_; }
+  bool sparse() const { return sparse_; }
+  bool is_free() const { return free_; }
+  bool intermediate() const { return intermediate_; }
+  double bytes() const { return bytes_; }
+  double entries() const { return positions_by_level_.back(); }
+  double scalar_bytes() const { return scalar_bytes_; }
+  /// The index whose neighbours are adjacent in memory. The layout of an intermediate follows its loops, so that any of
+  /// its indices will do.
+  IndexSet contiguous() const { return contiguous_; }
+  void set_contiguous(IndexSet indices) { contiguous_ = indices; }
+  /// Share of a cache in which a block over these indices of a dense array may lie: rows that are a multiple of a large
+  /// power of two apart meet in few of its sets. `way_bytes`, a power of two, is what the cache holds in one way. 1 for
+  /// an intermediate, whose layout follows its loops.
+  double reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const;
+  /// Whether the blocks over these indices of a dense array that neighbours of `index` choose lie one behind the other.
+  bool adjacent(IndexId index, IndexSet block) const;
+  /// A sparse intermediate holds a dense block over these indices below each entry.
+  void add_block(IndexSet indices, const Network& network);
+  /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
+  double largest_share(IndexId root) const;
+  /// Whether what lies below a position is so little that a processor which went over it a moment ago foresees where its
+  /// fibers end.
+  bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }
+  /// Fibers below a position whose ends nobody foresees when its entries are gone over for the first time.
+  double unforeseen_ends(BoundState state) const;
+  /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
+  std::uint32_t filtering_modes(BoundState state) const;
+
+  /// The layout that the order of the loops gives a free access.
+  Format realized(const std::vector<IndexId>& loops) const;
+
+ private:
+  static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
+
+  double ratio(BoundState below, BoundState above) const;
+  double ends_in_levels(std::size_t level, ModeSet modes) const;
+  double ends_in_any_order(ModeSet modes) const;
+  double free_positions(BoundState modes) const;
+  bool dense_in_free(BoundState modes) const;
+  double product_of_extents(BoundState modes) const;
+
+  std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
+  const Statistics* statistics_ = nullptr;       // of operands; outlives the model
+  struct StoredLevel {
+    IndexId index = 0;
+    std::uint32_t mode = 0;
+    LevelKind kind = LevelKind::dense;
+    double extent = 0;
+  };
+  static constexpr std::size_t usual_order = 6;
+
+  Scalar scalar_;
+  ShortRow<StoredLevel, usual_order> levels_;
+  ShortRow<IndexId, usual_order> mode_index_;
+  ShortRow<double, usual_order> mode_extent_;
+  ShortRow<double, usual_order + 1> positions_by_level_;  // levels bound: 0 … order
+  ShortRow<double, usual_order + 1> density_by_level_;
+  mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
+  mutable std::vector<double> ends_;                // by state, likewise
+  IndexSet indices_ = 0;
+  bool intermediate_ = false;
+  bool sparse_ = false;
+  bool free_ = false;
+  double room_ = 1;
+  bool converted_ = false;
+  IndexSet contiguous_ = 0;
+  double bytes_ = 0;
+  double scalar_bytes_ = 8;
+};
+
+inline double AccessModel::ratio(BoundState below, BoundState above) const {
+  const double parents = positions(above);
+  return parents > 0 ? positions(below) / parents : 0;
+}
+
+template <class Visit>
+void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
+  if (!free_) {
+    for (BoundState level = from; level < to; ++level) {
+      const LevelKind kind = levels_[level].kind;
+      visit(LevelStep{ratio(level + 1, level), sparse_ && kind != LevelKind::dense, level == from, level + 1, kind});
+    }
+    return;
+  }
+  BoundState state = from;
+  for (BoundState added = to & ~from; added != 0; added &= added - 1) {
+    const BoundState next = state | (added & (~added + 1));
+    visit(LevelStep{ratio(next, state), !dense_in_free(next), state == from, next});
+    state = next;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,119 @@
+#include "engine/plan/cost/alternative_models.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+
+namespace weft {
+
+AlternativeModels::AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands,
+                                     const PlanOptions& options)
+    : network_(network),
+      operands_(operands),
+      formats_(result_formats(network, operands, options)),
+      models_(std::make_shared<StatementModels>(network, operands, options)) {}
+
+// By what flows into them, which of the factors that they read are converted, and with how much room.
+std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double room) {
+  const auto room_number = std::find(std::begin(dense_rooms), std::end(dense_rooms), room) - std::begin(dense_rooms);
+  std::vector<std::uint32_t> found;
+  found.reserve(order.contents.size());
+  for (std::size_t number = 0; number < order.contents.size(); ++number) {
+    const auto [content, read] = order.contents[number];
+    std::uint64_t variant = 0;
+    for (IndexSet factors = read; factors != 0; factors &= factors - 1) {
+      const auto factor = static_cast<std::size_t>(std::countr_zero(factors));
+      if (free[factor]) variant |= std::uint64_t{1} << factor;
+    }
+    if (variant != 0) variant |= static_cast<std::uint64_t>(room_number) << most_factors;
+    const std::uint32_t* known = variants_.find(variant, content);
+    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, room);
+    if (known == nullptr) {
+      variants_.insert(variant, content, model);
+      ++described_;
+    }
+    found.push_back(model);
+  }
+  return found;
+}
+
+// Every product of the whole term has the same entries, whatever its tree is.
+std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Schedule& statements) {
+  const ScheduledTensor& tensor = statements.tensors[statements.statements.back().target.tensor];
+  if (tensor.format.all_dense()) return nullptr;
+  const ResultFormat format{tensor.format, tensor.delivered, tensor.like};
+  const auto known = std::ranges::find(results_, format, [](const auto& result) { return result.first; });
+  if (known != results_.end()) return known->second;
+  results_.emplace_back(format, sparse_target(statements, network_, operands_, models_->options()));
+  return results_.back().second;
+}
+
+namespace {
+
+// How an intermediate is stored that is not dense.
+void append_layout(const Format& format, std::vector<std::uint64_t>& content) {
+  constexpr std::uint64_t layout = std::uint64_t{1} << 33;
+  if (format.all_dense()) return;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    content.push_back(layout | static_cast<std::uint64_t>(format.levels[level].kind) << 8 | format.mode_order[level]);
+  }
+}
+
+}  // namespace
+
+// By the factors of the term that flow into each of their factors.
+StatementOrder AlternativeModels::order_of(Schedule statements) {
+  StatementOrder order;
+  std::vector<std::uint64_t> leaves(statements.tensors.size());
+  std::vector<bool> copies(statements.tensors.size());
+  order.contents.reserve(statements.statements.size());
+  for (std::size_t number = 0; number < statements.statements.size(); ++number) {
+    const ScheduledStatement& statement = statements.statements[number];
+    std::vector<std::uint64_t> content;
+    content.reserve(2 * statement.factors.size() + 1);
+    std::uint64_t all = 0;
+    std::uint64_t reads = 0;
+    for (const ScheduledAccess& factor : statement.factors) {
+      const bool read = statements.tensors[factor.tensor].role == TensorRole::operand;
+      const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
+      content.push_back(from);
+      content.push_back(read);
+      if (!read) append_layout(statements.tensors[factor.tensor].format, content);
+      all |= from;
+      // A copy filters as the levels of the operand do.
+      if (read || copies[factor.tensor]) reads |= from;
+    }
+    const ScheduledTensor& target = statements.tensors[statement.target.tensor];
+    if (target.role == TensorRole::intermediate) append_layout(target.format, content);
+    if (formats_.size() > 1 && target.role == TensorRole::result) {
+      const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
+        return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
+      });
+      content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
+    }
+    leaves[statement.target.tensor] = all;
+    copies[statement.target.tensor] = is_lookup_copy(statements, number);
+    const auto next = static_cast<std::uint32_t>(contents_.size());
+    order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
+  }
+  order.flow = std::make_shared<const StatementFlow>(StatementFlow::of(statements, operands_));
+  order.result = result_of(statements);
+  order.statements = std::move(statements);
+  return order;
+}
+
+Cost AlternativeModels::cost_of(const Schedule& schedule) {
+  const PlanOptions& options = models_->options();
+  const std::size_t accesses = network_.assignments.front().terms.front().factors.size();
+  const bool described = schedule.tensors.size() == accesses + schedule.statements.size() &&
+                         std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+                           return tensor.role == TensorRole::operand ? !tensor.converted : tensor.format.all_dense();
+                         });
+  if (!described) return cost(schedule, network_, operands_, options);
+  const StatementOrder order = order_of(schedule);
+  const CostModel known = model(order, numbers(order, std::vector<bool>(schedule.tensors.size(), false), dense_rooms[0]));
+  return with_memory(time_cost(schedule, network_, operands_, options, known), schedule, network_, operands_, options);
+}
+
+}  // namespace weft

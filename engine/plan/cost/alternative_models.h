@@ -1,0 +1,65 @@
+// The cost models of a search's alternatives, of which most statements are shared: what is the same is made once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/cost/interval_table.h"
+#include "engine/plan/schedule/result_format.h"
+
+namespace weft {
+
+/// Statements without loops, in an order, and what all choices of layouts have in common of them.
+struct StatementOrder {
+  Schedule statements;
+  std::shared_ptr<const StatementFlow> flow;
+  std::shared_ptr<const SparseTarget> result;  ///< none if it is dense
+  /// Per statement: equal ones have one number, wherever they stand; and the factors of the term that it reads.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> contents;
+};
+
+class AlternativeModels {
+ public:
+  static constexpr std::size_t most_factors = 56;  ///< of which some may be converted
+
+  /// Of one term. Refers to all of its arguments.
+  AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+  /// That the result may be computed in.
+  const std::vector<ResultFormat>& formats() const { return formats_; }
+
+  StatementOrder order_of(Schedule statements);
+  /// The statements' models, `free` per tensor, with dense levels of `room`: equal numbers have equal factors in equal
+  /// layouts, as interval tables want them.
+  std::vector<std::uint32_t> numbers(const StatementOrder& order, const std::vector<bool>& free, double room);
+  /// Statements described so far.
+  std::uint64_t described() const { return described_; }
+  CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
+    return CostModel(order.flow, order.result, models_, numbers);
+  }
+  /// cost() of a schedule of the term, by what is known of its statements where these read the operands as they are given and
+  /// write dense tensors.
+  Cost cost_of(const Schedule& schedule);
+  /// What interval programs over these models, all of them fused or none, found.
+  IntervalTable& table() { return table_; }
+  bool is_full() const { return table_.bytes() + models_->bytes() > table_.most_bytes; }
+
+ private:
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  std::vector<ResultFormat> formats_;
+  std::shared_ptr<StatementModels> models_;
+  std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
+  IndexSetTable<std::uint32_t> variants_;  // models by content
+  std::uint64_t described_ = 0;
+  std::vector<std::pair<ResultFormat, std::shared_ptr<const SparseTarget>>> results_;  // with compressed levels
+  IntervalTable table_;
+
+  std::shared_ptr<const SparseTarget> result_of(const Schedule& statements);
+};
+
+}  // namespace weft

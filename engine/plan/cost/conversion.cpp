@@ -1,0 +1,40 @@
+#include "engine/plan/cost/conversion.h"
+
+#include "runtime/dense_levels.h"
+
+namespace weft {
+namespace {
+
+// A position of the dense levels, or an entry above them, beside an entry that is sorted and rebuilt.
+constexpr double share_of_conversion = 1.0 / 16;
+
+}  // namespace
+
+double leading_positions(const Format& format, std::size_t levels, const Statistics& statistics) {
+  double product = 1;
+  for (std::size_t level = 0; level < levels; ++level) {
+    product *= static_cast<double>(statistics.extents()[format.mode_order[level]]);
+  }
+  return product;
+}
+
+double leading_entries(const Format& format, std::size_t levels, const Statistics& statistics) {
+  ModeSet modes = 0;
+  for (std::size_t level = 0; level < levels; ++level) modes |= ModeSet{1} << format.mode_order[level];
+  return statistics.distinct(modes);
+}
+
+double conversion_ns(const OperandFacts& operand, const Machine& machine) {
+  const double whole = operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
+  return whole * operand.conversion_share;
+}
+
+double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
+  if (!tensor.converted) return 0;
+  if (!tensor.opened) return conversion_ns(operand, machine);
+  const std::size_t levels = leading_dense_levels(tensor.format.levels);
+  return (leading_positions(tensor.format, levels, operand.statistics) + leading_entries(tensor.format, levels, operand.statistics)) *
+         machine.convert_entry * share_of_conversion * operand.conversion_share;
+}
+
+}  // namespace weft

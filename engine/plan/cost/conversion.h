@@ -1,0 +1,22 @@
+// What laying an operand out otherwise takes, before the run.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/plan/problem.h"
+#include "engine/plan/schedule/schedule.h"
+
+namespace weft {
+
+/// Nanoseconds to convert an operand once, of which this network bears its share.
+double conversion_ns(const OperandFacts& operand, const Machine& machine);
+
+/// Nanoseconds to bring an operand into the layout that a schedule has of it, once. An opened one (search/open_layouts.h) pays for its
+/// array of ends alone.
+double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
+
+/// Positions of the first levels of a format if they are dense, and how many of those hold entries.
+double leading_positions(const Format& format, std::size_t levels, const Statistics& statistics);
+double leading_entries(const Format& format, std::size_t levels, const Statistics& statistics);
+
+}  // namespace weft

@@ -1,0 +1,270 @@
+#include "engine/plan/cost/cost.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/plan/cost/conversion.h"
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/estimate/joins.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/forest.h"
+
+namespace weft {
+namespace {
+
+// Adds up the model's figures along the loops of a schedule, with the decisions that the schedule made.
+class CostSum {
+ public:
+  CostSum(const Schedule& schedule, const Network& network, const CostModel& model, bool legal = false)
+      : schedule_(schedule), network_(network), model_(model), legal_(legal) {}
+
+  Cost sum() {
+    const std::size_t last = schedule_.statements.size() - 1;
+    std::size_t root = 0;
+    for (std::size_t first = 0; first <= last;) {
+      const StatementRange nest{first, last_sharer(first, last, 0)};
+      const std::vector<IndexId>& loops = schedule_.statements[first].loops;
+      const RootReduction reduction = schedule_.roots[root++];
+      const double before = cost_.ns;
+      if (loops.empty()) {
+        cost_.ns += model_.scalar_body(first);
+      } else {
+        const Nest work = loop(nest, 0, 1);
+        cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
+      }
+      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last, legal_);
+      cost_.nests_ns.push_back(cost_.ns - before);
+      first = nest.last + 1;
+    }
+    return std::move(cost_);
+  }
+
+ private:
+  struct Nest {
+    double iterations = 0;  // per entry, as the time
+    double ns = 0;
+  };
+
+  std::size_t last_sharer(std::size_t first, std::size_t last, std::size_t loop) const {
+    while (first < last && schedule_.statements[first + 1].fused > loop) ++first;
+    return first;
+  }
+
+  IndexSet bound_at(StatementRange range, std::size_t depth) const {
+    return model_.bound_by(schedule_.statements[range.first].loops, depth, range);
+  }
+
+  LoopDecision decision(std::size_t statement, std::size_t depth) const {
+    const ScheduledStatement& scheduled = schedule_.statements[statement];
+    LoopDecision decision;
+    decision.vector = scheduled.vector && depth + 1 == scheduled.loops.size();
+    for (const Intersection& meeting : scheduled.intersections) {
+      if (meeting.index == scheduled.loops[depth]) decision.parts = meeting.parts;
+    }
+    return decision;
+  }
+
+  // The loop at `depth` that a range of statements shares; entered so many times during the run.
+  Nest loop(StatementRange range, std::size_t depth, double entered) {
+    const IndexId index = schedule_.statements[range.first].loops[depth];
+    const LoopDecision given = decision(range.first, depth);
+    const IndexSet bound = bound_at(range, depth);
+    const LoopEstimate estimate = model_.loop(bound, index, range, model_.others(schedule_, range), &given);
+    const double drained = model_.drain(bound, index, range).ns;
+    cost_.flops += entered * estimate.flops;
+    cost_.loops.push_back({network_.indices[index].name, static_cast<std::uint32_t>(depth),
+                           static_cast<std::uint32_t>(range.first), entered * estimate.iterations,
+                           entered * estimate.steps, entered * estimate.flops, entered * estimate.bytes,
+                           entered * (estimate.ns + drained)});
+    const double below = inside(range, depth + 1, entered * estimate.iterations);
+    return {estimate.iterations, estimate.ns + drained + times(estimate.iterations, below)};
+  }
+
+  // Everything below the first `depth` loops, which the range shares, per entry.
+  double inside(StatementRange range, std::size_t depth, double entered) {
+    double ns = 0;
+    for (std::size_t first = range.first; first <= range.last;) {
+      std::size_t last = first;
+      if (schedule_.statements[first].loops.size() > depth) {
+        last = last_sharer(first, range.last, depth);
+        ns += loop({first, last}, depth, entered).ns;
+      }
+      if (last < range.last) ns += model_.crossing(bound_at({first, last}, depth), {first, last}, range.last, legal_);
+      first = last + 1;
+    }
+    return ns;
+  }
+
+  const Schedule& schedule_;
+  const Network& network_;
+  const CostModel& model_;
+  bool legal_;
+  Cost cost_;
+};
+
+// Loops of one assignment, without conversions.
+Cost loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options, bool legal) {
+  const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
+  return CostSum(schedule, network, model, legal).sum();
+}
+
+// Joins are counted by the accesses of the network that was given; a part numbers its own.
+PlanOptions options_of_part(const PlanOptions& options, const std::vector<Occurrence>& counted, const Network& part,
+                            const std::vector<OperandFacts>& operands) {
+  PlanOptions own = options;
+  own.joins = renumbered(options.joins, counted, occurrences(part, operands));
+  return own;
+}
+
+// Stored assignments run one after the other.
+Cost forest_loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                       const PlanOptions& options, const std::vector<Occurrence>& counted, bool legal) {
+  Cost sum;
+  const auto parts = forest_parts(schedule, network, operands);
+  if (!parts) {
+    sum.ns = std::numeric_limits<double>::infinity();  // check() says why
+    return sum;
+  }
+  for (const ForestPart& part : *parts) {
+    Cost cost = options.joins.empty() ? loops_cost(part.schedule, part.network, part.operands, options, legal)
+                                      : loops_cost(part.schedule, part.network, part.operands,
+                                                   options_of_part(options, counted, part.network, part.operands), legal);
+    sum.ns += cost.ns;
+    sum.flops += cost.flops;
+    sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());
+    for (LoopCost& loop : cost.loops) {
+      loop.statement += static_cast<std::uint32_t>(part.first_statement);
+      sum.loops.push_back(std::move(loop));
+    }
+  }
+  return sum;
+}
+
+Cost with_conversions(Cost cost, const Schedule& schedule, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  for (const ScheduledTensor& tensor : schedule.tensors) {
+    if (tensor.converted) cost.conversion_ns += layout_ns(tensor, facts_of(operands, tensor.tensor), options.machine);
+  }
+  cost.ns += cost.conversion_ns / std::max(1.0, options.calls);
+  return cost;
+}
+
+Cost whole_cost(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options) {
+  return with_memory(with_conversions(std::move(cost), schedule, operands, options), schedule, network, operands, options);
+}
+
+}  // namespace
+
+Cost::Cost() = default;
+Cost::Cost(const Cost&) = default;
+Cost::Cost(Cost&&) noexcept = default;
+Cost& Cost::operator=(const Cost&) = default;
+Cost& Cost::operator=(Cost&&) noexcept = default;
+Cost::~Cost() = default;
+
+Cost time_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+               const PlanOptions& options, const CostModel& model) {
+  return with_conversions(CostSum(schedule, network, model).sum(), schedule, operands, options);
+}
+
+Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                 const PlanOptions& options) {
+  MemoryPlan memory = memory_plan(schedule, network, operands, options);
+  cost.memory = std::move(memory.demands);
+  cost.peak_bytes = memory.peak_bytes;
+  cost.announced_bytes = memory.announced_bytes;
+  return cost;
+}
+
+namespace {
+
+// What sparse results and intermediates hold is priced too, and follows from the whole of their products.
+void add_uncounted_products(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                            const PlanOptions& options, std::vector<JoinSet>& found) {
+  const std::vector<Occurrence> all = occurrences(network, operands);
+  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
+    if (!has_sparse_level(schedule.tensors[schedule.statements[writer].target.tensor].format)) continue;
+    for (const JoinSet join : joins_in(product_join(schedule, writer, all), all)) {
+      const bool known = options.joins.contains(join) || std::ranges::find(found, join) != found.end();
+      if (!known) found.push_back(join);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
+                                           const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  std::vector<JoinSet> missing;
+  const auto missing_of = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known, const PlanOptions& own) {
+    const CostModel model(one, alone, known, own, std::vector<bool>(one.tensors.size(), false));
+    static_cast<void>(CostSum(one, alone, model).sum());
+    std::vector<JoinSet> found = model.uncounted();
+    add_uncounted_products(one, alone, known, own, found);
+    return found;
+  };
+  if (network.assignments.size() == 1) return missing_of(schedule, network, operands, options);
+  // Of joins with what the run itself stores nothing is known before but what the operands in them let through.
+  const std::vector<Occurrence> counted = occurrences(network, operands);
+  const auto add_part = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known) {
+    const PlanOptions own = options_of_part(options, counted, alone, known);
+    const std::vector<Occurrence> numbered = occurrences(alone, known);
+    for (const JoinSet join : missing_of(one, alone, known, own)) {
+      for (const JoinSet part : joins_of_operands(join, numbered, counted)) {
+        const auto set = renumbered(part, numbered, counted);
+        if (set && !options.joins.contains(*set)) missing.push_back(*set);
+      }
+    }
+  };
+  const Network scheduled = scheduled_network(schedule, network);
+  if (scheduled.assignments.size() == 1) {
+    add_part(schedule, scheduled, operands);
+  } else if (const auto parts = forest_parts(schedule, scheduled, operands)) {
+    for (const ForestPart& part : *parts) add_part(part.schedule, part.network, part.operands);
+  }
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  return missing;
+}
+
+namespace {
+
+Cost judged(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+            bool legal) {
+  if (network.assignments.size() == 1) {
+    return whole_cost(loops_cost(schedule, network, operands, options, legal), schedule, network, operands, options);
+  }
+  const Network scheduled = scheduled_network(schedule, network);
+  const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
+  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, scheduled, operands, options, counted, legal)
+               : options.joins.empty()
+                   ? loops_cost(schedule, scheduled, operands, options, legal)
+                   : loops_cost(schedule, scheduled, operands, options_of_part(options, counted, scheduled, operands), legal);
+  return whole_cost(std::move(loops), schedule, scheduled, operands, options);
+}
+
+}  // namespace
+
+Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+          const PlanOptions& options) {
+  return judged(schedule, network, operands, options, false);
+}
+
+Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                const PlanOptions& options) {
+  return judged(schedule, network, operands, options, true);
+}
+
+Cost predicted_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options, unsigned threads) {
+  PlanOptions these = options;
+  these.machine.threads = threads;
+  if (threads > 1) return legal_cost(schedule, network, operands, these);
+  Schedule serial = schedule;
+  std::ranges::fill(serial.roots, RootReduction::serial);
+  return legal_cost(serial, network, operands, these);
+}
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+// What the cost model may not price because meaning or threads forbid it.
+#include <algorithm>
+
+#include "engine/plan/cost/cost_model.h"
+
+namespace weft {
+
+// The same rule as check_presence(), for every order of the loops that are still to come: loops over unshared modes
+// are not filtered, and one factor at most, below a stored position, drives the loops that sum.
+bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
+  const IndexSet inner = indices(intermediate.writer) & ~shared;
+  const AccessModel* driver = nullptr;
+  for (std::size_t number = writers.first; number <= writers.last; ++number) {
+    for (const auto& factor : statements_[number].model->factors) {
+      if (!factor->sparse() || (factor->indices() & inner) == 0) continue;
+      if (driver != nullptr) return false;
+      driver = factor.get();
+    }
+  }
+  for (const IndexId index : members(inner)) {
+    if (extent(index) == 0) return false;
+  }
+  for (const StatementFlow::Intermediate& other : flow_->intermediates) {
+    if (other.reader == intermediate.writer) return false;
+  }
+  if (driver == nullptr) return true;
+  if ((driver->indices() & inner & intermediate.modes) != 0) return false;
+  const BoundState state = driver->bound(shared);
+  const IndexSet remaining = driver->indices() & inner;
+  return state != 0 && driver->is_sparse_at(state) && (remaining & (remaining - 1)) == 0 &&
+         driver->steps(state, driver->bound(shared | remaining)).size() == 1;
+}
+
+bool CostModel::may_be_stored(std::size_t writer, IndexSet shared) const {
+  const StatementModels::Statement& model = *statements_[writer].model;
+  if (!model.compressed.empty()) return shared == 0;
+  return !model.inside_only || (shared != 0 && is_keyed(writer, shared));
+}
+
+bool CostModel::keeps_order(IndexSet bound, IndexId index, StatementRange range) const {
+  if (!ordered_) return true;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const std::vector<IndexId>& levels = statements_[number].model->compressed;
+    if (levels.empty() || !contains(statements_[number].model->target->indices(), index)) continue;
+    const auto level = std::ranges::find(levels, index);
+    if (std::any_of(levels.begin(), level, [&](IndexId above) { return !contains(bound, above); })) return false;
+    const bool last = level != levels.end() && level + 1 == levels.end();
+    if (last && !writes_block(number, bound | one_index(index), range)) return false;
+  }
+  return true;
+}
+
+// As a whole, once the levels above it are bound, each time.
+bool CostModel::writes_block(std::size_t writer, IndexSet bound, StatementRange range) const {
+  const auto intermediate = std::ranges::find(flow_->intermediates, writer, &StatementFlow::Intermediate::writer);
+  return (intermediate->modes & ~index_set(statements_[writer].model->compressed)) == 0 ||
+         provably_present(*intermediate, bound & ~drained_loops, range);
+}
+
+bool CostModel::may_share_nest(StatementRange range) const {
+  std::size_t leaving = 0;
+  IndexSet filtered = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    if (leaves(number, range)) ++leaving;
+    filtered |= statements_[number].model->filtered;
+  }
+  return leaving <= 1 || filtered == 0;
+}
+
+// What a copy is for: where it drives, the operand could.
+bool CostModel::drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const {
+  return std::ranges::any_of(meeters, [&](const Meeter& meeter) {
+    const StatementModels::Statement& statement = *statements_[meeter.part.statement].model;
+    const bool copy = (statement.copies >> meeter.part.factor & 1) != 0 && meeter.table == Table::one_mode;
+    return copy && (!meeting.looked_up || meeter.part.drive);
+  });
+}
+
+bool CostModel::stores_copy(StatementRange range) const {
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    if (statements_[number].model->fills_copy && leaves(number, range)) return true;
+  }
+  return false;
+}
+
+bool CostModel::may_own(IndexId index, StatementRange range) const {
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    if (leaves(number, range) && statements_[number].model->sums(index)) return false;
+    if (makes_entries() && number + 1 == statements_.size() && result_->departs(0, index)) return false;
+  }
+  return true;
+}
+
+double CostModel::leaving_bytes(StatementRange range) const {
+  double bytes = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const bool sparse = result_ != nullptr && number + 1 == statements_.size();
+    const StatementModels::Statement& model = *statements_[number].model;
+    if (!leaves(number, range)) continue;
+    if (model.keyed != 0) bytes += model.product->distinct(model.keyed) * 14;
+    else bytes += sparse ? result_->bytes() : model.target->bytes();
+  }
+  return bytes;
+}
+
+}  // namespace weft

@@ -1,0 +1,399 @@
+#include "engine/plan/cost/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+
+namespace weft {
+namespace {
+
+JoinSet whole(const StatementModels::Statement::FilteringModes& modes) {
+  JoinSet set = 0;
+  for (const auto& [bit, index] : modes) set |= bit;
+  return set;
+}
+
+// What rows and lines take beyond the loops inside, while which they come.
+double exceeding(const StatementLoop& loop, const Movement& moved) {
+  const double least = std::max(loop.inside_stream_ns, loop.inside_vector_ns);
+  return std::max({loop.inside_stream_ns + moved.beside_ns, loop.inside_vector_ns, moved.ahead_ns}) - least;
+}
+
+}  // namespace
+
+std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
+                                                  const std::vector<OperandFacts>& operands,
+                                                  const PlanOptions& options) {
+  const ScheduledAccess& written = schedule.statements.back().target;
+  if (!has_sparse_level(schedule.tensors[written.tensor].format)) return nullptr;
+  const std::size_t last = schedule.statements.size() - 1;
+  return std::make_shared<const SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands, options.joins));
+}
+
+StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+  StatementFlow flow;
+  flow.statements.reserve(schedule.statements.size());
+  flow.intermediates.reserve(schedule.statements.size());
+  // The tensors on the way from the operand whose positions the result has.
+  std::set<std::uint32_t> carrying;
+  const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
+  if (result.like) carrying.insert(*result.like);
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    const ScheduledStatement& scheduled = schedule.statements[number];
+    Statement statement;
+    const bool carries = std::ranges::any_of(
+        scheduled.factors, [&](const ScheduledAccess& factor) { return carrying.contains(factor.tensor); });
+    if (carries) carrying.insert(scheduled.target.tensor);
+    statement.reader = reader_of(schedule, scheduled.target.tensor);
+    statement.writers.reserve(scheduled.factors.size());
+    for (const ScheduledAccess& factor : scheduled.factors) {
+      statement.writers.push_back(writer_of(schedule, factor.tensor));
+      if (statement.writers.back() >= number) continue;
+      const std::vector<std::size_t>& inner = flow.statements[statement.writers.back()].makers;
+      statement.makers.insert(statement.makers.end(), inner.begin(), inner.end());
+      statement.makers.push_back(statement.writers.back());
+    }
+    std::ranges::sort(statement.makers);
+    if (statement.reader < schedule.statements.size()) {
+      Intermediate intermediate;
+      intermediate.writer = number;
+      intermediate.reader = statement.reader;
+      intermediate.modes = index_set(scheduled.target.indices);
+      intermediate.carries_pattern = carries;
+      intermediate.scalar_bytes = scalar_bytes(schedule.tensors[scheduled.target.tensor].format.scalar);
+      for (const ScheduledAccess& other : schedule.statements[statement.reader].factors) {
+        if (other.tensor == scheduled.target.tensor) continue;
+        intermediate.others_finite = intermediate.others_finite && is_finite(schedule, other.tensor, operands);
+      }
+      flow.intermediates.push_back(intermediate);
+    }
+    flow.statements.push_back(std::move(statement));
+  }
+  // What is computed from it may annihilate further on.
+  for (auto intermediate = flow.intermediates.rbegin(); intermediate != flow.intermediates.rend(); ++intermediate) {
+    for (const Intermediate& next : flow.intermediates) {
+      if (next.writer == intermediate->reader) intermediate->others_finite = intermediate->others_finite && next.others_finite;
+    }
+  }
+  return flow;
+}
+
+CostModel::CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                     const PlanOptions& options, const std::vector<bool>& free, double room)
+    : options_(options),
+      models_(std::make_shared<StatementModels>(network, operands, options)),
+      flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, operands))),
+      result_(sparse_target(schedule, network, operands, options)) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    std::vector<std::uint32_t> earlier;
+    for (const Placed& statement : statements_) earlier.push_back(statement.number);
+    const std::uint32_t added = models_->add(schedule, number, earlier, free, room);
+    place(added);
+  }
+}
+
+CostModel::CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
+                     std::shared_ptr<StatementModels> models, const std::vector<std::uint32_t>& numbers)
+    : options_(models->options()), models_(std::move(models)), flow_(std::move(flow)), result_(std::move(result)) {
+  statements_.reserve(numbers.size());
+  for (const std::uint32_t number : numbers) {
+    place(number);
+  }
+}
+
+void CostModel::place(std::uint32_t number) {
+  statements_.push_back({&models_->statement(number), &flow_->statements[statements_.size()], number});
+  ordered_ = ordered_ || !statements_.back().model->compressed.empty();
+}
+
+// Independence (facts.md, "What predicts the time of a loop order"): extents times the density of every access; times
+// what counted joins are off.
+double CostModel::iterations(IndexSet bound, StatementRange range) const {
+  double count = combinations(bound);
+  JoinSet filters = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const auto& factors = statements_[number].model->factors;
+    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
+    for (std::size_t factor = 0; factor < factors.size(); ++factor) {
+      // What it was made from filters these loops already.
+      if (writers[factor] >= range.first && writers[factor] < number) continue;
+      const BoundState state = factors[factor]->bound(bound);
+      count *= factors[factor]->density(state);
+      filters |= models_->filtering(statements_[number].number, factor, state, bound);
+    }
+  }
+  return count * models_->join_ratio(filters);
+}
+
+// An entry of a sparse intermediate is where all that it is made from meets, whatever was summed: from the first of its
+// modes on that its writer's filters restrict and that is not bound outside of both its writer and its reader, where
+// those filters are among others'.
+JoinSet CostModel::stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const {
+  const StatementModels::Statement& model = *statements_[statement].model;
+  JoinSet met = 0;
+  for (std::size_t factor = 0; factor < model.made_of.size(); ++factor) {
+    const std::size_t writer = flow_->statements[statement].writers[factor];
+    if (model.made_of[factor].empty() || (writer >= range.first && writer < statement)) continue;
+    JoinSet restricting = models_->filters(statements_[writer].number, bound);
+    for (const auto& inner : statements_[writer].model->made_of) restricting |= whole(inner);
+    IndexSet restricted = 0;
+    IndexSet shared = 0;
+    for (const auto& [bit, index] : model.made_of[factor]) {
+      if ((restricting & bit) != 0) restricted |= one_index(index);
+      if ((others & bit) != 0) shared |= one_index(index);
+    }
+    if ((model.factors[factor]->indices() & bound & restricted & ~shared) != 0) met |= whole(model.made_of[factor]);
+  }
+  return met;
+}
+
+JoinSet CostModel::filters(IndexSet bound, StatementRange range) const {
+  JoinSet found = 0;
+  const IndexSet indices = result_ == nullptr ? bound : bound & ~drained_loops;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    found |= models_->filters(statements_[number].number, indices);
+  }
+  return found;
+}
+
+JoinSet CostModel::others(const Schedule& schedule, StatementRange range) const {
+  if (!models_->any_joins()) return 0;
+  JoinSet found = 0;
+  for (std::size_t number = 0; number < statements_.size(); ++number) {
+    if (number >= range.first && number <= range.last) continue;
+    const std::size_t depth = shared_loops(schedule, std::min(number, range.first), std::max(number, range.first));
+    const std::vector<IndexId>& loops = schedule.statements[number].loops;
+    found |= filters(index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)}), {number, number});
+  }
+  return found;
+}
+
+JoinSet CostModel::meeting(JoinSet others, StatementRange range) const {
+  IndexSet indices = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) indices |= statements_[number].model->filtered;
+  return models_->meeting(others, indices);
+}
+
+LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
+                             const LoopDecision* given) const {
+  LoopEstimate estimate;
+  const LoopPrice price = priced(bound, index, range, others, given, &estimate);
+  estimate.iterations = price.iterations;
+  estimate.ns = price.ns;
+  return estimate;
+}
+
+LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const {
+  return priced(bound, index, range, others, nullptr, nullptr);
+}
+
+LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, JoinSet others,
+                            const LoopDecision* given, LoopEstimate* details) const {
+  const Machine& machine = options_.machine;
+  const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
+  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  loops.clear();
+  meeters.clear();
+  meeter_filters.clear();
+  double met = extent(index);  // iterations before late levels filter
+  double late_density = 1;
+  double late_ns = 0;
+  double tables = 0;
+  double ends = 0;  // unforeseen, of fibers that others filter: of the loop, and of every search
+  // An entry of the result is appended inside, in the order of this loop.
+  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && outer == bound &&
+                       (index_set(result_->order()) & ~bound) != 0 && !result_->departs(bound, index);
+  // What filters outside the loop, and what the first level, or all levels, that it binds add to that.
+  JoinSet outside = others;
+  JoinSet added_first = 0;
+  JoinSet added = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
+    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
+    loops.push_back(&loop);
+    const bool reads_stored = statements_[number].model->reads_stored;
+    outside |= loop.outside;
+    if (reads_stored) outside |= stored_meeting(number, bound, range, others);
+    for (const AdvancedAccess& access : loop.advanced) {
+      if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
+      if (access.drives) {
+        meeters.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
+                            gaps_ns(machine, access.kind, access.length, extent(index), ordered)});
+        meeter_filters.push_back(access.first);
+        ends += access.ends;
+      }
+      met *= access.direct;
+      late_density *= access.late_density;
+      late_ns += access.late_ns;
+      tables += access.tables;
+      added_first |= access.first;
+      added |= access.all;
+      if (reads_stored) {
+        const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
+        if (access.drives) meeter_filters.back() |= made_of;
+        added_first |= made_of;
+        added |= made_of;
+      }
+    }
+  }
+  double iterations = met * late_density;
+  if (models_->any_joins()) {
+    const double entered = models_->join_ratio(outside);
+    const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(outside | more) / entered : 1; };
+    for (std::size_t number = 0; number < meeters.size(); ++number) {
+      meeters[number].length = std::min(extent(index), meeters[number].length * relative(meeter_filters[number]));
+    }
+    met = std::min(extent(index), met * relative(added_first));
+    // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
+    for (const Meeter& meeter : meeters) met = std::min(met, meeter.length);
+    iterations = std::min(met, iterations * relative(added));
+  }
+
+  const bool appends = makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index);
+  const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
+  // A short vector loop is unrolled: there is no loop to enter.
+  const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
+  double ns = unrolled ? 0 : machine.loop_entry;
+  double steps = 0;
+  if (meeters.empty()) {
+    steps = extent(index);
+    if (!vector) ns += extent(index) * machine.range_step;
+  } else {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const Meeter& meeter : meeters) shortest = std::min(shortest, meeter.length);
+    // Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong
+    // as often as the rarer case comes (Poisson lengths).
+    if (shortest < 1) {
+      const double empty = std::exp(-shortest);
+      ns += machine.branch_miss * std::min(empty, 1 - empty);
+    }
+    if (bound != 0) {
+      const double entry = machine.fiber_entry * static_cast<double>(meeters.size()) + machine.branch_miss * ends;
+      ns += entry * std::min(1.0, shortest);
+    }
+    const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
+    steps = meeting.steps;
+    ns += meeting.ns;
+    if (given == nullptr && drives_copy(meeting, meeters)) ns = std::numeric_limits<double>::infinity();
+    if (details != nullptr && meeting.looked_up) {
+      for (const Meeter& meeter : meeters) details->decision.parts.push_back(meeter.part);
+    }
+  }
+  ns += met * (late_ns + tables * machine.table_lookup);
+
+  double body = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const Placed& statement = statements_[number];
+    const StatementLoop& loop = *loops[number - range.first];
+    const Movement moved = movement(number, loop, outer, index, range, vector, !meeters.empty());
+    // What streams does so beside the arithmetic; what is gathered keeps it waiting.
+    double arithmetic = 0;
+    if (loop.innermost) {
+      arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
+    }
+    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
+    if (loop.ends_inside) body += ends_inside(number, loop, bound | one_index(index), range);
+    if (!loop.joins || range.first != range.last || !meeters.empty()) body += loop.row_end_ns;
+    if (details == nullptr) continue;
+    details->bytes += moved.bytes * iterations;
+    if (loop.innermost) details->flops += statement.model->flops * iterations;
+  }
+  if (details != nullptr) {
+    details->decision.vector = vector;
+    details->steps = steps + (late_ns > 0 ? met : 0);
+  }
+  return {iterations, ns + iterations * body};
+}
+
+double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
+
+double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t last, bool legal) const {
+  double ns = 0;
+  const IndexSet shared = result_ == nullptr ? outer : outer & ~drained_loops;
+  for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
+    const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
+    if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    // A result is written where the position of the operand is known.
+    if (!legal && intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
+    if (!legal && !may_be_stored(intermediate.writer, shared)) return std::numeric_limits<double>::infinity();
+    if (is_keyed(intermediate.writer, shared)) {
+      const KeyedPrice price = workspace(intermediate.writer, shared);
+      // What is between nests grows, and is charged as it does.
+      const double bytes = shared == 0 ? 0 : price.bytes * options_.machine.threads;
+      if (!legal && bytes > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+      ns += price.ns;
+      continue;
+    }
+    // A single entry knows whether it is there.
+    const bool harmless = (intermediate.others_finite && !makes_entries()) || (intermediate.modes & ~shared) == 0;
+    if (!legal && !harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
+    const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
+    const double copies = shared == 0 ? 1 : options_.machine.threads;
+    if (!legal && bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
+    // One vector starts as zeros in registers; anything else is cleared in memory.
+    const IndexSet stored = intermediate.modes & ~shared;
+    const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= options_.machine.register_bytes;
+    if (!in_registers) ns += options_.machine.reset_entry + bytes / options_.machine.stream[options_.machine.cache_level(bytes)];
+  }
+  return ns;
+}
+
+double CostModel::clearing(StatementRange range) const {
+  double ns = 0;
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    if (statements_[number].flow->reader < statements_.size()) continue;
+    if (result_ != nullptr) {
+      ns += result_->finishing_ns(options_.machine);
+      continue;
+    }
+    const double bytes = statements_[number].model->target->bytes();
+    ns += bytes / options_.machine.stream[options_.machine.cache_level(bytes)];
+  }
+  return ns;
+}
+
+RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
+                             const RootReduction* given) const {
+  const double count = std::max(1.0, iterations);
+  double share = std::max(1.0 / options_.machine.threads, std::ceil(count / options_.machine.threads) / count);
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    for (const auto& factor : statements_[number].model->factors) share = std::max(share, factor->largest_share(index));
+  }
+  const double cleared = clearing(range);
+  const double owned = work * share + cleared / options_.machine.threads + options_.machine.start_parallel;
+  const double bytes = leaving_bytes(range);
+  // Each thread clears its copy; then all threads add up the copies of a part each.
+  const double copies = 3 * bytes / options_.machine.stream[options_.machine.cache_level(bytes * options_.machine.threads)];
+  const auto time = [&](RootReduction reduction) {
+    switch (reduction) {
+      case RootReduction::owner: return owned + copying_ns(range);
+      case RootReduction::counted: return owned + counting_ns(range, share);
+      case RootReduction::private_copies: return owned + copies;
+      case RootReduction::serial: break;
+    }
+    return work + cleared + options_.machine.start_serial;
+  };
+  if (given != nullptr) return {*given, time(*given)};
+  RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
+  const bool own = may_own(index, range);
+  if (own && may_be_counted(range)) {
+    // Where memory is scarce, the result is charged before it is computed, and nothing but it. The two are compared by
+    // themselves: beside the work, which may be any, they round away.
+    const bool scarce = result_->bytes() * 2 > static_cast<double>(options_.memory_limit);
+    if (counting_ns(range, share) < copying_ns(range) || scarce) {
+      const double counted = time(RootReduction::counted);
+      return counted < best.ns || scarce ? RootEstimate{RootReduction::counted, counted} : best;
+    }
+  }
+  const bool private_allowed = !own && !options_.strict_fp && !appends(range) &&
+                               bytes * 2 <= static_cast<double>(options_.memory_limit);
+  const RootReduction reduction = own ? RootReduction::owner : RootReduction::private_copies;
+  if ((own || private_allowed) && time(reduction) < best.ns) best = {reduction, time(reduction)};
+  return best;
+}
+
+}  // namespace weft

@@ -1,0 +1,253 @@
+// CostModel: what one loop of a nest costs, given the set of indices bound outside it.
+//
+// Every quantity depends on the SET of bound indices, the next index and the statements that share the loop, never on
+// the order of the outer loops. That makes the cost of a nest a sum over an interval of statements below each prefix
+// set, which the dynamic program minimises exactly; cost() sums the same terms along a finished schedule.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/plan/cost/conversion.h"
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/sparse_target.h"
+#include "engine/plan/cost/statement_models.h"
+
+namespace weft {
+
+/// A dense level costs room for every combination of coordinates, and visits the empty ones where it drives; it turns
+/// every search into a lookup. Dense where it is cheap, where it is nearly free and where it is affordable are priced,
+/// the first of them always: MTTKRP of 2000^3 with 2e6 entries takes 18.9 ms with compressed levels, 28.9 ms with a
+/// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
+inline constexpr double dense_rooms[] = {4, 1.5, 16};
+
+/// `ns` so many times; 0 times something impossible, which takes infinitely long, is still impossible.
+inline double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
+
+/// Statements `first` to `last` (both included) share a loop.
+struct StatementRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+/// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
+struct LoopDecision {
+  bool vector = false;
+  std::vector<Intersection::Part> parts;  ///< empty: every sparse access drives
+};
+
+/// Figures per entry into the loop, that is, per combination of the indices bound outside it.
+struct LoopEstimate {
+  double iterations = 0;
+  double steps = 0;
+  double flops = 0;
+  double bytes = 0;
+  double ns = 0;
+  LoopDecision decision;
+};
+
+/// How threads share a root loop, and what it then takes.
+struct RootEstimate {
+  RootReduction reduction = RootReduction::serial;
+  double ns = 0;
+};
+
+/// Set beside the indices bound so far, above every index: the loops have left the order in which a sparse result is
+/// appended to, so that a workspace around the next ones is drained into it.
+inline constexpr IndexSet drained_loops = IndexSet{1} << (most_planned_indices - 1);
+
+/// Who writes and reads the intermediates of a schedule: whatever the layouts are.
+struct StatementFlow {
+  struct Intermediate {
+    std::size_t writer = 0;
+    std::size_t reader = 0;
+    IndexSet modes = 0;
+    double scalar_bytes = 8;
+    bool others_finite = true;  // of the statement that reads it, and of those that read what it makes
+    bool carries_pattern = false;  // made from the operand whose positions the result has
+  };
+  struct Statement {
+    std::vector<std::size_t> writers;  // per factor; the number of statements for operands
+    std::size_t reader = 0;            // of the target; the number of statements for the result
+    std::vector<std::size_t> makers;   // of its intermediates, and of what these are made from, ascending
+  };
+  std::vector<Statement> statements;
+  std::vector<Intermediate> intermediates;
+
+  static StatementFlow of(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+};
+
+class CostModel {
+ public:
+  /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
+  /// layout follows the loops, `room` how many combinations of coordinates a dense level of those may have per stored
+  /// one. Keeps a reference to the options and to
+  /// the statistics of the operands.
+  CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+            const PlanOptions& options, const std::vector<bool>& free, double room = dense_rooms[0]);
+  /// The same of statements whose models are shared, by their numbers there; `result` is the target of the last if it
+  /// is sparse.
+  CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
+            std::shared_ptr<StatementModels> models, const std::vector<std::uint32_t>& numbers);
+
+  std::size_t statements() const { return statements_.size(); }
+  IndexSet indices(std::size_t statement) const { return statements_[statement].model->indices; }
+
+  /// The indices and drained_loops, as the functions below take them: the first `depth` loops that a range shares.
+  IndexSet bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
+  /// What is bound inside the loop over `index`.
+  IndexSet inside(IndexSet bound, IndexId index, StatementRange range) const {
+    return bound | one_index(index) | (departs(bound, index, range) ? drained_loops : 0);
+  }
+  /// Whether a workspace has to be around the loop over `index`, to be drained into a sparse result behind it.
+  bool departs(IndexSet bound, IndexId index, StatementRange range) const {
+    return result_ != nullptr && range.last + 1 == statements_.size() && (bound & drained_loops) == 0 &&
+           result_->departs(bound, index);
+  }
+  /// That workspace, and what it takes; nothing if the loop does not need one.
+  KeyedPrice drain(IndexSet bound, IndexId index, StatementRange range) const;
+
+  /// What flows into a sparse result; null for a dense one.
+  const ProductEstimate* result_product() const { return result_ == nullptr ? nullptr : &result_->product(); }
+
+  /// The workspace with a key that a sparse intermediate is inside loops over `shared`, per combination of these; what
+  /// storing it takes where nothing is shared. Only for statements whose target is_keyed().
+  KeyedPrice workspace(std::size_t writer, IndexSet shared) const {
+    return models_->workspace(statements_[writer].number, shared);
+  }
+  /// Whether it needs a key there: some of its modes that sparse factors restrict are not bound outside.
+  bool is_keyed(std::size_t writer, IndexSet shared) const { return (key(writer) & ~shared) != 0; }
+  /// Whether what the statement writes may live inside loops over `shared`, or between nests where these are none: as its
+  /// levels say (sparse_intermediates.h).
+  bool may_be_stored(std::size_t writer, IndexSet shared) const;
+  /// The modes of its compressed levels, where it is between nests.
+  IndexSet compressed(std::size_t writer) const { return index_set(statements_[writer].model->compressed); }
+  /// Whether the loop over `index` below the loops over `bound` writes what is stored between nests in the order of its levels, a dense
+  /// block of it provably as a whole.
+  bool keeps_order(IndexSet bound, IndexId index, StatementRange range) const;
+  /// Its modes that sparse factors restrict.
+  IndexSet key(std::size_t writer) const { return statements_[writer].model->keyed; }
+
+  /// The loop over `index` below the loops over `bound`, shared by a range of statements. `others` is what filters
+  /// some of the loops over `bound` on behalf of statements that share those, but not this one, wherever they stand: hubs
+  /// are entered as often as all of them meet there. Without a decision the model makes the cheapest one.
+  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
+                    const LoopDecision* given = nullptr) const;
+  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const {
+    return loop(bound, index, range, 0, given);
+  }
+  /// The same without details.
+  LoopPrice price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const;
+  /// Whether prices depend on the statements beside: joins were counted.
+  bool joined() const { return models_->any_joins() && !options_.joins.empty(); }
+  /// What filters the loops over `bound` for a range of statements.
+  JoinSet filters(IndexSet bound, StatementRange range) const;
+  /// `others` of a range of statements in the loops of a schedule.
+  JoinSet others(const Schedule& schedule, StatementRange range) const;
+  /// Of `others`, what some sparse operand of these statements meets, directly or not: the rest changes no price.
+  JoinSet meeting(JoinSet others, StatementRange range) const;
+  /// Where that price of a statement alone is kept for all models that have it, negative if nobody asked; null for one
+  /// that writes a sparse result, whose price depends on more.
+  LoopPrice* alone(IndexSet bound, IndexId index, std::size_t statement) const {
+    if (result_ != nullptr && statement + 1 == statements_.size()) return nullptr;
+    return &models_->loop(statements_[statement].number, bound, index).alone;
+  }
+
+  /// Clearing (or allocating) the intermediates written by statements of `writers` and read by later ones up to
+  /// `last`, per combination of the indices that the two sides share. Infinite where memory forbids it, or meaning in some order
+  /// of the loops that are still to come: unless the schedule is known to be `legal`.
+  double crossing(IndexSet shared, StatementRange writers, std::size_t last, bool legal = false) const;
+
+  /// Body of a statement without loops.
+  double scalar_body(std::size_t statement) const;
+
+  /// A nest of `range` with root `index` that would take `work` nanoseconds on one thread. Without a given reduction
+  /// the cheapest legal one.
+  RootEstimate root(IndexId index, StatementRange range, double iterations, double work,
+                    const RootReduction* given = nullptr) const;
+  /// Whether statements may share a nest: its loops visit only what all of their sparse factors have, so that no more
+  /// than one product may leave it.
+  bool may_share_nest(StatementRange range) const;
+
+  /// Whether a copy for lookups would be stored between nests: a conversion by another name.
+  bool stores_copy(StatementRange range) const;
+
+  /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
+  bool may_own(IndexId index, StatementRange range) const;
+  double leaving_bytes(StatementRange range) const;
+  /// Whether the nest makes the entries of the result; what the first run takes, over the calls, to copy them together, or
+  /// to count them before they are made, when a thread has `share` of the work. Nothing for what other nests append.
+  bool may_be_counted(StatementRange range) const;
+  double copying_ns(StatementRange range) const;
+  double counting_ns(StatementRange range, double share) const;
+  /// Nanoseconds to clear the results that leave the nest.
+  double clearing(StatementRange range) const;
+
+  /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
+  double iterations(IndexSet bound, StatementRange range) const;
+
+  /// No nests of all statements take less, whatever their loops are: see cost_bound.cpp.
+  double least_ns() const;
+
+  double threads() const { return options_.machine.threads; }
+  /// That what is known of the statements takes, of all models that share it.
+  std::size_t bytes() const { return models_->bytes(); }
+
+  /// Joins whose ratio was asked for and that nobody counted, ascending.
+  std::vector<JoinSet> uncounted() const { return models_->uncounted(); }
+
+  const AccessModel& factor(std::size_t statement, std::size_t number) const {
+    return *statements_[statement].model->factors[number];
+  }
+
+ private:
+  struct Placed {
+    const StatementModels::Statement* model = nullptr;
+    const StatementFlow::Statement* flow = nullptr;
+    std::uint32_t number = 0;  // among the shared models
+  };
+
+  void place(std::uint32_t number);
+  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
+                   LoopEstimate* details) const;
+  double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
+  double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
+  Movement movement(std::size_t statement, const StatementLoop& loop, IndexSet outer, IndexId index, StatementRange range,
+                    bool vector, bool driven) const;
+  JoinSet stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
+  double extent(IndexId index) const { return models_->extent(index); }
+  double combinations(IndexSet indices) const { return models_->combinations(indices); }
+  bool leaves(std::size_t statement, StatementRange range) const {
+    return statements_[statement].flow->reader > range.last;
+  }
+  Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
+  bool drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const;  // the last mode of it, instead of looking that up
+  bool appends(StatementRange range) const;  // to something that leaves their nest
+  bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
+  bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
+  bool writes_block(std::size_t writer, IndexSet bound, StatementRange range) const;
+
+  const PlanOptions& options_;
+  std::shared_ptr<StatementModels> models_;
+  std::shared_ptr<const StatementFlow> flow_;
+  std::vector<Placed> statements_;
+  std::shared_ptr<const SparseTarget> result_;  // of the last statement; none if it is dense
+  bool ordered_ = false;  // some intermediate between nests has compressed levels
+};
+
+/// The result of a schedule without loops, if it has compressed levels.
+std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
+                                                  const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+/// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has; without what it needs
+/// of memory, which with_memory() adds.
+Cost time_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+               const PlanOptions& options, const CostModel& model);
+Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                 const PlanOptions& options);
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+// What the cost model says of results with compressed levels.
+#include <algorithm>
+
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/schedule/append_order.h"
+
+namespace weft {
+namespace {
+
+// Nanoseconds of the first run, in thread time. A pass that counts entries before they are appended: a coordinate found
+// and marked, and an entry counted. Else a byte of the result that is written to new pages of a chunk, which go back to
+// the system when it is copied. Later runs write into the arrays that the first one left.
+constexpr double counted_product = 1.2;
+constexpr double counted_entry = 0.5;
+constexpr double copied_byte = 0.5;
+
+}  // namespace
+
+bool CostModel::appends(StatementRange range) const {
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const bool entries = key(number) != 0 || (makes_entries() && number + 1 == statements_.size());
+    if (leaves(number, range) && entries) return true;
+  }
+  return false;
+}
+
+IndexSet CostModel::bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const {
+  IndexSet bound = 0;
+  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) bound = inside(bound, loops[loop], range);
+  return bound;
+}
+
+KeyedPrice CostModel::drain(IndexSet bound, IndexId index, StatementRange range) const {
+  if (!departs(bound, index, range)) return {};
+  // Every product is an insertion: sums inside the last level of the key are rare.
+  const StatementRange last{range.last, range.last};
+  const double entered = iterations(bound, last);
+  const double products = entered > 0 ? iterations(bound | indices(range.last), last) / entered : 0;
+  const double inserts = products / std::max(1.0, result_->block());
+  return cheapest_keyed(options_.machine, result_->workspace(bound, inserts));
+}
+
+bool CostModel::may_be_counted(StatementRange range) const {
+  return makes_entries() && range.last + 1 == statements_.size();
+}
+
+double CostModel::copying_ns(StatementRange range) const {
+  if (!may_be_counted(range)) return 0;
+  return result_->bytes() * copied_byte / options_.machine.threads / std::max(1.0, options_.calls);
+}
+
+double CostModel::counting_ns(StatementRange range, double share) const {
+  if (!may_be_counted(range)) return 0;
+  const double products = models_->iterations_below(statements_[range.last].number, 0) / std::max(1.0, result_->block());
+  return (products * counted_product + result_->entries() * counted_entry) * share / std::max(1.0, options_.calls);
+}
+
+// An entry is made where its last coordinate is bound, unless the workspace that is drained pays for it. Values at the
+// positions of an operand are written where the operand streams.
+Movement CostModel::write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const {
+  const double unit = statements_[statement].model->target->scalar_bytes();
+  const std::size_t from = options_.machine.cache_bytes[2] < result_->bytes() ? 3 : 2;
+  if (!result_->completes(bound, index)) {
+    const bool in_block = contains(result_->modes(), index) && !contains(index_set(result_->order()), index);
+    return in_block ? Movement{unit, unit / options_.machine.stream[1]} : Movement{};
+  }
+  if (drained) return {};
+  const double append = result_->shares_pattern() ? 0 : result_->append_ns() / 2;  // counted twice: read and written
+  return {unit, unit / options_.machine.stream[from], append};
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+// How the sparse accesses of one loop meet, and what that takes: merging, searching, galloping.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/plan/machine.h"
+#include "engine/plan/schedule/schedule.h"
+
+namespace weft {
+
+/// Workspaces with a key, and hashed and bitmap levels of operands: their entries are found at once, and those of all but
+/// bitmaps come in no particular order. A key over several modes can only drive.
+enum class Table : std::uint8_t { none, one_mode, several_modes };
+
+/// A sparse access that can drive the loop, and the mean length of its fibers there.
+struct Meeter {
+  Intersection::Part part;
+  double length = 0;
+  Table table = Table::none;
+  double probe_ns = 0;  ///< of a table
+  double scan_ns = 0;  ///< of driving, beside its entries: slots and bits without one, bringing entries in order
+};
+
+/// Figures per entry into the loop.
+struct Meeting {
+  double steps = 0;
+  double ns = 0;
+  bool looked_up = false;  ///< as the parts say; otherwise all drive
+};
+
+/// How often a processor is wrong about the end of a fiber that is not empty and has this length in the mean.
+double unforeseen_end(double length);
+/// Nanoseconds of a binary search in a fiber of this length.
+double search_ns(const Machine& machine, double length);
+/// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace.
+double probe_ns(LevelKind kind);
+/// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:
+/// something needs the entries in order.
+double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered);
+
+/// The shortest fiber drives and the others are looked up, unless two fingers are cheaper, which need entries in order.
+/// Infinite where two tables would have to drive. Sets the parts.
+Meeting cheapest_meeting(const Machine& machine, std::span<Meeter> meeters);
+
+/// As the parts of a schedule say; accesses without a part drive. Sets the parts.
+Meeting given_meeting(const Machine& machine, std::span<Meeter> meeters, const std::vector<Intersection::Part>& parts);
+
+}  // namespace weft

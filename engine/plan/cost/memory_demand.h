@@ -1,0 +1,36 @@
+// How much memory a schedule needs.
+#pragma once
+
+#include "engine/plan/cost/cost.h"
+
+namespace weft {
+
+/// Slots that add into private copies in a deterministic run, and at least so many in one whose copies are small against the
+/// operand it walks: then a thread that is ahead takes another slot instead of waiting. No plan knows which of them will run,
+/// nor on how many threads, so it counts memory for these.
+constexpr std::uint64_t usual_slots = 8;
+
+/// What a schedule will allocate, by name, and the largest sum that is live at any time. Operands, conversions and the
+/// result live throughout; an intermediate between nests from the nest that writes it to the one that reads it;
+/// workspaces, one per assumed thread, and private copies, one per assumed thread and usual_slots at least, while their nest
+/// runs. Dense sizes are exact, conversions estimated from distinct counts. Private copies are limited to what the memory
+/// limit leaves.
+struct MemoryPlan {
+  std::vector<MemoryDemand> demands;
+  std::uint64_t peak_bytes = 0;
+  /// The same without results and intermediates with compressed levels, whose size is estimated: they are charged as
+  /// they grow, so that a limit refuses them only where it is reached.
+  std::uint64_t announced_bytes = 0;
+};
+MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                       const PlanOptions& options);
+
+/// The limit that the options give, or the machine's memory where that is less.
+std::uint64_t usable_memory(const PlanOptions& options);
+
+/// What of it the operands leave, and the result of a network's one assignment if it is dense: one that grows while it
+/// is computed is charged then. Negative if they do not fit.
+double room_beside(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                   bool dense_result);
+
+}  // namespace weft

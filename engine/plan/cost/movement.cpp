@@ -1,0 +1,182 @@
+// What a loop of a statement moves for each access, and what rows cost beside their elements.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/plan/cost/statement_models.h"
+
+namespace weft {
+
+// Bytes that a block of a dense array brings into a cache: columns of a row-major array drag whole lines along.
+double StatementModels::spread(const AccessModel& access, IndexSet block) const {
+  if (block == 0) return 0;
+  const double unit = (block & access.contiguous()) != 0 ? access.scalar_bytes() : options_.machine.line_bytes;
+  return std::min(access.bytes(), combinations(block) * unit);
+}
+
+// Of the smallest cache that holds so many bytes of a block, and beside it all else that the loops go over before they come
+// back to it. A first cache is found by addresses within a page, so that its ways are pages; ways of the second, physically
+// addressed, begin at the same place of large arrays, which have huge pages; the third spreads addresses over its sets.
+std::size_t StatementModels::cache_level(const AccessModel& access, IndexSet block, double bytes,
+                                         double all_bytes) const {
+  constexpr std::array<std::uint64_t, 2> way_bytes = {4096, 65536};
+  const Machine& machine = options_.machine;
+  std::size_t level = machine.cache_level(std::max(bytes, all_bytes));
+  while (level < way_bytes.size() &&
+         bytes > machine.cache_bytes[level] * access.reached_share(block, way_bytes[level], machine.line_bytes)) {
+    ++level;
+  }
+  return level;
+}
+
+// A block of the array is fetched when an index of it is bound: from the cache that holds the block of the loops
+// outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
+// is read in the last loop. Blocks one behind the other come ahead of the loops inside, and so do columns, whose elements
+// do not wait for each other.
+Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
+                                     const Prefix& outside, const Prefix& inside) {
+  if (!contains(access.indices(), index)) return {};
+  const Machine& machine = options_.machine;
+  const IndexSet inner = access.indices() & ~bound;
+  const IndexSet rest = inner & ~one_index(index);
+  const double unit = access.scalar_bytes();
+  const IndexSet filtered = statements_[statement]->filtered;
+  // What else is gone over tells where rows come from; single elements of many lines do not wait for each other.
+  const bool rows = (inner & access.contiguous() & ~filtered) != 0;
+  const std::size_t from = cache_level(access, inner, spread(access, inner), rows ? outside.dense_bytes : 0);
+  if (rest == 0) {
+    if (rows) return {unit, unit / machine.stream[from]};
+    return {machine.line_bytes, 0, machine.gather[from]};
+  }
+  const double elements = touched(statement, bound | one_index(index), inside, rest);
+  double bytes = elements * unit;
+  const bool columns = (rest & access.contiguous()) == 0;
+  if ((rest & access.contiguous() & ~filtered) == 0) {
+    bytes = elements * machine.line_bytes;
+    if (!columns) bytes = std::min(bytes, combinations(rest) * unit);
+  }
+  // Every line comes once, whether or not it stays.
+  if (machine.cache_level(bytes) >= from) return {};
+  if (columns) return {bytes, 0, 0, 0, std::max(bytes / machine.stream[from], elements * machine.gather[from])};
+  if (from == 1 && (rest & filtered) == 0 && access.adjacent(index, rest)) return {bytes, 0, 0, 0, bytes / machine.stream_ahead};
+  return {bytes, bytes / machine.stream[from]};
+}
+
+// A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
+// written back where the last of its other modes is bound, element by element where they are not adjacent.
+Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside,
+                                      const Prefix& inside) {
+  const Machine& machine = options_.machine;
+  const AccessModel& target = *statements_[statement]->target;
+  const IndexSet inner = target.indices() & ~bound;
+  const IndexSet rest = inner & ~one_index(index);
+  const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(combinations(rest) * target.scalar_bytes());
+  if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index, outside, inside);
+  const double elements = combinations(rest);
+  const bool adjacent = (rest & target.contiguous()) != 0;
+  const double each = adjacent ? target.scalar_bytes() : machine.line_bytes;
+  const double bytes = elements * each;
+  const double block = std::min(target.bytes(), combinations(inner) * each);
+  const std::size_t from = cache_level(target, inner, block, adjacent ? outside.dense_bytes : 0);
+  if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
+  const double stream_ns = bytes / machine.stream[from];
+  if (from > 0) return {bytes, stream_ns};
+  // A fiber inside ends when nobody foresees it, and the next row waits for that.
+  const IndexSet inside_only = statements_[statement]->indices & ~(bound | one_index(index));
+  const bool waits = (statements_[statement]->filtered & inside_only) != 0;
+  return waits ? Movement{bytes, 0, stream_ns} : Movement{bytes, 0, 0, stream_ns};
+}
+
+Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
+                                      const Prefix& outside, const Prefix& inside) {
+  const AccessModel& access = *statements_[statement]->factors[factor];
+  const BoundState before = outside.factors[factor].state;
+  const BoundState after = inside.factors[factor].state;
+  if (before == after) return {};
+  const auto bytes_below = [&](BoundState state) {
+    const double positions = access.positions(state);
+    return positions > 0 ? access.bytes() / std::max(1.0, positions) : 0;
+  };
+  const std::size_t from = options_.machine.cache_level(bytes_below(before));
+  const IndexSet rest = access.indices() & ~(bound | one_index(index));
+  if (rest == 0) {
+    const double bytes = access.scalar_bytes() + 4;
+    return {bytes, bytes / options_.machine.stream[from]};
+  }
+  const double bytes = bytes_below(after) * share_below(statement, access, bound, index, inside, after);
+  if (options_.machine.cache_level(bytes) >= from) return {};
+  return {bytes, bytes / options_.machine.stream[from]};
+}
+
+// Of the entries below a position, those that the statement goes over.
+double StatementModels::share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
+                                    const Prefix& inside, BoundState after) {
+  const double below = access.entries() / std::max(1.0, access.positions(after));
+  const IndexSet rest = access.indices() & ~(bound | one_index(index));
+  return below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), inside, rest) / below) : 0;
+}
+
+// Branches at the ends of fibers. Wherever loops go over the same entries again before they come to others, a processor
+// remembers how long each fiber was, so that ends cost where a part of the operand is entered that is small enough to be
+// remembered, once for all of it, whatever the loops around the parts of that are; like its bytes. Two loops over short fibers
+// took 7.2 ns instead of 3.6 per inner one where what is around them came back to others each time.
+double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
+                                      const Prefix& outside, const Prefix& inside) {
+  const AccessModel& access = *statements_[statement]->factors[factor];
+  const BoundState before = outside.factors[factor].state;
+  const BoundState after = inside.factors[factor].state;
+  const IndexSet rest = access.indices() & ~(bound | one_index(index));
+  const Statement& model = *statements_[statement];
+  if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
+  if (access.is_remembered(before) && model.ends_alone(access, bound)) return 0;
+  const double ns = options_.machine.branch_miss;
+  if (!access.is_remembered(after)) return ns;
+  return ns * access.unforeseen_ends(after) * share_below(statement, access, bound, index, inside, after);
+}
+
+// Bytes of rows that vector code inside the loop reads from the first cache: of factors in every iteration, but for those
+// that are the same for a whole row of the target, and a row of an intermediate that is the same for the whole loop, which
+// is in registers; of the target each element once.
+double StatementModels::least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const {
+  const IndexSet outside = bound | one_index(index);
+  const AccessModel& target = *statement.target;
+  const IndexSet row = target.contiguous() & ~outside;
+  double bytes = 0;
+  for (const auto& factor : statement.factors) {
+    const IndexSet inner = factor->indices() & ~outside;
+    if (factor->sparse() || inner == 0) continue;
+    // Whoever reads it below a dense loop of its own has it stored.
+    const bool kept = factor->intermediate() && !contains(factor->indices(), index) && (inner & (inner - 1)) == 0 &&
+                      (factor->indices() & ~inner & ~statement.chosen) == 0 && fits_registers(combinations(inner) * factor->scalar_bytes());
+    if (kept) continue;
+    const bool same = (row & (row - 1)) == 0 && (inner & row) == 0;
+    bytes += iterations * factor->scalar_bytes() / (same ? std::max(1.0, combinations(row)) : 1);
+  }
+  // A row of the target that stays in registers comes here or further out.
+  const IndexSet written = target.indices() & ~outside;
+  if ((written & (written - 1)) != 0) bytes += std::min(iterations, combinations(written)) * target.scalar_bytes();
+  return bytes;
+}
+
+// The last vector of a row is computed whole; where only a part of it is stored, who adds to it next waits for that.
+double StatementModels::row_end(const Statement& statement, IndexId row, bool stays) const {
+  const Machine& machine = options_.machine;
+  const double lanes = machine.line_bytes / statement.target->scalar_bytes();
+  const double idle = std::ceil(extent(row) / lanes) * lanes - extent(row);
+  if (idle == 0) return 0;
+  return statement.flops * idle * machine.vector_flop + (statement.sums(row) || stays ? 0 : machine.part_stored);
+}
+
+// Whether a vector loop over rows is one with the dense loop around it: every access goes on, from row to row, where the
+// row before ended, or has neither index.
+bool StatementModels::joins(const Statement& statement, IndexId outer, IndexId row) {
+  const auto goes_on = [&](const AccessModel& access) {
+    if (!contains(access.indices(), row)) return !contains(access.indices(), outer);
+    return !access.sparse() && contains(access.indices(), outer) && access.adjacent(outer, one_index(row));
+  };
+  // In which order an intermediate has what sparse operands filter is not known.
+  return !contains(statement.chosen, outer) && goes_on(*statement.target) &&
+         std::ranges::all_of(statement.factors, [&](const auto& factor) { return goes_on(*factor); });
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+// What statements' models say of sparse intermediates.
+#include <algorithm>
+
+#include "engine/plan/cost/statement_models.h"
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "runtime/dense_levels.h"
+
+namespace weft {
+namespace {
+
+constexpr double stored_entry = 2.5;  // appending and assembling an entry of an intermediate, all threads together
+
+// What filters when these indices are bound.
+JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, IndexSet bound) {
+  JoinSet found = 0;
+  for (const auto& [bit, index] : modes) {
+    if (contains(bound, index)) found |= bit;
+  }
+  return found;
+}
+
+}  // namespace
+
+// A schedule without loops says where an intermediate may be (sparse_intermediates.h); with loops, its levels do.
+void StatementModels::describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer) {
+  if (writer.keyed == 0) return;
+  writer.inside_only = std::ranges::all_of(format.levels, [](const Level& level) { return level.kind == LevelKind::hashed; });
+  if (!may_be_computed(format)) return;
+  for (std::size_t level = 0; level < appended_levels(format.levels); ++level) {
+    writer.compressed.push_back(target.indices[format.mode_order[level]]);
+  }
+}
+
+// A workspace is read in the order of the reader's loops, a stored intermediate in that of its format. The block of the
+// latter has one order here, whatever the loops of its writer make of it.
+std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& schedule, const ScheduledAccess& factor,
+                                                            const Statement& writer) {
+  const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+  const auto statistics = [&](const std::vector<IndexId>& indices, const Format& format) {
+    return std::make_shared<const Statistics>(estimated_statistics(*writer.product, network_, indices, format, true));
+  };
+  std::shared_ptr<AccessModel> access;
+  if (!writer.compressed.empty()) {
+    ScheduledTensor stored = tensor;
+    std::sort(stored.format.mode_order.begin() + static_cast<std::ptrdiff_t>(writer.compressed.size()),
+              stored.format.mode_order.end());
+    access = std::make_shared<AccessModel>(factor, stored, false, 0, network_, operands_, statistics(factor.indices, stored.format));
+  } else {
+    const bool whole = writer.keyed == index_set(factor.indices);
+    const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
+    ScheduledTensor table = tensor;
+    table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
+    access = std::make_shared<AccessModel>(keyed, table, true, 0, network_, operands_, statistics(keyed.indices, table.format));
+    access->add_block(index_set(factor.indices) & ~writer.keyed, network_);
+  }
+  access->set_contiguous(writer.target->contiguous());
+  return access;
+}
+
+const KeyedPrice& StatementModels::workspace(std::uint32_t writer, IndexSet shared) {
+  if (const KeyedPrice* known = workspaces_.find(shared, writer)) return *known;
+  workspaces_.insert(shared, writer, made_workspace(writer, shared));
+  return *workspaces_.find(shared, writer);
+}
+
+// Stored, it has its modes in the order of its writer's loops: at best all but the last are bound in this order, and
+// that one is gathered in a workspace for each combination of the others. What is inserted, and into how many entries it is
+// summed, follows the counted joins as the loops of the writer do.
+KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared) {
+  const Statement& statement = *statements_[writer];
+  const double joined = join_ratio(bound_modes(statement.filtering_modes, statement.indices));
+  const double entered = join_ratio(bound_modes(statement.filtering_modes, shared));
+  ProductEstimate product = *statement.product;
+  product.scale_contributions(joined);
+  const IndexSet key = statement.keyed & ~shared;
+  const double entries = product.distinct(shared | key);
+  // Without a sum the entries come in the order in which they are appended.
+  if (!statement.compressed.empty() && (statement.indices & ~statement.target->indices()) == 0) {
+    return {LevelKind::accumulator, entries * stored_entry, 0};
+  }
+  KeyedWorkspace figures;
+  figures.block = combinations(statement.target->indices() & ~statement.keyed & ~shared);
+  figures.scalar_bytes = statement.target->scalar_bytes();
+  figures.keys = combinations(key);
+  figures.one_mode = (key & (key - 1)) == 0;
+  figures.ordered = !figures.one_mode;
+  const double more = entered > 0 ? joined / entered : 1;
+  figures.inserts = iterations_below(writer, shared) * more / std::max(1.0, figures.block);
+  if (shared != 0) {
+    figures.entries = entries / std::max(1.0, product.distinct(shared));
+    return cheapest_keyed(options_.machine, figures);
+  }
+  double fillings = 1;
+  if (!figures.one_mode) {
+    for (const IndexId last : members(key)) {
+      const double others = product.distinct(key & ~one_index(last));
+      if (others < fillings) continue;
+      fillings = others;
+      figures.keys = extent(last);
+    }
+  }
+  figures.one_mode = true;
+  figures.ordered = true;
+  figures.entries = entries / std::max(1.0, fillings);
+  figures.inserts /= std::max(1.0, fillings);
+  KeyedPrice price = cheapest_keyed(options_.machine, figures);
+  price.ns = price.ns * fillings / options_.machine.threads + entries * stored_entry;
+  price.bytes += entries * (figures.block * figures.scalar_bytes + 8);
+  return price;
+}
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+#include "engine/plan/cost/sparse_target.h"
+
+#include <algorithm>
+
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/result_format.h"
+#include "runtime/dense_levels.h"
+
+namespace weft {
+namespace {
+
+constexpr double append_entry = 1.5;    // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
+constexpr double assemble_byte = 0.08;  // of the result: written by a chunk, read and written again; per thread
+constexpr double coordinate_bytes = 4;
+
+}  // namespace
+
+SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& access, ProductEstimate product)
+    : product_(std::move(product)), scalar_bytes_(scalar_bytes(schedule.tensors[access.tensor].format.scalar)) {
+  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
+  shares_pattern_ = tensor.like.has_value();
+  delivered_ = tensor.delivered.has_value();
+  modes_ = index_set(access.indices);
+  any_order_ = is_in_any_order(tensor.format);
+  const std::size_t appended = appended_levels(tensor.format.levels);
+  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
+    const IndexId index = access.indices[tensor.format.mode_order[level]];
+    const bool in_key = any_order_ ? is_sparse(tensor.format.levels[level].kind) : level < appended;
+    if (in_key) order_.push_back(index);
+    else block_ *= product_.extent(index);
+  }
+  key_ = index_set(order_);
+  // The order of the levels may be that of loops that nobody knows yet: their bytes are counted in one order for all.
+  IndexSet above = 0;
+  for (const IndexId index : members(key_)) {
+    above |= one_index(index);
+    bytes_ += coordinate_bytes * product_.distinct(above);
+  }
+  entries_ = product_.distinct(key_);
+  bytes_ = shares_pattern_ ? 0 : bytes_;
+  bytes_ += entries_ * block_ * scalar_bytes_;
+}
+
+bool SparseTarget::departs(IndexSet bound, IndexId index) const {
+  if (shares_pattern_) return false;
+  if (any_order_) return (key_ & ~bound) != 0 && !contains(key_, index);
+  std::size_t direct = 0;
+  while (direct < order_.size() && contains(bound, order_[direct])) ++direct;
+  return direct < order_.size() && order_[direct] != index;
+}
+
+bool SparseTarget::completes(IndexSet bound, IndexId index) const {
+  return contains(key_, index) && (key_ & ~bound) == one_index(index);
+}
+
+double SparseTarget::append_ns() const { return append_entry; }
+
+KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
+  KeyedWorkspace workspace;
+  const IndexSet direct = bound & key_;
+  std::size_t modes = 0;
+  for (const IndexId index : order_) {
+    if (contains(direct, index)) continue;
+    workspace.keys *= product_.extent(index);
+    ++modes;
+  }
+  const double parents = direct == 0 ? 1 : product_.distinct(direct);
+  workspace.entries = parents > 0 ? entries_ / std::max(1.0, parents) : 0;
+  workspace.inserts = inserts;
+  workspace.block = block_;
+  workspace.scalar_bytes = scalar_bytes_;
+  workspace.one_mode = modes == 1;
+  return workspace;
+}
+
+double SparseTarget::finishing_ns(const Machine& machine) const {
+  if (shares_pattern_) return entries_ * scalar_bytes_ / machine.stream[3];
+  const double converting = delivered_ ? entries_ * machine.convert_entry * machine.threads : 0;
+  return bytes_ * assemble_byte + converting;
+}
+
+namespace {
+
+// The accesses of operands whose product a statement writes.
+std::vector<TensorAccess> leaves_of(const Schedule& schedule, std::size_t writer) {
+  std::vector<TensorAccess> leaves;
+  std::vector<std::size_t> open{writer};
+  while (!open.empty()) {
+    const ScheduledStatement& statement = schedule.statements[open.back()];
+    open.pop_back();
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand) leaves.push_back({tensor.tensor, factor.indices});
+      else open.push_back(writer_of(schedule, factor.tensor));
+    }
+  }
+  return leaves;
+}
+
+}  // namespace
+
+JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::vector<Occurrence>& all) {
+  const std::vector<TensorAccess> leaves = leaves_of(schedule, writer);
+  JoinSet joined = 0;
+  for (const Occurrence& occurrence : all) {
+    const bool flows = std::ranges::any_of(leaves, [&](const TensorAccess& leaf) {
+      return leaf.tensor == occurrence.tensor && leaf.indices == occurrence.indices;
+    });
+    if (flows) joined |= occurrence.all();
+  }
+  return joined;
+}
+
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins) {
+  ProductEstimate product(network, operands, leaves_of(schedule, writer));
+  // Several assignments number their operands each for themselves.
+  if (joins.empty() || network.assignments.size() > 1) return product;
+  const std::vector<Occurrence> all = occurrences(network, operands);
+  product.scale_contributions(counted_ratio(product_join(schedule, writer, all), all, joins));
+  return product;
+}
+
+}  // namespace weft

@@ -1,0 +1,64 @@
+// What writing a target with compressed levels takes: appending, the workspace that is drained into it, assembling what
+// threads appended, converting the result.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "engine/plan/cost/drain.h"
+#include "engine/plan/estimate/joins.h"
+#include "engine/plan/estimate/product_estimate.h"
+
+namespace weft {
+
+class SparseTarget {
+ public:
+  /// A target of `schedule` with levels that are not dense. The product is what flows into it.
+  SparseTarget(const Schedule& schedule, const ScheduledAccess& access, ProductEstimate product);
+
+  /// Positions of a pattern are shared: nothing is appended.
+  bool shares_pattern() const { return shares_pattern_; }
+  double entries() const { return entries_; }
+  double bytes() const { return bytes_; }
+  double block() const { return block_; }  ///< values per entry
+  IndexSet modes() const { return modes_; }
+  const std::vector<IndexId>& order() const { return order_; }  ///< of the appended levels
+  std::size_t appended() const { return order_.size(); }
+  const ProductEstimate& product() const { return product_; }
+  /// The levels that the first loops must bind, in order unless the order is that of the loops: whether `index` below the loops over `bound`, which did so, is
+  /// not the next one.
+  bool departs(IndexSet bound, IndexId index) const;
+  /// Whether `index` below `bound` is the last appended level: an entry is made in every iteration.
+  bool completes(IndexSet bound, IndexId index) const;
+  double append_ns() const;
+
+  /// The workspace inside the loops over `bound`, filled `inserts` times.
+  KeyedWorkspace workspace(IndexSet bound, double inserts) const;
+
+  /// After the last loop: copying what chunks appended, clearing shared values, converting; all threads together.
+  double finishing_ns(const Machine& machine) const;
+
+ private:
+  ProductEstimate product_;
+  std::vector<IndexId> order_;
+  IndexSet modes_ = 0;
+  IndexSet key_ = 0;
+  double block_ = 1;
+  double entries_ = 0;
+  double bytes_ = 0;
+  double scalar_bytes_ = 8;
+  bool shares_pattern_ = false;
+  bool any_order_ = false;
+  bool delivered_ = false;
+};
+
+/// The accesses, of all those of a network, whose product a statement writes.
+JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::vector<Occurrence>& all);
+
+/// What flows into a tensor that a statement of the schedule writes; with what joins were counted, of a network of one
+/// assignment.
+ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
+                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins = {});
+
+}  // namespace weft

@@ -1,0 +1,334 @@
+#include "engine/plan/cost/statement_models.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/sparse_target.h"
+#include "engine/plan/schedule/binding.h"
+
+namespace weft {
+namespace {
+
+// The layout of an intermediate follows the loops of its writer, which are not known before they are chosen. The innermost
+// should be an index that no sparse operand filters, for its reader runs over it in a vector loop too: of those that the
+// result has, the one that comes last there.
+IndexSet contiguous_in(IndexSet modes, IndexSet filtered, const Schedule& schedule) {
+  if ((modes & ~filtered) == 0) return modes;
+  const ScheduledAccess& result = schedule.statements.back().target;
+  const std::vector<std::uint32_t>& levels = schedule.tensors[result.tensor].format.mode_order;
+  for (auto mode = levels.rbegin(); mode != levels.rend(); ++mode) {
+    if (contains(modes & ~filtered, result.indices[*mode])) return one_index(result.indices[*mode]);
+  }
+  return modes & ~filtered;
+}
+
+IndexSet filtered_indices(const Schedule& schedule) {
+  IndexSet filtered = 0;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand && has_sparse_level(tensor.format)) filtered |= index_set(factor.indices);
+    }
+  }
+  return filtered;
+}
+
+// Share of what is there for the indices bound before.
+double let_through(double density, double before) { return before > 0 ? density / before : 0; }
+
+// Of a factor that is a workspace with this key.
+Table table_of(IndexSet key) {
+  if (key == 0) return Table::none;
+  return (key & (key - 1)) == 0 ? Table::one_mode : Table::several_modes;
+}
+
+}  // namespace
+
+StatementModels::StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
+    : network_(network), operands_(operands), options_(options) {
+  extents_.reserve(network.indices.size());
+  for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
+  // Several assignments number their operands each for themselves.
+  if (network.assignments.size() == 1) occurrences_ = occurrences(network, operands);
+  if (occurrences_.size() < 2) occurrences_.clear();
+}
+
+std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& schedule, const ScheduledAccess& access,
+                                                           bool free, double room) {
+  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
+  const double given_room = free ? room : 0;
+  if (tensor.role == TensorRole::operand) {
+    for (const Known& known : accesses_) {
+      if (known.access == access && known.room == given_room) return known.model;
+    }
+  }
+  // Of a dense intermediate only the indices count, and the room of no operand is negative.
+  const bool block = tensor.role == TensorRole::intermediate && tensor.format.all_dense();
+  const double block_room = tensor.format.scalar == Scalar::f64 ? -1 : -2;
+  if (block) {
+    for (const Known& known : accesses_) {
+      if (known.room == block_room && known.access.indices == access.indices) return known.model;
+    }
+  }
+  const auto model = std::make_shared<AccessModel>(access, tensor, free, room, network_, operands_);
+  if (tensor.role == TensorRole::intermediate) {
+    model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule), schedule));
+    if (block) accesses_.push_back({access, block_room, model});
+  } else if (tensor.role == TensorRole::operand) {
+    accesses_.push_back({access, given_room, model});
+  }
+  return model;
+}
+
+std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
+                                   const std::vector<bool>& free, double room) {
+  const ScheduledStatement& scheduled = schedule.statements[number];
+  Statement& statement = *statements_.emplace_back(std::make_unique<Statement>());
+  statement.indices = indices_of(scheduled);
+  statement.chosen = filtered_indices(schedule);
+  statement.dense_target = schedule.tensors[scheduled.target.tensor].format.all_dense();
+  statement.factors.reserve(scheduled.factors.size());
+  statement.made_of.reserve(scheduled.factors.size());
+  for (const ScheduledAccess& factor : scheduled.factors) {
+    const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+    const std::size_t writer = writer_of(schedule, factor.tensor);
+    const Statement* writes = writer < earlier.size() ? statements_[earlier[writer]].get() : nullptr;
+    const bool keyed = writes != nullptr && writes->keyed != 0;
+    statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
+    statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
+                                      : access(schedule, factor, free[factor.tensor], room));
+    if (statement.factors.back()->sparse()) {
+      statement.met |= statement.filtered & index_set(factor.indices);
+      statement.filtered |= index_set(factor.indices);
+    }
+    // A copy for lookups filters as the operand does.
+    const bool copied = writes != nullptr && writes->fills_copy;
+    if (copied) statement.copies |= std::uint64_t{1} << (statement.keys.size() - 1);
+    statement.fillers.push_back(copied ? earlier[writer] : 0);
+    const ScheduledTensor& filter = copied ? schedule.tensors[schedule.statements[writer].factors.front().tensor] : tensor;
+    const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
+      return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
+    });
+    statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
+    statement.made_of.push_back(keyed && occurrence == occurrences_.end() ? writes->filtering_modes : Statement::FilteringModes{});
+    const Statement::FilteringModes& inner = statement.made_of.back();
+    statement.reads_stored = statement.reads_stored || !inner.empty();
+    statement.filtering_modes.insert(statement.filtering_modes.end(), inner.begin(), inner.end());
+    for (std::size_t mode = 0; occurrence != occurrences_.end() && mode < factor.indices.size(); ++mode) {
+      statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
+    }
+  }
+  statement.target = access(schedule, scheduled.target, false, room);
+  if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate &&
+      has_sparse_level(schedule.tensors[scheduled.target.tensor].format)) {
+    statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));
+    statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
+    describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
+  }
+  statement.fills_copy = is_lookup_copy(schedule, number);
+  statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
+  statement.scalar_body_ns =
+      options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
+  return static_cast<std::uint32_t>(statements_.size() - 1);
+}
+
+double StatementModels::combinations(IndexSet indices) const {
+  double product = 1;
+  for (; indices != 0; indices &= indices - 1) product *= extents_[static_cast<std::size_t>(std::countr_zero(indices))];
+  return product;
+}
+
+JoinSet StatementModels::filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const {
+  const int first = statements_[statement]->first_bits[factor];
+  return first < 0 ? 0 : JoinSet{statements_[statement]->factors[factor]->filtering_modes(state)} << first;
+}
+
+// The loops around a copy for lookups are those that fill it: they are filtered as the levels of the operand say, of which
+// some may be dense. What is bound behind them is looked up.
+JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound) {
+  const Statement& reader = *statements_[statement];
+  const bool copied = (reader.copies >> factor & 1) != 0;
+  if (copied && (reader.factors[factor]->indices() & ~bound) != 0) return prefix(reader.fillers[factor], bound).filters;
+  return filtering_modes(statement, factor, state);
+}
+
+JoinSet StatementModels::meeting(JoinSet set, IndexSet indices) const {
+  JoinSet found = 0;
+  for (bool more = set != 0; more;) {
+    more = false;
+    for (const Occurrence& occurrence : occurrences_) {
+      const JoinSet own = set & occurrence.all() & ~found;
+      if (own == 0) continue;
+      IndexSet bound = 0;
+      for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+        if ((own >> (occurrence.first_bit + mode) & 1) != 0) bound |= one_index(occurrence.indices[mode]);
+      }
+      if ((bound & indices) == 0) continue;
+      found |= own;
+      indices |= bound;
+      more = true;
+    }
+  }
+  return found;
+}
+
+double StatementModels::join_ratio(JoinSet set) {
+  if (set == 0) return 1;
+  const auto [found, added] = ratios_.try_emplace(set, 1.0);
+  if (!added) return found->second;
+  return found->second = counted_ratio(set, occurrences_, options_.joins);
+}
+
+std::vector<JoinSet> StatementModels::uncounted() const {
+  std::vector<JoinSet> missing;
+  for (const auto& [set, ratio] : ratios_) {
+    for (const JoinSet join : joins_in(set, occurrences_)) {
+      if (!options_.joins.contains(join)) missing.push_back(join);
+    }
+  }
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  return missing;
+}
+
+StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet bound) {
+  const Statement& statement = *statements_[number];
+  bound &= statement.indices;
+  if (Prefix** known = prefixes_.find(bound, number)) return **known;
+  const std::span<Reached> reached = rows_.add<Reached>(statement.factors.size());
+  Prefix made;
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    const AccessModel& access = *statement.factors[factor];
+    if (!access.sparse()) continue;
+    const BoundState state = access.bound(bound);
+    reached[factor] = {state, access.density(state)};
+    made.density *= reached[factor].density;
+    made.filters |= filtering(number, factor, state, bound);
+  }
+  made.factors = reached;
+  const double last = bound == statement.indices ? made.density : prefix(number, statement.indices).density;
+  made.iterations_below = combinations(statement.indices & ~bound) * let_through(last, made.density);
+  const auto gone_over = [&](const AccessModel& access) {
+    // Loops that sparse operands drive are mostly shared by the writer of an intermediate and its reader.
+    const IndexSet block = access.indices() & ~bound & (access.intermediate() ? ~statement.chosen : ~IndexSet{0});
+    const bool rows = (block & access.contiguous() & ~statement.filtered) != 0;
+    const double most = made.iterations_below * (rows ? access.scalar_bytes() : options_.machine.line_bytes);
+    made.dense_bytes += std::min(most, spread(access, block));
+  };
+  for (const auto& factor : statement.factors) {
+    if (!factor->sparse()) gone_over(*factor);
+  }
+  if (statement.dense_target) gone_over(*statement.target);
+  Prefix& kept = rows_.add<Prefix>(1).front();
+  kept = made;
+  prefixes_.insert(bound, number, &kept);
+  return kept;
+}
+
+double StatementModels::fill(std::uint32_t number, IndexSet bound) const {
+  double share = 1;
+  for (const auto& factor : statements_[number]->factors) share *= factor->fill(bound);
+  return share;
+}
+
+// Distinct combinations of `more` that one statement visits below `bound`: those that its sparse factors let through
+// when nothing else is bound, and no more than it has iterations there.
+double StatementModels::touched(std::uint32_t number, IndexSet bound, const Prefix& before, IndexSet more) {
+  double count = combinations(more);
+  if (statements_[number]->filtered != 0) {
+    count *= let_through(prefix(number, bound | more).density, before.density);
+  }
+  return std::min(count, before.iterations_below);
+}
+
+StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index) {
+  if (asked_.loop != nullptr && asked_.statement == number && asked_.bound == bound && asked_.index == index) return *asked_.loop;
+  const IndexSet own = statements_[number]->indices;
+  Prefix& before = prefix(number, bound);
+  if (before.loops.empty()) before.loops = rows_.add<StatementLoop*>(static_cast<std::size_t>(std::bit_width(own)));
+  StatementLoop*& known = before.loops[index];
+  if (known == nullptr) {
+    known = &rows_.add<StatementLoop>(1).front();
+    describe_loop(number, bound & own, index, before, *known);
+  }
+  asked_ = {number, bound, index, known};
+  return *known;
+}
+
+void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made) {
+  const Statement& statement = *statements_[number];
+  const IndexSet inside = bound | one_index(index);
+  const Prefix& after = prefix(number, inside);
+  made.outside = before.filters;
+  const bool whole = (statement.indices & ~inside) == 0;
+  made.innermost = whole;
+  made.vector = whole && !contains(statement.keyed, index) && !(options_.strict_fp && statement.sums(index));
+
+  std::size_t advanced = 0;
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    if (before.factors[factor].state != after.factors[factor].state) ++advanced;
+  }
+  const std::span<AdvancedAccess> accesses = rows_.add<AdvancedAccess>(advanced);
+  const std::span<Movement> moved = rows_.add<Movement>(statement.factors.size());
+  auto next = accesses.begin();
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    const AccessModel& access = *statement.factors[factor];
+    moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, before, after)
+                                    : move_dense(number, access, bound, index, before, after);
+    const auto [outer, outer_density] = before.factors[factor];
+    const auto [inner, inner_density] = after.factors[factor];
+    if (outer == inner) continue;
+    AdvancedAccess& one = *next++;
+    one.factor = static_cast<std::uint32_t>(factor);
+    one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, before, after);
+    one.open = access.indices() & ~inside;
+    made.ends_inside = made.ends_inside || one.ends_inside_ns > 0;
+    BoundState first = outer;
+    access.for_each_step(outer, inner, [&](const LevelStep& step) {
+      if (step.direct) first = step.state;
+      made.vector = made.vector && !step.sparse;
+      if (!step.sparse) {
+        one.tables += 1;
+      } else if (step.direct) {
+        one.drives = true;
+        one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
+        one.kind = step.kind;
+        one.length = step.length;
+        one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
+      } else {
+        one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
+      }
+    });
+    if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
+    const double all = outer_density > 0 ? inner_density / outer_density : 0;
+    one.late_density = one.direct > 0 ? all / one.direct : 0;
+    one.first = filtering_modes(number, factor, first);
+    one.all = filtering_modes(number, factor, inner);
+  }
+  if (!whole) {
+    made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];
+    made.inside_vector_ns = after.iterations_below * statement.flops * options_.machine.vector_flop;
+  }
+  made.advanced = accesses;
+  made.factors = moved.data();
+  made.written = write_dense(number, bound, index, before, after);
+  // One vector after the other: the row stays in registers.
+  const IndexSet row = statement.target->indices() & ~bound;
+  made.row_stays = (row & ~one_index(index)) == 0 && fits_registers(combinations(row) * statement.target->scalar_bytes());
+
+  if (whole) {
+    const double sum = statement.sums(index) ? options_.machine.vector_sum : 0;
+    made.vector_ns = statement.flops * extent(index) * options_.machine.vector_flop + sum;
+  } else if (const IndexSet left = statement.indices & ~inside; (left & (left - 1)) == 0) {
+    const auto last = static_cast<IndexId>(std::countr_zero(left));
+    const StatementLoop& rows = loop(number, inside, last);
+    const bool stays = rows.row_stays && statement.sums(index);
+    made.row_end_ns = rows.vector ? row_end(statement, last, stays) : 0;
+    made.joins = made.row_end_ns > 0 && joins(statement, index, last);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,264 @@
+// What the cost model knows of statements, wherever they stand: which accesses a loop of theirs advances, what it moves
+// and computes. Alternatives of a search have most statements in common, so that all of this is looked up.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/cost/access_model.h"
+#include "engine/plan/cost/drain.h"
+#include "engine/plan/cost/interval_table.h"
+#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/short_row.h"
+#include "engine/plan/estimate/joins.h"
+#include "engine/plan/estimate/product_estimate.h"
+
+namespace weft {
+
+/// Bytes that a loop moves for one access, per iteration.
+struct Movement {
+  double bytes = 0;
+  double stream_ns = 0;  ///< beside arithmetic
+  double gather_ns = 0;  ///< on top of it
+  double beside_ns = 0;  ///< from the first cache, beside what the loops inside do there and compute
+  double ahead_ns = 0;   ///< of lines that come while the loops inside run
+
+  Movement share(double part) const {
+    return {part * bytes, part * stream_ns, part * gather_ns, part * beside_ns, part * ahead_ns};
+  }
+};
+
+/// A sparse access that a loop binds levels of.
+struct AdvancedAccess {
+  std::uint32_t factor = 0;
+  bool drives = false;      ///< the first of these levels is sparse
+  Table table = Table::none;
+  LevelKind kind = LevelKind::compressed;  ///< of the first of these levels, of an operand
+  double length = 0;        ///< of its fibers, in the mean
+  double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
+  double late_density = 1;  ///< what the levels behind it let through of that
+  double late_ns = 0;       ///< searching them
+  double tables = 0;        ///< dense levels, which are looked up
+  double ends = 0;          ///< unforeseen, of fibers that others meet; of others they cost in loops outside
+  double ends_inside_ns = 0;  ///< there, per iteration, of what the loops over its other indices go through
+  IndexSet open = 0;        ///< these indices
+  JoinSet first = 0;        ///< what filters when the first of these levels is bound
+  JoinSet all = 0;          ///< when all of them are
+};
+
+/// One statement inside a loop over an index.
+struct StatementLoop {
+  JoinSet outside = 0;     ///< what filters outside the loop
+  std::span<const AdvancedAccess> advanced;
+  const Movement* factors = nullptr;  ///< read, in the order of the factors
+  Movement written;                   ///< of the target, once in each direction
+  double vector_ns = 0;               ///< the body over the whole extent as vector code
+  double row_end_ns = 0;              ///< if only a vector loop is inside: more than its elements take
+  bool joins = false;                 ///< and it goes on where the row before ended, so that both may be one loop
+  double inside_stream_ns = 0;        ///< reading rows from the first cache in the loops inside, at least, per iteration
+  double inside_vector_ns = 0;        ///< and the arithmetic there
+  bool ends_inside = false;           ///< any of its accesses has fibers inside whose ends cost
+  LoopPrice alone{0, -1};             ///< if no other statement shares the loop; negative before it was asked for
+  bool innermost = false;             ///< its body runs there
+  bool vector = false;                ///< may be vector code, if no other statement shares the loop
+  bool row_stays = false;             ///< in registers: vector code does not write it
+};
+
+/// Rows of values that stay where they are.
+class Rows {
+ public:
+  template <class Value>
+  std::span<Value> add(std::size_t count) {
+    static_assert(std::is_trivially_destructible_v<Value> && alignof(Value) <= alignof(std::max_align_t));
+    constexpr std::size_t unit = sizeof(std::max_align_t);
+    const std::size_t bytes = (count * sizeof(Value) + unit - 1) / unit * unit;
+    if (bytes > left_) begin_block(bytes);
+    auto* const row = reinterpret_cast<Value*>(next_);
+    std::uninitialized_value_construct_n(row, count);
+    next_ += bytes;
+    left_ -= bytes;
+    return {row, count};
+  }
+
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t largest_block = std::size_t{1} << 20;
+
+  void begin_block(std::size_t least) {
+    size_ = std::max(least, std::min(2 * size_, largest_block));
+    left_ = size_;
+    bytes_ += size_;
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
+    next_ = blocks_.back().get();
+  }
+
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+  std::byte* next_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t size_ = 4096;  // of the last block
+  std::size_t bytes_ = 0;    // of all
+};
+
+class StatementModels {
+ public:
+  /// Refers to all of its arguments.
+  StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+  StatementModels(const StatementModels&) = delete;
+  StatementModels& operator=(const StatementModels&) = delete;
+
+  static constexpr std::size_t usual_factors = 4;
+  struct Statement {
+    IndexSet indices = 0;
+    std::vector<std::shared_ptr<const AccessModel>> factors;
+    std::shared_ptr<const AccessModel> target;
+    ShortRow<int, usual_factors> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
+    // Modes of sparse operands, with their indices: per factor, of those that a sparse intermediate is made from; of all.
+    using FilteringModes = std::vector<std::pair<JoinSet, IndexId>>;
+    std::vector<FilteringModes> made_of;
+    FilteringModes filtering_modes;
+    bool reads_stored = false;    // any of its factors is made from others
+    std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
+    ShortRow<std::uint32_t, usual_factors> fillers;  // of those, by factor: the statements that fill them
+    bool fills_copy = false;      // is such a copy's own
+    bool dense_target = false;
+    ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
+    IndexSet filtered = 0;        // indices of sparse factors
+    IndexSet met = 0;             // of several of them
+    IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
+    IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
+    std::shared_ptr<const ProductEstimate> product;  // and what flows into it
+    bool inside_only = false;         // it is a workspace of a nest, with a key there
+    std::vector<IndexId> compressed;  // it is between nests, with these levels above a dense block
+    double flops = 0;
+    double scalar_body_ns = 0;
+    bool sums(IndexId index) const { return !contains(target->indices(), index); }
+    // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
+    bool ends_alone(const AccessModel& access, IndexSet bound) const {
+      return access.sparse() && !access.intermediate() && (access.indices() & ~bound & met) == 0;
+    }
+  };
+
+  /// A statement of a schedule, `earlier` being the numbers of those before it: `free` tells per tensor whether its
+  /// layout follows the loops, `room` how many combinations a dense level of those may have per stored one. Schedules that
+  /// share models have the same operands at the same places, in the same formats. The number stays valid.
+  std::uint32_t add(const Schedule& schedule, std::size_t statement, std::span<const std::uint32_t> earlier,
+                    const std::vector<bool>& free, double room);
+
+  const Statement& statement(std::uint32_t number) const { return *statements_[number]; }
+  /// The loop over `index`, which the statement has, below loops over `bound`.
+  StatementLoop& loop(std::uint32_t statement, IndexSet bound, IndexId index);
+
+  /// Share of the combinations of the indices of `bound` that the sparse factors let through, by independence.
+  double density(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).density; }
+  /// The same wherever levels are bound, and for operands alone.
+  double fill(std::uint32_t statement, IndexSet bound) const;
+  /// What filters the loops over `bound`.
+  JoinSet filters(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).filters; }
+  /// Iterations of the innermost loop of a statement for one iteration of the loops of `bound`.
+  double iterations_below(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).iterations_below; }
+
+  /// The workspace of a sparse intermediate that a statement writes, inside loops over `shared`, and per combination of
+  /// these; what storing it takes where nothing is shared.
+  const KeyedPrice& workspace(std::uint32_t writer, IndexSet shared);
+
+  double extent(IndexId index) const { return extents_[index]; }
+  double combinations(IndexSet indices) const;
+  /// What a factor in that state filters of the loops over `bound`.
+  JoinSet filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound);
+
+  bool any_joins() const { return !occurrences_.empty(); }
+  /// Of a set, the accesses that have one of these indices, or one of those that have one, and so on.
+  JoinSet meeting(JoinSet set, IndexSet indices) const;
+  /// What counted joins are off independence.
+  double join_ratio(JoinSet set);
+  /// Joins whose ratio was asked for and that nobody counted, ascending.
+  std::vector<JoinSet> uncounted() const;
+
+  const PlanOptions& options() const { return options_; }
+  /// That are taken for what is known of statements.
+  std::size_t bytes() const { return rows_.bytes() + prefixes_.bytes() + workspaces_.bytes(); }
+
+  /// What pricing one loop works with, kept for its memory.
+  struct Pricing {
+    std::vector<const StatementLoop*> loops;  ///< of the statements that share it
+    std::vector<Meeter> meeters;
+    std::vector<JoinSet> meeter_filters;
+  };
+  Pricing& pricing() { return pricing_; }
+
+ private:
+  // How far the accesses of a statement are bound.
+  struct Reached {
+    BoundState state = 0;
+    double density = 1;
+  };
+  struct Prefix {
+    double iterations_below = 1;  // of the innermost loop, per combination of the bound indices
+    double density = 1;           // of all sparse factors
+    JoinSet filters = 0;
+    double dense_bytes = 0;       // of the dense blocks that the loops inside go over
+    std::span<const Reached> factors;
+    std::span<StatementLoop*> loops;  // by index; empty before one was asked for
+  };
+  // The loop that was asked for last: whoever looks for a price asks again to make it.
+  struct Asked {
+    std::uint32_t statement = 0;
+    IndexSet bound = 0;
+    IndexId index = 0;
+    StatementLoop* loop = nullptr;
+  };
+  struct Known {
+    ScheduledAccess access;
+    double room = 0;  // 0: the layout is given
+    std::shared_ptr<const AccessModel> model;
+  };
+
+  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, bool free, double room);
+  std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
+  static void describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer);
+  KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
+  JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
+  Prefix& prefix(std::uint32_t statement, IndexSet bound);
+  void describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made);
+  double spread(const AccessModel& access, IndexSet block) const;
+  double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
+  std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
+  // Below the loops over `bound`; `inside` is the prefix with the index.
+  Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
+                      const Prefix& inside);
+  Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
+  Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+                       const Prefix& inside);
+  double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+                       const Prefix& inside);
+  double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
+                     BoundState after);
+  double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;
+  double row_end(const Statement& statement, IndexId row, bool stays) const;
+  static bool joins(const Statement& statement, IndexId outer, IndexId row);
+  bool fits_registers(double bytes) const { return bytes <= options_.machine.register_bytes; }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::vector<double> extents_;
+  std::vector<Occurrence> occurrences_;
+  std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
+  std::vector<Known> accesses_;
+  std::vector<std::unique_ptr<Statement>> statements_;  // which stay where they are
+  IndexSetTable<Prefix*> prefixes_;            // by statement
+  IndexSetTable<KeyedPrice> workspaces_;       // by statement
+  Rows rows_;
+  Pricing pricing_;
+  Asked asked_;
+};
+
+}  // namespace weft

@@ -1,0 +1,137 @@
+#include "engine/plan/cost/tree_bound.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/estimate/joins.h"
+#include "engine/plan/schedule/binding.h"
+
+namespace weft {
+
+TreeBound::TreeBound(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
+    : network_(network),
+      machine_(options.machine),
+      least_joined_(least_joined(options)),
+      result_(index_set(network.assignments.front().result.indices)) {
+  const std::vector<TensorAccess>& accesses = network.assignments.front().terms.front().factors;
+  factors_.reserve(accesses.size());
+  for (const TensorAccess& access : accesses) {
+    Factor factor;
+    factor.access = &access;
+    factor.facts = &facts_of(operands, access.tensor);
+    factor.indices = index_set(access.indices);
+    const Format& format = factor.facts->format;
+    factor.sparse = has_sparse_level(format);
+    factor.conversion_ns = may_be_converted(*factor.facts) ? conversion_ns(*factor.facts, machine_) / std::max(1.0, options.calls)
+                                                           : std::numeric_limits<double>::infinity();
+    for (std::size_t level = 0; level < format.order(); ++level) {
+      if (is_sparse(format.levels[level].kind)) factor.scalar |= one_index(access.indices[format.mode_order[level]]);
+    }
+    factors_.push_back(factor);
+  }
+  for (Factor& factor : factors_) {
+    if (factors_.size() == 1) break;
+    IndexSet others = result_;
+    for (const Factor& other : factors_) {
+      if (&other != &factor) others |= other.indices;
+    }
+    factor.own = factor.indices & ~others;
+  }
+}
+
+double TreeBound::combinations(IndexSet indices) const {
+  double count = 1;
+  for (const IndexId index : members(indices)) count *= static_cast<double>(network_.indices[index].extent);
+  return count;
+}
+
+// Share of the combinations of the indices that a sparse factor lets through, at least.
+double TreeBound::least_density(const Factor& factor, IndexSet indices) const {
+  double least = 1;
+  double room = 1;
+  ModeSet modes = 0;
+  for (const std::uint32_t mode : factor.facts->format.mode_order) {
+    const IndexId index = factor.access->indices[mode];
+    if (!contains(indices, index)) {
+      if (factor.free) continue;  // converted, its modes may be bound in any order
+      break;
+    }
+    room *= static_cast<double>(network_.indices[index].extent);
+    modes |= ModeSet{1} << mode;
+    least = std::min(least, room > 0 ? factor.facts->statistics.distinct(modes) / room : 0);
+  }
+  return least;
+}
+
+// Of a statement whose loops have these indices, and those that factors have for themselves or not: those may be summed
+// before the factor meets the others (partial_sums.h).
+double TreeBound::counted_iterations(IndexSet indices) const {
+  double count = combinations(indices) * least_joined_;
+  for (const Factor& factor : factors_) {
+    const IndexSet own = factor.own & ~indices;
+    if (!factor.sparse) {
+      count *= std::min(1.0, combinations(own));
+      continue;
+    }
+    const double summed = least_density(factor, indices);
+    const double whole = own == 0 ? summed : least_density(factor, indices | own) * combinations(own);
+    count *= std::min(summed, whole);
+  }
+  return count;
+}
+
+double TreeBound::least_iterations(IndexSet indices) {
+  const auto known = std::ranges::find(iterations_, indices, &std::pair<IndexSet, double>::first);
+  if (known != iterations_.end()) return known->second;
+  return iterations_.emplace_back(indices, counted_iterations(indices)).second;
+}
+
+void TreeBound::free_below(double below_ns) {
+  for (Factor& factor : factors_) {
+    const bool free = factor.conversion_ns < below_ns;
+    if (free != factor.free) iterations_.clear();
+    factor.free = free;
+  }
+}
+
+double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
+  free_below(below_ns);
+  nodes_.assign(tree.nodes.size(), {});
+  double work = 0;
+  bool any_loops = false;
+  for (std::size_t number = 0; number < tree.nodes.size(); ++number) {
+    const ContractionTree::Node& node = tree.nodes[number];
+    Node& made = nodes_[number];
+    if (node.children.empty()) {
+      const Factor& factor = factors_[node.factor];
+      made.leaves = std::uint32_t{1} << node.factor;
+      made.modes = factor.indices & ~factor.own;
+      made.scalar = factor.free ? 0 : factor.scalar;
+      continue;
+    }
+    IndexSet indices = 0;
+    IndexSet never = 0;  // vector code
+    for (const std::uint32_t child : node.children) {
+      made.leaves |= nodes_[child].leaves;
+      indices |= nodes_[child].modes;
+      never |= nodes_[child].scalar;
+    }
+    IndexSet outside = result_;
+    for (std::size_t factor = 0; factor < factors_.size(); ++factor) {
+      if ((made.leaves >> factor & 1) == 0) outside |= factors_[factor].indices;
+    }
+    made.modes = indices & outside;
+    const auto factors = static_cast<double>(node.children.size());
+    const double vector = factors * machine_.vector_flop;
+    const double alone = machine_.scalar_body + machine_.scalar_factor * factors;
+    const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
+    work += least_iterations(indices) * body;
+    any_loops = any_loops || indices != 0;
+  }
+  if (!any_loops) return 0;
+  // Times of nests are concave in their work: all of it in one nest takes no longer.
+  return std::min(work + machine_.start_serial, work / machine_.threads + machine_.start_parallel);
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// A bound for whole contraction trees, before anything is decided about loops.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/schedule/statements.h"
+
+namespace weft {
+
+/// No schedule of a tree takes less, conversions not counted: every statement runs its body once per combination of
+/// its indices that all sparse factors of the term let through, on all threads. Holds for every layout and every order of
+/// statements, before any model is made; CostModel::least_ns() is the closer bound of one choice of those.
+class TreeBound {
+ public:
+  /// Of the trees of one term. Refers to all of its arguments.
+  TreeBound(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+
+  /// Operands whose conversion takes less than `below_ns` may have their modes bound in any order.
+  double least_ns(const ContractionTree& tree, double below_ns);
+
+ private:
+  struct Factor {
+    const TensorAccess* access = nullptr;
+    const OperandFacts* facts = nullptr;
+    IndexSet indices = 0;
+    IndexSet own = 0;     // what no other factor of the term has, and not its result; nothing of a factor that is alone
+    IndexSet scalar = 0;  // bound by sparse levels, if the layout is kept: no vector code runs over them
+    bool sparse = false;
+    double conversion_ns = 0;  // infinite where it must not be converted
+    bool free = false;         // may be converted, as far as time is concerned
+  };
+
+  struct Node {
+    std::uint32_t leaves = 0;
+    IndexSet modes = 0;
+    IndexSet scalar = 0;
+  };
+
+  double combinations(IndexSet indices) const;
+  double least_density(const Factor& factor, IndexSet indices) const;
+  double counted_iterations(IndexSet indices) const;
+  double least_iterations(IndexSet indices);
+  void free_below(double below_ns);
+
+  const Network& network_;
+  const Machine& machine_;
+  double least_joined_;
+  IndexSet result_;
+  std::vector<Factor> factors_;
+  std::vector<Node> nodes_;  // of the tree at hand
+  // Many trees have statements over the same indices.
+  std::vector<std::pair<IndexSet, double>> iterations_;
+};
+
+}  // namespace weft

@@ -1,0 +1,361 @@
+#include "engine/plan/estimate/count_joins.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <unordered_set>
+
+#include "engine/plan/estimate/quantise.h"
+#include "runtime/indices.h"
+
+namespace weft {
+namespace {
+
+// Distinct tuples of one projection, sorted, column by column: first the indices that other parts have too, in the
+// order of the join, then its own.
+struct Part {
+  std::vector<std::vector<std::uint64_t>> columns;
+  std::vector<std::size_t> column_of;  // per shared index of the join; columns.size() if it lacks it
+  std::size_t size() const { return columns.empty() ? 0 : columns.front().size(); }
+};
+
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// The fixed hash of SplitMix64 (Steele, Lea and Flood, 2014).
+double place_of(std::uint64_t coordinate) {
+  std::uint64_t z = coordinate + 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+Range equal_range(const std::vector<std::uint64_t>& column, Range range, std::uint64_t value) {
+  const auto begin = column.begin() + static_cast<std::ptrdiff_t>(range.begin);
+  const auto end = column.begin() + static_cast<std::ptrdiff_t>(range.end);
+  const auto found = std::equal_range(begin, end, value);
+  return {static_cast<std::size_t>(found.first - column.begin()), static_cast<std::size_t>(found.second - column.begin())};
+}
+
+// Walks the shared indices one after the other (a generic join); what only one part has multiplies.
+class Walk {
+ public:
+  Walk(const std::vector<Part>& parts, std::size_t shared, double steps) : parts_(parts), shared_(shared), left_(steps) {}
+
+  /// Nothing if the steps did not suffice.
+  std::optional<double> count() {
+    std::vector<Range> ranges;
+    for (const Part& part : parts_) ranges.push_back({0, part.size()});
+    const double found = below(0, ranges);
+    if (left_ < 0) return std::nullopt;
+    return found;
+  }
+
+ private:
+  double below(std::size_t index, const std::vector<Range>& ranges) {
+    if (left_ < 0) return 0;
+    if (index == shared_) {
+      double product = 1;
+      for (const Range& range : ranges) product *= static_cast<double>(range.end - range.begin);
+      return product;
+    }
+    std::size_t driver = parts_.size();
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      if (parts_[part].column_of[index] == parts_[part].columns.size()) continue;
+      if (driver == parts_.size() || ranges[part].end - ranges[part].begin < ranges[driver].end - ranges[driver].begin) {
+        driver = part;
+      }
+    }
+    const std::vector<std::uint64_t>& driving = parts_[driver].columns[parts_[driver].column_of[index]];
+    double total = 0;
+    std::vector<Range> inner = ranges;
+    for (std::size_t place = ranges[driver].begin; place < ranges[driver].end && left_ >= 0;) {
+      const std::uint64_t value = driving[place];
+      bool met = true;
+      for (std::size_t part = 0; part < parts_.size() && met; ++part) {
+        const std::size_t column = parts_[part].column_of[index];
+        if (column == parts_[part].columns.size()) continue;
+        left_ -= 1;
+        inner[part] = equal_range(parts_[part].columns[column], ranges[part], value);
+        met = inner[part].begin < inner[part].end;
+      }
+      place = equal_range(driving, {place, ranges[driver].end}, value).end;
+      if (met) total += below(index + 1, inner);
+    }
+    return total;
+  }
+
+  const std::vector<Part>& parts_;
+  std::size_t shared_;
+  double left_;
+};
+
+}  // namespace
+
+struct JoinCounter::State {
+  std::map<IndexId, double> extents;
+  std::vector<Occurrence> known;
+  std::map<TensorId, const Tensor*> operands;
+  std::map<TensorId, Statistics> statistics;
+  std::map<TensorId, Coordinates> entries;
+  JoinEffort effort;
+  Resources resources;
+
+  struct Member {
+    const Occurrence* occurrence = nullptr;
+    std::vector<std::size_t> modes;  // of the projection
+  };
+
+  Expected<const Coordinates*> coordinates(TensorId tensor) {
+    if (const auto found = entries.find(tensor); found != entries.end()) return &found->second;
+    auto made = weft::entries(*operands.at(tensor), false, resources);
+    if (!made) return std::unexpected(made.error());
+    return &entries.emplace(tensor, std::move(*made)).first->second;
+  }
+
+  static std::optional<std::size_t> mode_of(const Member& member, IndexId index) {
+    for (const std::size_t mode : member.modes) {
+      if (member.occurrence->indices[mode] == index) return mode;
+    }
+    return std::nullopt;
+  }
+
+  // Entries of a member that pass the filters: which coordinates of an index are left.
+  using Filters = std::map<IndexId, std::unordered_set<std::uint64_t>>;
+
+  std::vector<std::uint64_t> kept(const Member& member, const Coordinates& all, IndexId sampled, double share,
+                                  const Filters& filters) const {
+    struct Test {
+      Indices crd;
+      const std::unordered_set<std::uint64_t>* values = nullptr;
+    };
+    std::optional<Indices> hashed;
+    std::vector<Test> tests;
+    for (const std::size_t mode : member.modes) {
+      const IndexId index = member.occurrence->indices[mode];
+      const Indices crd(all.crd[mode], coordinate_bits(all.extents[mode]));
+      if (index == sampled) hashed = crd;
+      if (const auto filter = filters.find(index); index != sampled && filter != filters.end()) {
+        tests.push_back({crd, &filter->second});
+      }
+    }
+    std::vector<std::uint64_t> found;
+    for (std::uint64_t n = 0; n < all.count; ++n) {
+      if (hashed && share < 1 && place_of((*hashed)[n]) >= share) continue;
+      if (std::ranges::all_of(tests, [&](const Test& test) { return test.values->contains(test.crd[n]); })) found.push_back(n);
+    }
+    return found;
+  }
+
+  static Part project(const Member& member, const Coordinates& all, const std::vector<std::uint64_t>& chosen,
+                      const std::vector<IndexId>& shared) {
+    Part part;
+    std::vector<std::size_t> order;
+    std::vector<bool> placed(all.crd.size(), false);
+    std::vector<std::size_t> columns(shared.size(), 0);
+    std::vector<bool> has(shared.size(), false);
+    for (std::size_t number = 0; number < shared.size(); ++number) {
+      if (const auto mode = mode_of(member, shared[number])) {
+        columns[number] = order.size();
+        has[number] = true;
+        order.push_back(*mode);
+        placed[*mode] = true;
+      }
+    }
+    for (const std::size_t mode : member.modes) {
+      if (!placed[mode]) order.push_back(mode);
+    }
+    std::vector<std::vector<std::uint64_t>> rows;
+    rows.reserve(chosen.size());
+    std::vector<Indices> crd;
+    for (const std::size_t mode : order) crd.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
+    std::vector<std::vector<std::uint64_t>> values(order.size());
+    for (std::size_t column = 0; column < order.size(); ++column) {
+      values[column].reserve(chosen.size());
+      for (const std::uint64_t n : chosen) values[column].push_back(crd[column][n]);
+    }
+    std::vector<std::uint32_t> place(chosen.size());
+    std::iota(place.begin(), place.end(), 0U);
+    const auto compare = [&](std::uint32_t left, std::uint32_t right) {
+      for (const auto& column : values) {
+        if (column[left] != column[right]) return column[left] < column[right] ? -1 : 1;
+      }
+      return 0;
+    };
+    std::ranges::sort(place, [&](std::uint32_t left, std::uint32_t right) { return compare(left, right) < 0; });
+    place.erase(std::unique(place.begin(), place.end(),
+                            [&](std::uint32_t left, std::uint32_t right) { return compare(left, right) == 0; }),
+                place.end());
+    for (const auto& column : values) {
+      std::vector<std::uint64_t> sorted;
+      sorted.reserve(place.size());
+      for (const std::uint32_t n : place) sorted.push_back(column[n]);
+      part.columns.push_back(std::move(sorted));
+    }
+    for (std::size_t number = 0; number < shared.size(); ++number) {
+      part.column_of.push_back(has[number] ? columns[number] : part.columns.size());
+    }
+    return part;
+  }
+
+  // The join restricted to the sampled share of one index's coordinates; nothing if that is too much work.
+  Expected<std::optional<double>> counted(const std::vector<Member>& members, std::vector<IndexId> shared, IndexId sampled,
+                                          double share) {
+    // Walked first, where it is shared.
+    if (const auto place = std::ranges::find(shared, sampled); place != shared.end()) std::rotate(shared.begin(), place, place + 1);
+    std::vector<Part> parts(members.size());
+    std::vector<bool> done(members.size(), false);
+    Filters filters;
+    for (std::size_t placed = 0; placed < members.size(); ++placed) {
+      // Next a part that the sample or its partners filter, which exists since the join is connected.
+      std::size_t next = members.size();
+      for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
+        if (!done[member] && mode_of(members[member], sampled)) next = member;
+      }
+      for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
+        const bool filtered = std::ranges::any_of(filters, [&](const auto& filter) { return mode_of(members[member], filter.first).has_value(); });
+        if (!done[member] && filtered) next = member;
+      }
+      if (next == members.size()) next = static_cast<std::size_t>(std::ranges::find(done, false) - done.begin());
+      const auto all = coordinates(members[next].occurrence->tensor);
+      if (!all) return std::unexpected(all.error());
+      const std::vector<std::uint64_t> chosen = kept(members[next], **all, sampled, share, filters);
+      if (static_cast<double>(chosen.size()) > effort.reachable) return std::optional<double>();
+      parts[next] = project(members[next], **all, chosen, shared);
+      done[next] = true;
+      for (std::size_t number = 0; number < shared.size(); ++number) {
+        if (shared[number] == sampled) continue;
+        const std::size_t column = parts[next].column_of[number];
+        if (column == parts[next].columns.size()) continue;
+        const auto& values = parts[next].columns[column];
+        if (const auto known_values = filters.find(shared[number]); known_values == filters.end()) {
+          filters[shared[number]] = {values.begin(), values.end()};
+        } else {
+          std::unordered_set<std::uint64_t> both;
+          for (const std::uint64_t value : values) {
+            if (known_values->second.contains(value)) both.insert(value);
+          }
+          known_values->second = std::move(both);
+        }
+      }
+    }
+    return Walk(parts, shared.size(), effort.steps).count();
+  }
+};
+
+std::map<TensorId, const Tensor*> numbered(const std::map<std::string, Tensor>& operands, const Network& network,
+                                           const std::vector<OperandFacts>& facts) {
+  std::map<TensorId, const Tensor*> tensors;
+  for (const OperandFacts& operand : facts) tensors[operand.tensor] = &operands.at(network.tensors[operand.tensor].name);
+  return tensors;
+}
+
+JoinCounter::JoinCounter(const Network& network, const std::vector<OperandFacts>& facts,
+                         const std::map<TensorId, const Tensor*>& operands, JoinEffort effort, const Resources& resources)
+    : state_(std::make_unique<State>()) {
+  state_->known = occurrences(network, facts);
+  for (const Occurrence& occurrence : state_->known) {
+    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      state_->extents[occurrence.indices[mode]] = static_cast<double>(network.tensors[occurrence.tensor].extents[mode]);
+    }
+  }
+  state_->operands = operands;
+  for (const OperandFacts& operand : facts) state_->statistics.emplace(operand.tensor, operand.statistics);
+  state_->effort = effort;
+  state_->resources = resources;
+}
+JoinCounter::~JoinCounter() = default;
+JoinCounter::JoinCounter(JoinCounter&&) noexcept = default;
+JoinCounter& JoinCounter::operator=(JoinCounter&&) noexcept = default;
+
+namespace {
+
+// An index of a join.
+struct Use {
+  std::size_t operands = 0;
+  double extent = 0;
+  double distinct = std::numeric_limits<double>::infinity();  // coordinates, of the operand with the fewest
+};
+
+// Those of most operands first; of those the widest.
+std::vector<IndexId> ranked_indices(const std::map<IndexId, Use>& uses) {
+  std::vector<IndexId> ranked;
+  for (const auto& [index, use] : uses) ranked.push_back(index);
+  std::ranges::sort(ranked, [&](IndexId left, IndexId right) {
+    const Use& one = uses.at(left);
+    const Use& other = uses.at(right);
+    if (one.operands != other.operands) return one.operands > other.operands;
+    return one.extent != other.extent ? one.extent > other.extent : left < right;
+  });
+  return ranked;
+}
+
+// The first index with coordinates enough for a sample of them, if it is one, to tell something; else the first.
+IndexId telling(const std::vector<IndexId>& ranked, const std::map<IndexId, Use>& uses, double share) {
+  constexpr double enough = 200;
+  const auto found = std::ranges::find_if(ranked, [&](IndexId index) { return share >= 1 || uses.at(index).distinct * share >= enough; });
+  return found == ranked.end() ? ranked.front() : *found;
+}
+
+}  // namespace
+
+Expected<double> JoinCounter::ratio(JoinSet join) {
+  std::vector<State::Member> members;
+  std::map<IndexId, Use> uses;
+  double independent = 1;
+  double most_entries = 0;
+  for (const Occurrence& occurrence : state_->known) {
+    State::Member member{&occurrence, {}};
+    ModeSet modes = 0;
+    IndexSet seen = 0;
+    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      if ((join >> (occurrence.first_bit + mode) & 1) == 0) continue;
+      // A diagonal is not counted: its second mode selects entries before anything is joined.
+      if (contains(seen, occurrence.indices[mode])) return 1;
+      seen |= one_index(occurrence.indices[mode]);
+      member.modes.push_back(mode);
+      modes |= ModeSet{1} << mode;
+      Use& use = uses[occurrence.indices[mode]];
+      ++use.operands;
+      use.distinct = std::min(use.distinct, state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
+      use.extent = state_->extents[occurrence.indices[mode]];
+      independent /= state_->extents[occurrence.indices[mode]];
+    }
+    if (member.modes.empty()) continue;
+    const Statistics& statistics = state_->statistics.at(occurrence.tensor);
+    independent *= statistics.distinct(modes);
+    most_entries = std::max(most_entries, statistics.nnz());
+    members.push_back(std::move(member));
+  }
+  for (const auto& [index, use] : uses) independent *= use.extent;
+  const std::vector<IndexId> ranked = ranked_indices(uses);
+  std::vector<IndexId> shared;
+  for (const IndexId index : ranked) {
+    if (uses[index].operands > 1) shared.push_back(index);
+  }
+  if (!(independent > 0) || shared.empty()) return 1;
+  const double share = std::min(1.0, state_->effort.entries / most_entries);
+  const auto estimated = [&](IndexId sampled, int attempts) -> Expected<std::optional<double>> {
+    double part = share;
+    for (int attempt = 0; attempt < attempts; ++attempt, part /= 4) {
+      const auto found = state_->counted(members, shared, sampled, part);
+      if (!found) return std::unexpected(found.error());
+      if (*found) return std::max(**found, 0.5) / part / independent;
+    }
+    return std::optional<double>();
+  };
+  constexpr int usual_attempts = 4;
+  // What fewer operands have restricts fewer of them: where that is too much, a smaller part of it hardly is less.
+  const IndexId sampled = telling(ranked, uses, share);
+  const bool restricts_less = uses[sampled].operands < uses[ranked.front()].operands;
+  auto ratio = estimated(sampled, restricts_less ? 1 : usual_attempts);
+  if (ratio && !*ratio && restricts_less) ratio = estimated(ranked.front(), usual_attempts);
+  if (!ratio) return std::unexpected(ratio.error());
+  return ratio->value_or(1);
+}
+
+}  // namespace weft

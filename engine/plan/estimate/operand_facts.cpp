@@ -1,0 +1,57 @@
+#include "engine/plan/estimate/operand_facts.h"
+
+#include <cmath>
+
+#include "runtime/sparse_levels.h"
+
+namespace weft {
+namespace {
+
+constexpr double slots_per_stored = 2;  // of a hashed level: 1.5 to 3
+
+}  // namespace
+
+StoredArrays stored_arrays(const Format& format, const Statistics& statistics) {
+  StoredArrays stored_so_far;
+  auto& [bytes, positions] = stored_so_far;
+  ModeSet modes = 0;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const std::uint32_t mode = format.mode_order[level];
+    modes |= ModeSet{1} << mode;
+    const Level& stored = format.levels[level];
+    if (!is_sparse(stored.kind)) {
+      positions *= static_cast<double>(statistics.extents()[mode]);
+      continue;
+    }
+    if (stored.kind == LevelKind::bitmap) {
+      const double extent = static_cast<double>(statistics.extents()[mode]);
+      bytes += positions * std::ceil(extent / 64) * 8;
+      positions *= extent;
+      continue;
+    }
+    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
+    const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
+    positions = repeats ? statistics.nnz() : statistics.distinct(modes);
+    if (stored.kind == LevelKind::hashed) positions *= slots_per_stored;
+    bytes += positions * stored.crd_bits / 8;
+  }
+  return stored_so_far;
+}
+
+double stored_bytes(const Format& format, const Statistics& statistics) {
+  const StoredArrays arrays = stored_arrays(format, statistics);
+  return arrays.bytes + arrays.positions * scalar_bytes(format.scalar);
+}
+
+OperandFacts operand_facts(const Tensor& tensor, const Resources& resources) {
+  OperandFacts facts{.format = tensor.format(), .statistics = statistics(tensor, resources), .bytes = tensor.bytes()};
+  facts.stored = &tensor;
+  return facts;
+}
+
+OperandFacts operand_facts(const Statistics& statistics) {
+  const auto bytes = static_cast<std::uint64_t>(stored_bytes(statistics.format(), statistics));
+  return {.format = statistics.format(), .statistics = statistics, .bytes = bytes};
+}
+
+}  // namespace weft

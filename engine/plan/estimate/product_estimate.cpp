@@ -1,0 +1,85 @@
+#include "engine/plan/estimate/product_estimate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "runtime/sparse_levels.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t most_counted_modes = 6;  // all of whose subsets are estimated
+
+}  // namespace
+
+ProductEstimate::ProductEstimate(const Network& network, const std::vector<OperandFacts>& operands,
+                                 const std::vector<TensorAccess>& factors) {
+  for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
+  for (const TensorAccess& factor : factors) {
+    all_ |= index_set(factor.indices);
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (!has_sparse_level(facts.format)) continue;
+    factors_.push_back({factor.indices, &facts.statistics});
+    restricted_ |= index_set(factor.indices);
+  }
+  everything_ = room(all_);
+}
+
+double ProductEstimate::combinations(IndexSet indices) const {
+  double product = 1;
+  for (; indices != 0; indices &= indices - 1) product *= extents_[static_cast<std::size_t>(std::countr_zero(indices))];
+  return product;
+}
+
+double ProductEstimate::room(IndexSet indices) const {
+  double room = combinations(indices);
+  for (const Factor& factor : factors_) {
+    ModeSet modes = 0;
+    double product = 1;
+    for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) {
+      if (!contains(indices, factor.indices[mode])) continue;
+      modes |= ModeSet{1} << mode;
+      product *= extents_[factor.indices[mode]];
+    }
+    if (product <= 0) return 0;
+    room *= std::min(1.0, (modes == 0 ? (factor.statistics->nnz() > 0 ? 1.0 : 0.0) : factor.statistics->distinct(modes)) / product);
+  }
+  return room;
+}
+
+double ProductEstimate::distinct(IndexSet indices) const {
+  indices &= all_;
+  const double known = room(indices);
+  const double others = combinations(all_ & ~indices);
+  if (known <= 0 || others <= 0) return 0;
+  const double chance = std::min(1.0, everything_ / (known * others));
+  return chance >= 1 ? known : known * -std::expm1(others * std::log1p(-chance));
+}
+
+double ProductEstimate::fill(IndexSet indices) const {
+  const double all = combinations(indices);
+  return all > 0 ? distinct(indices) / all : 1;
+}
+
+ProductEstimate result_estimate(const Network& network, const std::vector<OperandFacts>& operands) {
+  return ProductEstimate(network, operands, network.assignments.front().terms.front().factors);
+}
+
+Statistics estimated_statistics(const ProductEstimate& product, const Network& network,
+                                const std::vector<IndexId>& indices, const Format& format, bool finite) {
+  std::vector<std::uint64_t> extents;
+  for (const IndexId index : indices) extents.push_back(network.indices[index].extent);
+  std::map<ModeSet, double> distinct;
+  const ModeSet all = (ModeSet{1} << indices.size()) - 1;
+  for (ModeSet modes = 1; modes <= all && indices.size() <= most_counted_modes; ++modes) {
+    IndexSet set = 0;
+    for (std::size_t mode = 0; mode < indices.size(); ++mode) {
+      if ((modes >> mode & 1) != 0) set |= one_index(indices[mode]);
+    }
+    distinct[modes] = product.distinct(set);
+  }
+  return Statistics(std::move(extents), format, product.distinct(index_set(indices)), std::move(distinct), finite);
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// How many entries a product has: the structural fill of results and intermediates, before anything is computed.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/plan/index_set.h"
+#include "engine/plan/problem.h"
+
+namespace weft {
+
+/// Expected numbers of distinct coordinates of a product, from the distinct counts of its factors by independence
+/// (facts.md, "What predicts the time of a loop order"): a combination of the indices U that all factors let through,
+/// as far as they know U, is an entry unless none of the E combinations of the other indices contributes,
+///
+///   distinct(U) = room(U) * (1 - (1 - q)^E),   q = all contributions / (room(U) * E)
+///
+/// Contributions may be known better: where hubs meet, a masked product has as many entries as its mask and not as few as
+/// independence says.
+///
+/// Keeps references to the statistics of the operands.
+class ProductEstimate {
+ public:
+  ProductEstimate() = default;
+  /// The product of these factors of the first assignment's term.
+  ProductEstimate(const Network& network, const std::vector<OperandFacts>& operands,
+                  const std::vector<TensorAccess>& factors);
+
+  /// How many contributions there are over what independence says.
+  void scale_contributions(double ratio) { everything_ *= ratio; }
+
+  double distinct(IndexSet indices) const;
+  double extent(IndexId index) const { return extents_[index]; }
+  /// Share of all combinations of the indices that are entries; 1 without combinations.
+  double fill(IndexSet indices) const;
+  /// Indices of factors that have a level which is not dense: what they leave out is absent from the product too.
+  IndexSet restricted() const { return restricted_; }
+
+ private:
+  struct Factor {
+    std::vector<IndexId> indices;  // by mode
+    const Statistics* statistics = nullptr;
+  };
+  double combinations(IndexSet indices) const;
+  double room(IndexSet indices) const;
+
+  std::vector<double> extents_;
+  std::vector<Factor> factors_;  // those that restrict
+  IndexSet all_ = 0;
+  IndexSet restricted_ = 0;
+  double everything_ = 0;  // contributions
+};
+
+/// Of the whole term.
+ProductEstimate result_estimate(const Network& network, const std::vector<OperandFacts>& operands);
+
+/// Statistics of a tensor with these indices whose entries are those of the product.
+Statistics estimated_statistics(const ProductEstimate& product, const Network& network,
+                                const std::vector<IndexId>& indices, const Format& format, bool finite);
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+#include "engine/plan/explain/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/const/workspace_order.h"
+#include "engine/plan/explain/explanation.h"
+#include "engine/plan/explain/quantities.h"
+#include "engine/plan/schedule/schedule_text.h"
+
+namespace weft {
+namespace {
+
+std::string how_met(const Schedule& schedule, const Intersection& meeting) {
+  std::vector<std::string> parts;
+  for (const Intersection::Part& part : meeting.parts) {
+    const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
+    parts.push_back(fmt::format("{} {}", part.drive ? "drive" : part.gallop ? "gallop" : "search", label(schedule, tensor)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void append_line(std::string& text, const std::string& nest, const std::string& figures) {
+  text += fmt::format("  {:<58} {}\n", nest, figures);
+}
+
+std::string loop_notes(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop,
+                       std::optional<RootReduction> root) {
+  std::string notes;
+  for (const Intersection& meeting : statement.intersections) {
+    if (meeting.index == statement.loops[loop]) notes += fmt::format("  {}", how_met(schedule, meeting));
+  }
+  if (loop == 0 && root && *root != RootReduction::serial) {
+    notes += "  parallel";
+    if (*root == RootReduction::private_copies) notes += ", private copies";
+    if (*root == RootReduction::counted) notes += ", counted first";
+  }
+  if (statement.vector && loop + 1 == statement.loops.size()) notes += "  vector";
+  return notes;
+}
+
+std::string explain_nest(const Schedule& schedule, const Cost& cost, const Network& network) {
+  std::string text;
+  append_line(text, "loop nest", fmt::format("{:>10} {:>9} {:>9} {:>9} {:>10}", "iterations", "steps", "flops", "bytes", "one thread"));
+  auto priced = cost.loops.begin();
+  std::size_t root = 0;
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    const ScheduledStatement& statement = schedule.statements[number];
+    std::optional<RootReduction> reduction;
+    if (statement.fused == 0 && root < schedule.roots.size()) reduction = schedule.roots[root++];
+    for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
+      std::string figures;
+      if (priced != cost.loops.end()) {
+        figures = fmt::format("{:>10} {:>9} {:>9} {:>9} {:>10}", count_text(priced->iterations), count_text(priced->steps),
+                              count_text(priced->flops), bytes_text(priced->bytes), time_text(priced->ns));
+        ++priced;
+      }
+      append_line(text,
+                  fmt::format("{:{}}for {}{}", "", 2 * loop, network.indices[statement.loops[loop]].name,
+                              loop_notes(schedule, statement, loop, reduction)),
+                  figures);
+    }
+    text += fmt::format("  {:{}}{}\n", "", 2 * statement.loops.size(), print_product(schedule, statement, network));
+  }
+  return text;
+}
+
+std::string explain_layouts(const Schedule& schedule, const Explanation& explained, const Network& network) {
+  std::string text = "layouts\n";
+  for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
+    const ScheduledTensor& tensor = schedule.tensors[number];
+    const ExplainedLayout& layout = explained.layouts[number];
+    text += fmt::format("  {} {} {}", layout.name, layout.format.empty() ? "scalar" : layout.format, layout.scalar);
+    switch (tensor.role) {
+      case TensorRole::operand:
+        text += fmt::format("  {}\n", layout.reason);
+        break;
+      case TensorRole::intermediate: {
+        const auto kept = std::ranges::find(explained.workspaces, layout.name, &ExplainedWorkspace::name);
+        text += fmt::format("  intermediate over {}", tensor.modes.empty() ? "nothing" : print_indices(tensor.modes, network));
+        if (kept != explained.workspaces.end()) {
+          text += fmt::format("; {} at once, {}", bytes_text(static_cast<double>(kept->bytes)), kept->place);
+        }
+        if (!tensor.format.all_dense()) text += fmt::format("; {}", layout.reason);
+        text += '\n';
+        break;
+      }
+      case TensorRole::result:
+        text += fmt::format("  result, {}\n", layout.reason);
+        break;
+    }
+  }
+  return text;
+}
+
+// "predicted 3.12 ms on 2 threads, 906 us on the 8 that the plan was chosen for; 25.46M operations"
+std::string predicted_text(const Plan& plan, const Explanation& explained) {
+  const auto& here = explained.of_this_run;
+  std::string text = fmt::format("predicted {} on {:g} thread{}", time_text(here.ns), here.threads, here.threads == 1 ? "" : "s");
+  if (here.threads != explained.threads)
+    text += fmt::format(", {} on the {:g} that the plan was chosen for", time_text(plan.cost.ns), explained.threads);
+  return text + fmt::format("; {} operations", count_text(plan.cost.flops));
+}
+
+// What was ruled out without being solved, and what Z3 was asked.
+std::string explain_search(const Plan& plan) {
+  std::string text;
+  if (!plan.proof.empty()) text += fmt::format("{}\n", plan.proof);
+  if (plan.trees_bounded > 0) {
+    text += fmt::format("{} of {} trees left out: a bound says that they take longer\n", plan.trees_bounded, plan.trees);
+  }
+  const SolverReport& solver = plan.solver;
+  if (!solver.asked) return text;
+  if (!solver.unavailable.empty()) return text + fmt::format("not asked whether there is better: {}\n", solver.unavailable);
+  return text + fmt::format("Z3 asked about {} alternative{}, {} more ruled out by a bound; effort {}{}\n", solver.alternatives, solver.alternatives == 1 ? "" : "s",
+                            solver.bounded, solver.effort,
+                            solver.effort_spent ? ", all that was allowed: the best schedule known is kept" : "");
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options) {
+  return explain(plan, explanation(plan, network, operands, options), network, options);
+}
+
+std::string explain(const Plan& plan, const Explanation& explained, const Network& given, const PlanOptions& options) {
+  const Schedule& schedule = plan.schedule;
+  const Network network = scheduled_network(schedule, given);
+  std::string text = fmt::format("tree {}\n", print_trees(schedule, network));
+  text += explain_nest(schedule, plan.cost, network);
+  text += explain_layouts(schedule, explained, network);
+  text += "memory\n";
+  for (const MemoryDemand& demand : plan.cost.memory) {
+    text += fmt::format("  {:<30} {:>10}\n", demand.name, bytes_text(static_cast<double>(demand.bytes)));
+  }
+  text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
+  text += predicted_text(plan, explained) + "\n";
+  text += plan.producer == "user"
+              ? "given by the user\n"
+              : fmt::format("chosen by {} among {} candidates, optimal: {}\n", plan.producer, plan.candidates, plan.optimal);
+  if (!explained.absence.empty()) text += explained.absence + "\n";
+  text += explain_search(plan);
+  if (plan.too_large > 0) {
+    text += fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it\n", plan.too_large, plan.too_large == 1 ? "" : "s");
+  }
+  if (options.objective == Objective::workspace_order) {
+    text += explain_workspace_order(plan) + "\n";
+  }
+  if (plan.runner_up) {
+    std::vector<std::string> orders;
+    for (const ScheduledStatement& statement : plan.runner_up->statements) {
+      orders.push_back(print_indices(statement.loops, network));
+    }
+    text += fmt::format("runner-up {} with loops {}: {}; {}\n", print_trees(*plan.runner_up, network),
+                        fmt::join(orders, " | "), time_text(plan.runner_up_cost ? plan.runner_up_cost->ns : 0), plan.why);
+  }
+  return text;
+}
+
+}  // namespace weft

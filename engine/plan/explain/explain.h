@@ -1,0 +1,16 @@
+// explain(): a plan as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/plan/search/planned.h"
+
+namespace weft {
+
+/// Several lines for people: tree, nest, layouts (kept or converted, why), workspaces with bytes, iterations, flops,
+/// bytes and time per loop, memory, the runner-up and why it lost.
+std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+                    const PlanOptions& options);
+
+}  // namespace weft

@@ -1,0 +1,331 @@
+#include "engine/plan/explain/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/const/workspace_order.h"
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/cost/expected_bytes.h"
+#include "engine/plan/explain/explain_sparse.h"
+#include "engine/plan/explain/quantities.h"
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/statements.h"
+#include "engine/plan/search/open_layouts.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<IndexId>& indices, const Network& network) {
+  std::vector<std::string> names;
+  for (const IndexId index : indices) names.push_back(network.indices[index].name);
+  return names;
+}
+
+class Explainer {
+ public:
+  Explainer(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+            const PlanOptions& options)
+      : plan_(plan), schedule_(plan.schedule), network_(network), operands_(operands), options_(options) {}
+
+  /// `cost`: predicted for the threads of a run, which are so many.
+  Explanation explain(const Cost& cost, double threads) {
+    explanation_.threads = options_.machine.threads;
+    statements();
+    loops();
+    nests(cost, threads);
+    layouts();
+    workspaces();
+    for (const MemoryDemand& demand : plan_.cost.memory) explanation_.memory.push_back({demand.name, demand.bytes});
+    explanation_.absence = absence_reason(schedule_, operands_);
+    search();
+    if (plan_.runner_up && plan_.runner_up_cost) {
+      explanation_.runner_up = {print_trees(*plan_.runner_up, network_), print(*plan_.runner_up, network_), plan_.why,
+                                plan_.runner_up_cost->ns};
+    }
+    return std::move(explanation_);
+  }
+
+ private:
+  void search() {
+    std::vector<std::string>& told = explanation_.search;
+    if (!explanation_.absence.empty()) told.push_back(explanation_.absence);
+    if (options_.objective == Objective::workspace_order) told.push_back(explain_workspace_order(plan_));
+    if (plan_.trees > 0) {
+      told.push_back(plan_.trees_bounded > 0
+                         ? fmt::format("{} contraction trees; {} of them left out, because a lower bound says they take "
+                                       "longer than the chosen one", plan_.trees, plan_.trees_bounded)
+                         : fmt::format("{} contraction tree{}, every one planned", plan_.trees, plan_.trees == 1 ? "" : "s"));
+    }
+    if (!plan_.proof.empty()) told.push_back(plan_.proof);
+    if (plan_.solver.asked && plan_.solver.unavailable.empty()) {
+      told.push_back(fmt::format("Z3 was asked about {} trees with layouts, {} others were ruled out before{}",
+                                 plan_.solver.alternatives, plan_.solver.bounded,
+                                 plan_.solver.effort_spent ? "; its effort was spent before it had an answer for all, so "
+                                                             "the best schedule known is kept"
+                                                           : ""));
+    }
+    if (!plan_.solver.unavailable.empty()) told.push_back(fmt::format("Z3 was not asked: {}", plan_.solver.unavailable));
+    if (plan_.too_large > 0) {
+      told.push_back(fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it",
+                                 plan_.too_large, plan_.too_large == 1 ? "" : "s"));
+    }
+  }
+
+  bool has_one_reader(std::uint32_t tensor) const {
+    return schedule_.tensors[tensor].role == TensorRole::intermediate &&
+           reader_of(schedule_, tensor) == last_reader_of(schedule_, tensor);
+  }
+
+  void statements() {
+    for (const ScheduledStatement& statement : schedule_.statements) {
+      ExplainedStatement told;
+      told.text = print_product(schedule_, statement, network_);
+      told.target = print_access(schedule_, statement.target, network_);
+      for (const ScheduledAccess& factor : statement.factors) {
+        told.factors.push_back(print_access(schedule_, factor, network_));
+        const std::size_t writer = writer_of(schedule_, factor.tensor);
+        const bool below = has_one_reader(factor.tensor) && writer < schedule_.statements.size();
+        told.written_by.push_back(below ? static_cast<std::int32_t>(writer) : -1);
+      }
+      told.fused = statement.fused;
+      told.loops = names_of(statement.loops, network_);
+      told.iterations = 1;
+      explanation_.statements.push_back(std::move(told));
+    }
+  }
+
+  // What takes part in a loop: the accesses of all statements that share it.
+  std::string how(std::size_t first, std::size_t depth) const {
+    const IndexId index = schedule_.statements[first].loops[depth];
+    std::vector<std::string> drive, search, gallop;
+    const Intersection* meeting = nullptr;
+    for (std::size_t number = first; number < schedule_.statements.size(); ++number) {
+      const ScheduledStatement& statement = schedule_.statements[number];
+      if (number > first && statement.fused <= depth) break;
+      for (const Intersection& each : statement.intersections) {
+        if (each.index == index && !meeting) meeting = &each;
+      }
+      for (const ScheduledAccess& factor : statement.factors) {
+        const Format& format = schedule_.tensors[factor.tensor].format;
+        const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops);
+        for (std::size_t level = 0; level < bound.size(); ++level) {
+          if (bound[level].loop != depth || !is_sparse(format.levels[level].kind)) continue;
+          (bound[level].direct ? drive : search).push_back(label(schedule_, factor.tensor));
+        }
+      }
+    }
+    if (meeting) {
+      drive.clear();
+      for (const Intersection::Part& part : meeting->parts) {
+        const std::string name =
+            label(schedule_, schedule_.statements[part.statement].factors[part.factor].tensor);
+        (part.drive ? drive : part.gallop ? gallop : search).push_back(name);
+      }
+    }
+    std::vector<std::string> parts;
+    if (drive.size() > 1) parts.push_back(fmt::format("merges {}", fmt::join(drive, ", ")));
+    if (drive.size() == 1) parts.push_back(fmt::format("walks {}", drive.front()));
+    if (drive.empty()) parts.push_back("every coordinate");
+    if (!search.empty()) parts.push_back(fmt::format("searches {}", fmt::join(search, ", ")));
+    if (!gallop.empty()) parts.push_back(fmt::format("gallops through {}", fmt::join(gallop, ", ")));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  void loops() {
+    std::vector<bool> parallel(schedule_.statements.size(), false);
+    std::size_t root = 0;
+    for (std::size_t number = 0; number < schedule_.statements.size(); ++number) {
+      if (schedule_.statements[number].fused > 0) continue;
+      if (root < schedule_.roots.size()) parallel[number] = schedule_.roots[root] != RootReduction::serial;
+      ++root;
+    }
+    for (const LoopCost& cost : plan_.cost.loops) {
+      const ScheduledStatement& statement = schedule_.statements[cost.statement];
+      ExplainedLoop told;
+      told.index = cost.index;
+      told.extent = network_.indices[statement.loops[cost.depth]].extent;
+      told.depth = cost.depth;
+      told.statement = cost.statement;
+      told.how = how(cost.statement, cost.depth);
+      told.parallel = cost.depth == 0 && parallel[cost.statement];
+      told.vector = statement.vector && cost.depth + 1 == statement.loops.size();
+      told.iterations = cost.iterations;
+      told.steps = cost.steps;
+      told.flops = cost.flops;
+      told.bytes = cost.bytes;
+      told.ns = cost.ns;
+      explanation_.statements[cost.statement].ns += cost.ns;
+      explanation_.loops.push_back(std::move(told));
+    }
+    for (std::size_t number = 0; number < schedule_.statements.size(); ++number) {
+      const std::size_t depth = schedule_.statements[number].loops.size();
+      if (depth == 0) continue;
+      const std::size_t runner = first_sharer(schedule_, number, depth - 1);
+      for (const ExplainedLoop& loop : explanation_.loops) {
+        if (loop.statement == runner && loop.depth + 1 == depth) explanation_.statements[number].iterations = loop.iterations;
+      }
+    }
+  }
+
+  void nests(const Cost& cost, double threads) {
+    explanation_.of_this_run = {threads, cost.ns, cost.conversion_ns / std::max(1.0, options_.calls)};
+    for (std::uint32_t number = 0; number < schedule_.statements.size(); ++number) {
+      if (schedule_.statements[number].fused > 0) continue;
+      ExplainedNest& nest = explanation_.nests.emplace_back();
+      nest.statement = number;
+      if (explanation_.nests.size() <= cost.nests_ns.size()) nest.ns = cost.nests_ns[explanation_.nests.size() - 1];
+    }
+    for (const ExplainedLoop& loop : explanation_.loops) nest_of(explanation_, loop.statement).bytes += loop.bytes;
+  }
+
+  std::string kept_reason(const ScheduledTensor& tensor, const OperandFacts& facts, std::uint32_t number) const {
+    if (facts.pinned) return "kept: pinned";
+    if (!has_sparse_level(tensor.format)) return "kept: dense, so any loop order reaches its entries directly";
+    for (const ScheduledStatement& statement : schedule_.statements) {
+      for (const ScheduledAccess& factor : statement.factors) {
+        if (factor.tensor != number) continue;
+        std::vector<std::string> levels;
+        bool late = false;
+        const std::vector<BoundLevel> bound = bind_levels(factor.indices, tensor.format, statement.loops);
+        for (std::size_t level = 0; level < bound.size(); ++level) {
+          levels.push_back(network_.indices[factor.indices[tensor.format.mode_order[level]]].name);
+          late = late || (!bound[level].direct && is_sparse(tensor.format.levels[level].kind));
+        }
+        return late ? fmt::format("kept: levels {} in stored order; those bound too late are searched, which costs less "
+                                  "than a conversion", fmt::join(levels, ", "))
+                    : fmt::format("kept: the loops meet its levels {} in stored order", fmt::join(levels, ", "));
+      }
+    }
+    return "kept: not read";
+  }
+
+  std::string converted_reason(const ScheduledTensor& tensor, const OperandFacts& facts, double ns) const {
+    std::vector<std::string> changes;
+    if (tensor.format.mode_order != facts.format.mode_order) {
+      changes.push_back(fmt::format("the loops need its modes in the order {}", fmt::join(tensor.format.mode_order, ",")));
+    }
+    const auto dense = [](const Format& format) {
+      return std::ranges::count(format.levels, LevelKind::dense, &Level::kind);
+    };
+    if (dense(tensor.format) > dense(facts.format)) changes.push_back("dense levels replace searches by table lookups");
+    if (changes.empty()) changes.push_back("other level kinds suit the loops better");
+    return fmt::format("{} from {}: {}; {} once, {} a run over {:.6g} {}", tensor.opened ? "opened in place" : "converted", facts.format.text(),
+                       fmt::join(changes, ", and "), time_text(ns), time_text(ns / std::max(1.0, options_.calls)),
+                       options_.calls, options_.calls == 1 ? "call" : "calls");
+  }
+
+  void layouts() {
+    for (std::uint32_t number = 0; number < schedule_.tensors.size(); ++number) {
+      const ScheduledTensor& tensor = schedule_.tensors[number];
+      ExplainedLayout told;
+      told.name = label(schedule_, number);
+      told.format = tensor.format.order() == 0 ? "" : tensor.format.text();
+      told.scalar = name(tensor.format.scalar);
+      switch (tensor.role) {
+        case TensorRole::operand: {
+          const OperandFacts& facts = facts_of(operands_, tensor.tensor);
+          told.role = "operand";
+          told.converted = tensor.converted;
+          told.conversion_ns = layout_ns(tensor, facts, options_.machine);
+          told.conversion_ns_a_run = told.conversion_ns / std::max(1.0, options_.calls);
+          told.reason = tensor.converted ? converted_reason(tensor, facts, told.conversion_ns)
+                                         : kept_reason(tensor, facts, number);
+          break;
+        }
+        case TensorRole::intermediate:
+          told.role = "intermediate";
+          told.reason = intermediate_reason(schedule_, number, network_, operands_, options_);
+          if (!told.reason.empty()) break;
+          told.reason = fmt::format("over {}, in the order its writer needs",
+                                    print_indices(tensor.modes, network_));
+          break;
+        case TensorRole::result:
+          told.role = "result";
+          told.reason = result_reason(schedule_, number, network_, operands_, options_);
+          break;
+      }
+      explanation_.layouts.push_back(std::move(told));
+    }
+  }
+
+  // What is gathered before it is appended to a tensor with compressed levels.
+  void drained(std::size_t writer) {
+    const ScheduledStatement& statement = schedule_.statements[writer];
+    const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];
+    const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
+    const double bytes = drained_bytes(schedule_, writer, network_, operands_, options_);
+    const std::vector<IndexId> outside(statement.loops.begin(),
+                                       statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
+    ExplainedWorkspace told;
+    told.name = fmt::format("{} of {}", drain_word(statement.drained->kind), label(schedule_, statement.target.tensor));
+    told.indices = names_of(drained_key(statement.target.indices, target.format, order), network_);
+    told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
+    told.place = outside.empty() ? "around the loop nest"
+                                 : fmt::format("inside loop{} {}", outside.size() == 1 ? "" : "s",
+                                               fmt::join(names_of(outside, network_), ", "));
+    explanation_.workspaces.push_back(std::move(told));
+  }
+
+  void workspaces() {
+    for (std::uint32_t number = 0; number < schedule_.tensors.size(); ++number) {
+      const ScheduledTensor& tensor = schedule_.tensors[number];
+      const std::size_t writer = writer_of(schedule_, number);
+      if (writer < schedule_.statements.size() && schedule_.statements[writer].drained) drained(writer);
+      if (tensor.role != TensorRole::intermediate) continue;
+      const std::size_t reader = last_reader_of(schedule_, number);
+      if (writer >= schedule_.statements.size()) continue;
+      std::vector<IndexId> shared;
+      if (reader < schedule_.statements.size()) {
+        const std::size_t depth = shared_loops(schedule_, writer, reader);
+        const std::vector<IndexId>& loops = schedule_.statements[writer].loops;
+        shared.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth));
+      }
+      std::vector<IndexId> stored;
+      double bytes = scalar_bytes(tensor.format.scalar);
+      for (const IndexId index : tensor.modes) {
+        if (std::ranges::find(shared, index) != shared.end()) continue;
+        stored.push_back(index);
+        bytes *= static_cast<double>(network_.indices[index].extent);
+      }
+      ExplainedWorkspace told;
+      told.name = label(schedule_, number);
+      told.indices = names_of(stored, network_);
+      if (!tensor.format.all_dense()) {
+        bytes = shared.empty() ? expected_bytes(schedule_, writer, network_, operands_, options_)
+                               : keyed_bytes(schedule_, writer, index_set(shared), network_, operands_, options_);
+      }
+      told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
+      told.place = shared.empty() ? "between loop nests"
+                                  : fmt::format("inside loop{} {}", shared.size() == 1 ? "" : "s",
+                                                fmt::join(names_of(shared, network_), ", "));
+      explanation_.workspaces.push_back(std::move(told));
+    }
+  }
+
+  const Plan& plan_;
+  const Schedule& schedule_;
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  Explanation explanation_;
+};
+
+}  // namespace
+
+Explanation explanation(const Plan& plan, const Network& given, const std::vector<OperandFacts>& operands,
+                        const PlanOptions& options, unsigned threads) {
+  const Network network = scheduled_network(plan.schedule, given);
+  const bool others = threads != 0 && threads != options.machine.threads;
+  const Cost cost = others ? predicted_cost(plan.schedule, given, operands, options, threads) : plan.cost;
+  return Explainer(plan, network, operands, options).explain(cost, others ? threads : options.machine.threads);
+}
+
+ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement) {
+  const auto after = std::ranges::upper_bound(explained.nests, statement, {}, &ExplainedNest::statement);
+  return *std::prev(after);
+}
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// The explanation of a plan as figures and texts: what the report, its JSON and its page are written from.
+#pragma once
+
+#include "engine/plan/explain/explained.h"
+#include "engine/plan/search/planned.h"
+
+namespace weft {
+
+/// Counted iterations and measured times stay empty, and constraints are listed without their effects. `threads`: of the run that
+/// times are predicted for; 0: those that the plan was chosen for.
+Explanation explanation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
+                        const PlanOptions& options, unsigned threads = 0);
+
+/// The nest that a statement, by its position, is part of.
+ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement);
+
+/// explain() of a plan whose explanation is known.
+std::string explain(const Plan& plan, const Explanation& explained, const Network& network, const PlanOptions& options);
+
+/// The constraints of a plan, and which of them bind: for each, `planner`, plan(), tells what it costs by planning without it. Takes as long
+/// as planning, once per constraint; nothing where there is none.
+std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Network& network,
+                                                     const std::vector<OperandFacts>& operands,
+                                                     const PlanOptions& options, const Planner& planner);
+
+}  // namespace weft

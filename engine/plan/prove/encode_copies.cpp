@@ -1,0 +1,123 @@
+// The layouts of converted operands, for the solver.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/plan/prove/encoding.h"
+#include "engine/plan/schedule/binding.h"
+
+namespace weft {
+
+void Encoding::encode_copies(const Alternative& alternative, Encoded& encoded) {
+  const Schedule& schedule = alternative.schedule;
+  std::map<TensorId, std::vector<Converted>> converted;
+  for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement) {
+    for (const ScheduledAccess& factor : schedule.statements[statement].factors) {
+      if (alternative.free[factor.tensor]) converted[schedule.tensors[factor.tensor].tensor].push_back({statement, &factor});
+    }
+  }
+  for (const auto& [tensor, accesses] : converted) {
+    if (planned().shared.contains(tensor)) {
+      use_copies(tensor, accesses, alternative.room, encoded, shared_copies_[tensor], shared_sizes_);
+      continue;
+    }
+    // One access alone takes whatever order its loops have.
+    if (accesses.size() < 2 && memory_limit_ == 0) continue;
+    Copies copies;  // the first is paid by the alternative
+    copies.made.push_back(encoded.chosen);
+    use_copies(tensor, accesses, alternative.room, encoded, copies, encoded.copies);
+    order_copies(tensor, copies);
+  }
+}
+
+// Copy number c is made if any access uses it; access a uses one of the first a + 1 copies.
+void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesses, double room, Encoded& encoded,
+                          Copies& copies, std::vector<std::pair<Literal, double>>& sizes) {
+  const Family layouts = solver_.family(fmt::format("layouts of {}", planned().network->tensors[tensor].name));
+  const double ns = conversion_ns(facts_of(*planned().operands, tensor), options_.machine) / std::max(1.0, options_.calls);
+  copies.accesses = std::max(copies.accesses, accesses.size());
+  const std::size_t most = copies.before + accesses.size();
+  while (copies.made.size() < most) {
+    copies.made.push_back(solver_.boolean());
+    price(copies.made.back(), ns);
+    const std::size_t copy = copies.made.size() - 1;
+    if (copy > 0) solver_.clause(std::vector{!copies.made[copy], copies.made[copy - 1]}, layouts);
+  }
+  copies.prefixes.resize(std::max(copies.prefixes.size(), most));
+  copies.levels.resize(std::max(copies.levels.size(), most));
+  for (std::size_t number = 0; number < accesses.size(); ++number) {
+    const std::size_t last_copy = copies.before + number;
+    std::vector<Literal> uses;
+    std::vector<Literal> any{!encoded.chosen};
+    for (std::size_t copy = 0; copy <= last_copy; ++copy) {
+      uses.push_back(solver_.boolean());
+      any.push_back(uses.back());
+      solver_.clause(std::vector{!uses.back(), copies.made[copy]}, layouts);
+    }
+    solver_.clause(any, layouts);
+    const std::vector<IndexId>& modes = accesses[number].access->indices;
+    std::map<std::pair<ModeSet, ModeSet>, double> bytes_of_level;
+    for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
+      const NestGraph::Option& chosen = encoded.graph.options[option];
+      const NestGraph::State& state = encoded.graph.states[chosen.state];
+      const bool serves = accesses[number].statement >= state.first && accesses[number].statement <= chosen.end;
+      if (chosen.body || !serves) continue;
+      ModeSet prefix = 0;
+      for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
+        if (contains(state.bound, modes[mode])) prefix |= ModeSet{1} << mode;
+      }
+      // Of a diagonal the modes are stored one after the other.
+      for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
+        if (modes[mode] != chosen.index) continue;
+        const ModeSet above = prefix;
+        prefix |= ModeSet{1} << mode;
+        for (std::size_t copy = 0; copy <= last_copy; ++copy) {
+          const auto [found, added] = copies.prefixes[copy].try_emplace(prefix);
+          if (added) found->second = solver_.boolean();
+          solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
+          if (memory_limit_ == 0) continue;
+          // With another room it may be a dense level.
+          const auto [known, unknown] = bytes_of_level.try_emplace({above, prefix});
+          if (unknown) known->second = level_bytes(accesses[number], tensor, room, above, prefix);
+          const double bytes = known->second;
+          const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
+          if (first) {
+            level->second = solver_.boolean();
+            sizes.emplace_back(level->second, bytes);
+          }
+          solver_.clause(std::vector{!encoded.options[option], !uses[copy], level->second}, layouts);
+        }
+      }
+    }
+  }
+}
+
+// A copy has one prefix of every size.
+void Encoding::order_copies(TensorId tensor, const Copies& copies) {
+  const Family layouts = solver_.family(fmt::format("layouts of {}", planned().network->tensors[tensor].name));
+  for (const std::map<ModeSet, Literal>& copy : copies.prefixes) {
+    std::map<int, std::vector<Literal>> by_size;
+    for (const auto& [prefix, literal] : copy) by_size[std::popcount(prefix)].push_back(literal);
+    for (const auto& [size, literals] : by_size) solver_.at_most_one(literals, layouts);
+  }
+}
+
+// Positions and coordinates of one level of a converted operand, with the values below the last: as memory_plan().
+double Encoding::level_bytes(const Converted& converted, TensorId tensor, double room, ModeSet above,
+                             ModeSet level) const {
+  const std::vector<OperandFacts>& exact = planned().exact;
+  const OperandFacts& facts = facts_of(exact, tensor);
+  const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
+  const AccessModel access(*converted.access, stored, true, room, *planned().network, exact);
+  const Format format = sparse_format(facts.format.order(), facts.format.scalar);
+  const auto positions = [&](ModeSet modes) { return access.positions(static_cast<BoundState>(modes)); };
+  double bytes = 0;
+  if (access.is_sparse_at(static_cast<BoundState>(level))) {
+    bytes += (positions(above) + 1) * format.levels[0].pos_bits / 8 + positions(level) * format.levels[0].crd_bits / 8;
+  }
+  const bool last = level + 1 == ModeSet{1} << facts.format.order();
+  return bytes + (last ? positions(level) * scalar_bytes(format.scalar) : 0);
+}
+
+}  // namespace weft

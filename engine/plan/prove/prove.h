@@ -1,0 +1,46 @@
+// Asking the solver for a schedule that is cheaper than the best one known, until there is none.
+#pragma once
+
+#include "engine/plan/prove/encoding.h"
+#include "engine/plan/search/search.h"
+
+namespace weft {
+
+// In the solver's units, some thousands per millisecond.
+inline constexpr std::uint64_t usual_effort = 500'000;
+// A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
+// what the program could not decide. So does whoever asks about a sparse result: layouts on the way to it are priced
+// before they are known.
+inline constexpr double kept_for_proofs = 1.01;
+
+/// What is cheaper by less is not looked for: some twenty parts of the sum may be rounded by a millionth.
+inline constexpr double proof_rounding = 2e-5;
+
+struct ProofRequest {
+  double below_ns = 0;  ///< of the best schedule known; infinite if there is none
+  /// 0: memory does not matter. Else only schedules that stay within it are looked for.
+  std::uint64_t memory_limit = 0;
+  std::uint64_t effort = 0;  ///< in Solver's units, of all checks together
+  /// Nests up to this much dearer than the best one known are left to the solver, so that it judges what the interval
+  /// program has found, and looks behind what is encoded dearer than judged; 1: only what might be cheaper.
+  double kept = 1;
+};
+
+struct Proof {
+  std::optional<Candidate> cheaper;  ///< legal, the cheapest that was found
+  bool proven = true;                ///< no alternative has anything cheaper still
+  /// Some answer takes less than encoded, by more than `kept` allows for, or there are alternatives whose layouts on the way to a
+  /// sparse result are priced before they are known. What else does might be cheaper still.
+  bool overpriced = false;
+  bool effort_spent = false;         ///< why not: the effort was not enough
+  std::uint64_t effort = 0;
+  std::uint64_t bounded = 0;  ///< alternatives left out: the interval program proves that they take longer
+  std::uint64_t solved = 0;   ///< alternatives that the solver was asked about
+  std::uint64_t refused = 0;  ///< answers that the judges found dearer or larger than encoded
+};
+
+/// Unsupported error where Z3 cannot be loaded. A function of its arguments.
+Expected<Proof> prove(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                      const std::vector<Alternative>& alternatives, const ProofRequest& request);
+
+}  // namespace weft

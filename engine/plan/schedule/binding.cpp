@@ -1,0 +1,67 @@
+#include "engine/plan/schedule/binding.h"
+
+#include <algorithm>
+
+#include "engine/plan/schedule/append_order.h"
+#include "runtime/dense_levels.h"
+
+namespace weft {
+
+std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
+                                    const std::vector<IndexId>& loops) {
+  std::vector<BoundLevel> bound;
+  bound.reserve(format.order());
+  std::size_t depth = 0;
+  bool driven = false;  // a level is already direct at this depth
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const IndexId index = indices[format.mode_order[level]];
+    const auto own = static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin());
+    if (own > depth) {
+      depth = own;
+      driven = false;
+    }
+    const bool direct = own == depth && !driven;
+    driven = driven || direct;
+    bound.push_back({depth, direct});
+  }
+  return bound;
+}
+
+std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
+  std::vector<SparseLevel> found;
+  for (std::uint32_t factor = 0; factor < statement.factors.size(); ++factor) {
+    const ScheduledAccess& access = statement.factors[factor];
+    const Format& format = schedule.tensors[access.tensor].format;
+    if (!has_sparse_level(format)) continue;
+    const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
+    for (std::uint32_t level = 0; level < bound.size(); ++level) {
+      const LevelKind kind = format.levels[level].kind;
+      if (bound[level].loop == loop && is_sparse(kind)) found.push_back({factor, level, kind, bound[level].direct});
+    }
+  }
+  return found;
+}
+
+bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
+  return !sparse_levels(schedule, statement, loop).empty();
+}
+
+bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptions& options) {
+  const ScheduledStatement& statement = schedule.statements[number];
+  const std::size_t depth = statement.loops.size();
+  if (depth == 0 || statement.fused == depth) return false;
+  if (number + 1 < schedule.statements.size() && schedule.statements[number + 1].fused >= depth) return false;
+  if (filters(schedule, statement, depth - 1)) return false;
+  const std::vector<IndexId>& target = statement.target.indices;
+  const ScheduledTensor& written = schedule.tensors[statement.target.tensor];
+  for (std::size_t level = 0; !written.like && level < appended_levels(written.format.levels); ++level) {
+    if (target[written.format.mode_order[level]] == statement.loops.back()) return false;
+  }
+  return !options.strict_fp || std::find(target.begin(), target.end(), statement.loops.back()) != target.end();
+}
+
+bool may_be_converted(const OperandFacts& operand) {
+  return !operand.pinned && operand.format.order() > 0 && is_sparse(operand.format.levels.back().kind);
+}
+
+}  // namespace weft

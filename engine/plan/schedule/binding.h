@@ -1,0 +1,47 @@
+// At which loop every level of an access is bound.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/plan/problem.h"
+#include "engine/plan/schedule/schedule.h"
+#include "runtime/sparse_levels.h"
+
+namespace weft {
+
+/// Levels are bound from the first to the last, each as soon as its index and all levels above it are bound. A level
+/// is `direct` if the loop that binds it runs over its own index (it can drive the loop); others are late: found by
+/// search or table. On a diagonal the second level of the index is late.
+struct BoundLevel {
+  std::size_t loop = 0;  ///< depth in the loops of the statement
+  bool direct = false;
+};
+
+/// One per level of `format`. Every index of the access must be among `loops`.
+std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
+                                    const std::vector<IndexId>& loops);
+
+/// A sparse level of a factor, bound at some loop.
+struct SparseLevel {
+  std::uint32_t factor = 0;
+  std::uint32_t level = 0;
+  LevelKind kind = LevelKind::compressed;
+  bool direct = false;
+};
+
+/// The sparse levels that the loop at this depth of a statement binds, by factor, then level.
+std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop);
+
+/// Whether a sparse level of any factor is bound at the loop: then it visits stored coordinates only.
+bool filters(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop);
+
+/// Whether the innermost loop of a statement may become vector code: it is not shared, no sparse level is bound in it,
+/// it appends nothing, and, under strict floating point, its sum is not reassociated.
+bool may_be_vector(const Schedule& schedule, std::size_t statement, const PlanOptions& options);
+
+/// A conversion must not turn absent entries into stored zeros nor the other way round.
+bool may_be_converted(const OperandFacts& operand);
+
+}  // namespace weft

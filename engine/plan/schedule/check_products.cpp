@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/statements.h"
+
+namespace weft {
+namespace {
+
+// The first factor that is accessed in the same way: occurrences that cannot be told apart stand for each other.
+std::size_t representative(const Term& term, std::size_t factor) {
+  return static_cast<std::size_t>(std::find(term.factors.begin(), term.factors.end(), term.factors[factor]) -
+                                  term.factors.begin());
+}
+
+// Shapes of trees by number: factors have their own, and groups of the same shapes, in whatever order, have the same.
+class Shapes {
+ public:
+  explicit Shapes(const Term& term) : term_(term) {}
+
+  std::size_t leaf(std::size_t factor) const { return representative(term_, factor); }
+
+  std::size_t group(std::vector<std::size_t> parts) {
+    std::ranges::sort(parts);
+    const auto known = std::ranges::find(groups_, parts);
+    const auto place = static_cast<std::size_t>(known - groups_.begin());
+    if (known == groups_.end()) groups_.push_back(std::move(parts));
+    return term_.factors.size() + place;
+  }
+
+  std::size_t of(const ContractionTree& tree) {
+    std::vector<std::size_t> shapes;
+    shapes.reserve(tree.nodes.size());
+    for (const ContractionTree::Node& node : tree.nodes) {
+      std::vector<std::size_t> parts;
+      parts.reserve(node.children.size());
+      for (const std::uint32_t child : node.children) parts.push_back(shapes[child]);
+      shapes.push_back(parts.empty() ? leaf(node.factor) : group(std::move(parts)));
+    }
+    return shapes.back();
+  }
+
+ private:
+  const Term& term_;
+  std::vector<std::vector<std::size_t>> groups_;
+};
+
+class ProductChecker {
+ public:
+  ProductChecker(const Schedule& schedule, const Network& network)
+      : schedule_(schedule),
+        network_(network),
+        assignment_(network.assignments[0]),
+        term_(assignment_.terms[0]),
+        used_(term_.factors.size(), false),
+        written_(schedule.tensors.size(), false),
+        read_(schedule.tensors.size(), false),
+        shapes_(term_),
+        shape_of_(schedule.tensors.size()),
+        leaves_(schedule.tensors.size()) {}
+
+  Expected<void> check_all() {
+    double coefficient = 1;
+    for (std::size_t number = 0; number < schedule_.statements.size(); ++number) {
+      coefficient *= schedule_.statements[number].coefficient;
+      if (auto done = check_statement(number); !done) return done;
+    }
+    for (std::size_t factor = 0; factor < term_.factors.size(); ++factor) {
+      if (!used_[factor]) {
+        return input_error(fmt::format("schedule: factor {} of the expression ({}) is in no statement", factor + 1,
+                                       network_.tensors[term_.factors[factor].tensor].name));
+      }
+    }
+    for (std::size_t tensor = 0; tensor < schedule_.tensors.size(); ++tensor) {
+      const ScheduledTensor& declared = schedule_.tensors[tensor];
+      if (declared.role == TensorRole::operand ? !read_[tensor] : !written_[tensor]) {
+        return input_error(fmt::format("schedule: {} is declared but never {}", declared.name,
+                                       declared.role == TensorRole::operand ? "read" : "written"));
+      }
+      if (declared.role == TensorRole::intermediate && !read_[tensor]) {
+        return input_error(fmt::format("schedule: intermediate {} is never read", declared.name));
+      }
+      if (declared.role != TensorRole::result) continue;
+      // A single factor has no contraction: its tree is the leaf itself.
+      const std::size_t expected = shapes_.of(schedule_.tree);
+      if (shape_of_[tensor] != (term_.factors.size() == 1 ? shapes_.group({expected}) : expected)) {
+        return input_error(fmt::format("schedule: the statements do not contract in the order of the tree {}",
+                                       weft::print(schedule_.tree, factor_names(network_))));
+      }
+    }
+    if (coefficient != term_.coefficient) {
+      return input_error(fmt::format("schedule: the coefficients multiply to {}, the expression has {}", coefficient,
+                                     term_.coefficient));
+    }
+    return {};
+  }
+
+ private:
+  Expected<void> check_statement(std::size_t number) {
+    const ScheduledStatement& statement = schedule_.statements[number];
+    if (auto done = check_target(number); !done) return done;
+    std::vector<std::size_t> parts;
+    parts.reserve(statement.factors.size());
+    std::vector<std::size_t> below;
+    below.reserve(term_.factors.size());
+    for (const ScheduledAccess& factor : statement.factors) {
+      if (factor.tensor >= schedule_.tensors.size()) return input_error(place(number) + "a factor is not declared");
+      if (auto done = check_factor(number, factor, parts, below); !done) return done;
+    }
+    IndexSet factors = 0;
+    for (const ScheduledAccess& factor : statement.factors) factors |= index_set(factor.indices);
+    const IndexSet target = index_set(statement.target.indices);
+    for (const IndexId index : members(target & ~factors)) {
+      return input_error(fmt::format("{}index {} of {} is in no factor", place(number), network_.indices[index].name,
+                                     schedule_.tensors[statement.target.tensor].name));
+    }
+    IndexSet outside = index_set(assignment_.result.indices);
+    for (std::size_t factor = 0; factor < term_.factors.size(); ++factor) {
+      const bool inside = std::find(below.begin(), below.end(), factor) != below.end();
+      if (!inside) outside |= index_set(term_.factors[factor].indices);
+    }
+    for (const IndexId index : members(factors & ~target & outside)) {
+      return input_error(fmt::format("{}index {} is summed here but needed later", place(number),
+                                     network_.indices[index].name));
+    }
+    written_[statement.target.tensor] = true;
+    // A copy of an operand for lookups, or its sum over what only it has, contracts nothing.
+    const bool copy = schedule_.tensors[statement.target.tensor].role == TensorRole::intermediate && parts.size() == 1;
+    shape_of_[statement.target.tensor] = copy ? parts.front() : shapes_.group(std::move(parts));
+    leaves_[statement.target.tensor] = std::move(below);
+    return {};
+  }
+
+  Expected<void> check_target(std::size_t number) {
+    const ScheduledAccess& target = schedule_.statements[number].target;
+    if (target.tensor >= schedule_.tensors.size()) return input_error(place(number) + "the target is not declared");
+    const ScheduledTensor& tensor = schedule_.tensors[target.tensor];
+    if (tensor.role == TensorRole::operand) {
+      return input_error(fmt::format("{}operand {} must not be written", place(number), tensor.name));
+    }
+    if (written_[target.tensor]) return input_error(fmt::format("{}{} is written twice", place(number), tensor.name));
+    const std::vector<IndexId>& modes =
+        tensor.role == TensorRole::result ? assignment_.result.indices : tensor.modes;
+    if (target.indices != modes) {
+      return input_error(fmt::format("{}{} is not written with its own indices", place(number), tensor.name));
+    }
+    return {};
+  }
+
+  Expected<void> check_factor(std::size_t number, const ScheduledAccess& access, std::vector<std::size_t>& parts,
+                              std::vector<std::size_t>& below) {
+    const ScheduledTensor& tensor = schedule_.tensors[access.tensor];
+    if (tensor.role == TensorRole::result) {
+      return input_error(fmt::format("{}result {} must not be read", place(number), tensor.name));
+    }
+    if (tensor.role == TensorRole::intermediate) {
+      if (!written_[access.tensor]) {
+        return input_error(fmt::format("{}{} is read before it is written", place(number), tensor.name));
+      }
+      if (read_[access.tensor]) return input_error(fmt::format("{}{} is read twice", place(number), tensor.name));
+      if (access.indices != tensor.modes) {
+        return input_error(fmt::format("{}{} is not read with its own indices", place(number), tensor.name));
+      }
+      parts.push_back(shape_of_[access.tensor]);
+      below.insert(below.end(), leaves_[access.tensor].begin(), leaves_[access.tensor].end());
+      read_[access.tensor] = true;
+      return {};
+    }
+    for (std::size_t factor = 0; factor < term_.factors.size(); ++factor) {
+      if (used_[factor] || term_.factors[factor].tensor != tensor.tensor ||
+          term_.factors[factor].indices != access.indices) {
+        continue;
+      }
+      used_[factor] = true;
+      read_[access.tensor] = true;
+      parts.push_back(shapes_.leaf(factor));
+      below.push_back(factor);
+      return {};
+    }
+    return input_error(fmt::format("{}{} is no factor of the expression, or stands in a statement already",
+                                   place(number), print_access(schedule_, access, network_)));
+  }
+
+  const Schedule& schedule_;
+  const Network& network_;
+  const Assignment& assignment_;
+  const Term& term_;
+  std::vector<bool> used_;     // per factor of the term
+  std::vector<bool> written_;  // per tensor of the schedule, as the following
+  std::vector<bool> read_;
+  Shapes shapes_;
+  std::vector<std::size_t> shape_of_;
+  std::vector<std::vector<std::size_t>> leaves_;
+};
+
+bool indices_exist(const ScheduledAccess& access, const Network& network) {
+  return std::all_of(access.indices.begin(), access.indices.end(),
+                     [&](IndexId index) { return index < network.indices.size(); });
+}
+
+}  // namespace
+
+Expected<void> check_products(const Schedule& schedule, const Network& network) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    const ScheduledStatement& statement = schedule.statements[number];
+    const bool exist = indices_exist(statement.target, network) &&
+                       std::all_of(statement.factors.begin(), statement.factors.end(),
+                                   [&](const ScheduledAccess& factor) { return indices_exist(factor, network); });
+    if (!exist) return input_error(place(number) + "an access has an index that the expression lacks");
+  }
+  if (auto done = check(schedule.tree, network.assignments[0].terms[0].factors.size()); !done) return done;
+  return ProductChecker(schedule, network).check_all();
+}
+
+}  // namespace weft

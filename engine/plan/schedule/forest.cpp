@@ -1,0 +1,360 @@
+#include "engine/plan/schedule/forest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/network/inlining.h"
+#include "engine/plan/estimate/operand_facts.h"
+#include "engine/plan/estimate/product_estimate.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/statements.h"
+
+namespace weft {
+namespace {
+
+const std::string& result_name(const Network& network, std::size_t assignment) {
+  return network.tensors[network.assignments[assignment].result.tensor].name;
+}
+
+// The schedule's tensor that holds each assignment's result.
+Expected<std::vector<std::uint32_t>> stored_tensors(const Schedule& schedule, const Network& network) {
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::vector<std::uint32_t> stored(network.assignments.size(), none);
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    const auto assignment = stored_assignment(schedule.tensors[tensor], network);
+    if (!assignment) continue;
+    if (stored[*assignment] != none) {
+      return input_error(fmt::format("schedule: {} is stored twice", result_name(network, *assignment)));
+    }
+    const ScheduledTensor& declared = schedule.tensors[tensor];
+    if (declared.role == TensorRole::intermediate && declared.modes != network.assignments[*assignment].result.indices) {
+      return input_error(fmt::format("schedule: intermediate {} is not declared with the indices it is assigned with",
+                                     declared.name));
+    }
+    stored[*assignment] = tensor;
+  }
+  for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
+    if (stored[assignment] == none) {
+      return input_error(fmt::format("schedule: no line 'result' for {}", result_name(network, assignment)));
+    }
+  }
+  return stored;
+}
+
+// Known from the products alone, whatever the schedule says.
+bool all_finite(const Assignment& assignment, const std::vector<OperandFacts>& known) {
+  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+  return std::all_of(factors.begin(), factors.end(), [&](const TensorAccess& factor) {
+    return std::any_of(known.begin(), known.end(), [&](const OperandFacts& facts) {
+      return facts.tensor == factor.tensor && facts.statistics.finite();
+    });
+  });
+}
+
+Expected<void> check_declared(const Schedule& schedule) {
+  std::vector<bool> used(schedule.tensors.size(), false);
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    const ScheduledStatement& statement = schedule.statements[number];
+    std::vector<std::uint32_t> tensors{statement.target.tensor};
+    for (const ScheduledAccess& factor : statement.factors) tensors.push_back(factor.tensor);
+    for (const std::uint32_t tensor : tensors) {
+      if (tensor >= used.size()) {
+        return input_error(fmt::format("schedule, statement {}: a tensor is not declared", number + 1));
+      }
+      used[tensor] = true;
+    }
+  }
+  for (std::size_t tensor = 0; tensor < used.size(); ++tensor) {
+    if (!used[tensor]) {
+      return input_error(fmt::format("schedule: {} is declared but in no statement", schedule.tensors[tensor].name));
+    }
+  }
+  return {};
+}
+
+struct StatementSpan {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// An assignment's statements end with the one that writes its result.
+Expected<std::vector<StatementSpan>> spans(const Schedule& schedule, const Network& network,
+                                           const std::vector<std::uint32_t>& stored) {
+  std::vector<StatementSpan> found;
+  std::size_t begin = 0;
+  for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
+    const std::size_t writer = writer_of(schedule, stored[assignment]);
+    if (writer == schedule.statements.size()) {
+      return input_error(fmt::format("schedule: {} is never written", result_name(network, assignment)));
+    }
+    if (writer < begin) {
+      return input_error(fmt::format("schedule, statement {}: {} is written before {}, which the expression assigns first",
+                                     writer + 1, result_name(network, assignment), result_name(network, assignment - 1)));
+    }
+    if (assignment > 0 && schedule.statements[begin].fused > 0) {
+      return input_error(fmt::format("schedule, statement {}: it shares loops with the assignment to {}: each stored "
+                                     "assignment has loop nests of its own",
+                                     begin + 1, result_name(network, assignment - 1)));
+    }
+    found.push_back({begin, writer + 1});
+    begin = writer + 1;
+  }
+  if (begin != schedule.statements.size()) {
+    return input_error(fmt::format("schedule, statement {}: it stands after the one that writes {}, the last result",
+                                   begin + 1, result_name(network, stored.size() - 1)));
+  }
+  return found;
+}
+
+// Takes the statements and tensors of one assignment out of a schedule.
+class PartReader {
+ public:
+  PartReader(const Schedule& schedule, const Network& network, std::size_t assignment)
+      : schedule_(schedule), network_(network), assignment_(assignment) {}
+
+  Schedule read(StatementSpan span) {
+    const bool last = assignment_ + 1 == network_.assignments.size();
+    part_.tree = last ? schedule_.tree : schedule_.earlier_trees[assignment_];
+    std::set<std::uint32_t> used;
+    for (std::size_t number = span.begin; number < span.end; ++number) {
+      const ScheduledStatement& statement = schedule_.statements[number];
+      used.insert(statement.target.tensor);
+      for (const ScheduledAccess& factor : statement.factors) used.insert(factor.tensor);
+    }
+    for (const std::uint32_t tensor : used) add(tensor);
+    for (std::size_t number = span.begin; number < span.end; ++number) {
+      ScheduledStatement statement = schedule_.statements[number];
+      statement.target.tensor = renumbered_.at(statement.target.tensor);
+      for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered_.at(factor.tensor);
+      for (Intersection& meeting : statement.intersections) {
+        // A part of a statement outside stays out of range: the rules of one assignment then refuse it.
+        for (Intersection::Part& part : meeting.parts) part.statement -= static_cast<std::uint32_t>(span.begin);
+      }
+      part_.statements.push_back(std::move(statement));
+    }
+    for (ScheduledTensor& tensor : part_.tensors) {
+      // An operand that no statement of the part reads: out of range, so that the rules refuse it.
+      if (tensor.like) tensor.like = renumbered_.contains(*tensor.like) ? renumbered_.at(*tensor.like) : ~0u;
+    }
+    add_roots(span);
+    return std::move(part_);
+  }
+
+ private:
+  void add(std::uint32_t tensor) {
+    ScheduledTensor taken = tensor < schedule_.tensors.size() ? schedule_.tensors[tensor] : ScheduledTensor{};
+    if (const auto assignment = stored_assignment(taken, network_)) {
+      taken.tensor = network_.assignments[*assignment].result.tensor;
+      taken.modes.clear();
+      taken.role = *assignment == assignment_ ? TensorRole::result : TensorRole::operand;
+    }
+    renumbered_[tensor] = static_cast<std::uint32_t>(part_.tensors.size());
+    part_.tensors.push_back(std::move(taken));
+  }
+
+  void add_roots(StatementSpan span) {
+    std::size_t root = 0;
+    for (std::size_t number = 0; number < span.end; ++number) {
+      if (schedule_.statements[number].fused > 0) continue;
+      if (number >= span.begin && root < schedule_.roots.size()) part_.roots.push_back(schedule_.roots[root]);
+      ++root;
+    }
+  }
+
+  const Schedule& schedule_;
+  const Network& network_;
+  std::size_t assignment_;
+  std::map<std::uint32_t, std::uint32_t> renumbered_;
+  Schedule part_;
+};
+
+// Puts the tensors and statements of parts together, in order.
+class Joiner {
+ public:
+  Joiner(const Network& network, const PlanOptions& options) : network_(network), options_(options) {
+    for (const TensorDeclaration& tensor : network.tensors) taken_.insert(tensor.name);
+    for (const Index& index : network.indices) taken_.insert(index.name);
+  }
+
+  void add(const Schedule& part, std::size_t assignment) {
+    if (assignment + 1 < network_.assignments.size()) {
+      schedule_.earlier_trees.push_back(part.tree);
+    } else {
+      schedule_.tree = part.tree;
+    }
+    const auto first = static_cast<std::uint32_t>(schedule_.statements.size());
+    std::vector<std::uint32_t> renumbered;
+    for (const ScheduledTensor& tensor : part.tensors) renumbered.push_back(place(tensor, assignment));
+    for (std::size_t number = 0; number < part.tensors.size(); ++number) {
+      if (part.tensors[number].like) schedule_.tensors[renumbered[number]].like = renumbered[*part.tensors[number].like];
+    }
+    for (ScheduledStatement statement : part.statements) {
+      statement.target.tensor = renumbered[statement.target.tensor];
+      for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered[factor.tensor];
+      for (Intersection& meeting : statement.intersections) {
+        for (Intersection::Part& met : meeting.parts) met.statement += first;
+      }
+      schedule_.statements.push_back(std::move(statement));
+    }
+    schedule_.roots.insert(schedule_.roots.end(), part.roots.begin(), part.roots.end());
+  }
+
+  Schedule schedule() { return merge_layouts(schedule_); }
+
+ private:
+  std::uint32_t place(ScheduledTensor tensor, std::size_t assignment) {
+    if (tensor.role == TensorRole::operand) {
+      // What an earlier assignment stored.
+      for (const auto& [result, position] : stored_) {
+        if (result == tensor.tensor) return position;
+      }
+    } else if (tensor.role == TensorRole::intermediate) {
+      tensor.name = free_name(tensor.name);
+    } else {
+      stored_.emplace_back(tensor.tensor, static_cast<std::uint32_t>(schedule_.tensors.size()));
+      if (!is_wanted(tensor.name, network_, options_)) {
+        tensor.role = TensorRole::intermediate;
+        tensor.modes = network_.assignments[assignment].result.indices;
+        tensor.tensor = 0;
+      }
+    }
+    schedule_.tensors.push_back(std::move(tensor));
+    return static_cast<std::uint32_t>(schedule_.tensors.size() - 1);
+  }
+
+  std::string free_name(const std::string& wanted) {
+    std::string name = wanted;
+    for (std::size_t number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}{}", wanted, number);
+    return name;
+  }
+
+  const Network& network_;
+  const PlanOptions& options_;
+  std::set<std::string> taken_;
+  std::vector<std::pair<TensorId, std::uint32_t>> stored_;  // results by tensor, and where the schedule has them
+  Schedule schedule_;
+};
+
+}  // namespace
+
+std::optional<std::size_t> stored_assignment(const ScheduledTensor& tensor, const Network& network) {
+  if (tensor.role == TensorRole::operand) return std::nullopt;
+  for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment) {
+    const TensorId result = network.assignments[assignment].result.tensor;
+    const bool same = tensor.role == TensorRole::result ? tensor.tensor == result : tensor.name == network.tensors[result].name;
+    if (same) return assignment;
+  }
+  return std::nullopt;
+}
+
+Network scheduled_network(const Schedule& schedule, const Network& network) {
+  std::vector<TensorId> dropped;
+  for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment) {
+    const bool stored = std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [&](const ScheduledTensor& tensor) {
+      return stored_assignment(tensor, network) == assignment;
+    });
+    if (!stored) dropped.push_back(network.assignments[assignment].result.tensor);
+  }
+  return inlined(network, dropped);
+}
+
+Network part_network(const Network& network, std::size_t assignment) {
+  Network part = network;
+  part.assignments = {network.assignments[assignment]};
+  for (TensorId tensor = 0; tensor < part.tensors.size(); ++tensor) {
+    part.tensors[tensor].is_result = tensor == network.assignments[assignment].result.tensor;
+  }
+  return part;
+}
+
+namespace {
+
+// Dense factors that are whole, and sums over something.
+bool is_everywhere(const Network& network, const Assignment& assignment, const std::vector<OperandFacts>& known) {
+  return std::ranges::all_of(assignment.terms.front().factors, [&](const TensorAccess& factor) {
+    const OperandFacts& facts = facts_of(known, factor.tensor);
+    return facts.format.all_dense() && facts.certain &&
+           std::ranges::none_of(factor.indices, [&](IndexId index) { return network.indices[index].extent == 0; });
+  });
+}
+
+}  // namespace
+
+OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
+                          const std::vector<OperandFacts>& known) {
+  const std::vector<std::uint64_t>& extents = network.tensors[assignment.result.tensor].extents;
+  if (has_sparse_level(format)) {
+    const ProductEstimate product(network, known, assignment.terms.front().factors);
+    Statistics statistics =
+        estimated_statistics(product, network, assignment.result.indices, format, all_finite(assignment, known));
+    const double bytes = stored_bytes(format, statistics);
+    OperandFacts facts{assignment.result.tensor, format, std::move(statistics),
+                       static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+    facts.computed = true;
+    facts.certain = false;
+    return facts;
+  }
+  double entries = 1;
+  for (const std::uint64_t extent : extents) entries *= static_cast<double>(extent);
+  const double bytes = entries * static_cast<double>(scalar_bytes(format.scalar));
+  OperandFacts facts{assignment.result.tensor, format, Statistics(extents, format, entries, {}, all_finite(assignment, known)),
+                     static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+  facts.computed = true;
+  facts.certain = is_everywhere(network, assignment, known);
+  return facts;
+}
+
+bool is_wanted(const std::string& name, const Network& network, const PlanOptions& options) {
+  return name == network.tensors[network.assignments.back().result.tensor].name || options.results.contains(name) ||
+         options.result_formats.contains(name);
+}
+
+std::vector<TensorId> unneeded(const Network& network, const PlanOptions& options) {
+  std::vector<bool> read(network.tensors.size(), false);
+  std::vector<TensorId> found;
+  for (auto assignment = network.assignments.rbegin(); assignment != network.assignments.rend(); ++assignment) {
+    const TensorId tensor = assignment->result.tensor;
+    if (!read[tensor] && !is_wanted(network.tensors[tensor].name, network, options)) {
+      found.push_back(tensor);
+      continue;
+    }
+    for (const Term& term : assignment->terms) {
+      for (const TensorAccess& factor : term.factors) read[factor.tensor] = true;
+    }
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const Network& network,
+                                               const std::vector<OperandFacts>& operands) {
+  if (schedule.earlier_trees.size() + 1 != network.assignments.size()) {
+    return input_error(fmt::format("schedule: {} trees for {} stored assignments", schedule.earlier_trees.size() + 1,
+                                   network.assignments.size()));
+  }
+  if (auto done = check_declared(schedule); !done) return std::unexpected(done.error());
+  const auto stored = stored_tensors(schedule, network);
+  if (!stored) return std::unexpected(stored.error());
+  const auto found = spans(schedule, network, *stored);
+  if (!found) return std::unexpected(found.error());
+  std::vector<ForestPart> parts;
+  std::vector<OperandFacts> known = operands;
+  for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment) {
+    const Assignment& planned = network.assignments[assignment];
+    parts.push_back({part_network(network, assignment), known,
+                     PartReader(schedule, network, assignment).read((*found)[assignment]), (*found)[assignment].begin});
+    known.push_back(stored_facts(network, planned, schedule.tensors[(*stored)[assignment]].format, known));
+  }
+  return parts;
+}
+
+Schedule joined(const std::vector<Schedule>& parts, const Network& network, const PlanOptions& options) {
+  Joiner joiner(network, options);
+  for (std::size_t assignment = 0; assignment < parts.size(); ++assignment) joiner.add(parts[assignment], assignment);
+  return joiner.schedule();
+}
+
+}  // namespace weft

@@ -1,0 +1,393 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "engine/network/inlining.h"
+#include "engine/network/names.h"
+#include "engine/network/picture.h"
+#include "engine/plan/schedule/schedule_line.h"
+#include "engine/plan/schedule/schedule_text.h"
+
+namespace weft {
+namespace {
+
+class ScheduleParser {
+ public:
+  explicit ScheduleParser(const Network& network) : network_(network) {}
+
+  Expected<Schedule> parse(std::string_view text) {
+    if (auto done = find_stored(text); !done) return std::unexpected(done.error());
+    std::size_t number = 0;
+    bool opened = false;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      ScheduleLine line(text.substr(0, end), ++number);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.at_end() || line.take("#")) continue;
+      if (!opened) {
+        if (!line.take_word("schedule") || !line.at_end()) return line.wrong("the first line must be 'schedule'");
+        opened = true;
+        continue;
+      }
+      if (auto done = parse_line(line); !done) return std::unexpected(done.error());
+    }
+    if (!opened) return input_error("the schedule is empty: its first line must be 'schedule'");
+    if (trees_ == 0) return input_error("the schedule has no line 'tree'");
+    if (trees_ < network_.assignments.size()) {
+      const Assignment& missing = network_.assignments[trees_];
+      return input_error(fmt::format("the schedule has no line 'tree {} ='", name_of(missing)));
+    }
+    if (schedule_.statements.empty()) return input_error("the schedule has no statement");
+    return schedule_;
+  }
+
+ private:
+  const std::string& name_of(const Assignment& assignment) const {
+    return network_.tensors[assignment.result.tensor].name;
+  }
+
+  // Of several assignments, those without a line "tree" of their own are written into the products that read them: the
+  // other lines speak of the network that is left.
+  Expected<void> find_stored(std::string_view text) {
+    if (network_.assignments.size() < 2) return {};
+    std::set<std::string> stored{name_of(network_.assignments.back())};
+    std::size_t number = 0;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      ScheduleLine line(text.substr(0, end), ++number);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (!line.take_word("tree")) continue;
+      const ScheduleLine before = line;
+      const std::string name = line.take_name();
+      if (!line.take("=")) continue;
+      const bool known = std::any_of(network_.assignments.begin(), network_.assignments.end(),
+                                     [&](const Assignment& assignment) { return name_of(assignment) == name; });
+      if (!known) return before.wrong(fmt::format("'{}' is not assigned in the expression", name));
+      stored.insert(name);
+    }
+    std::vector<TensorId> dropped;
+    for (const Assignment& assignment : network_.assignments) {
+      if (!stored.contains(name_of(assignment))) dropped.push_back(assignment.result.tensor);
+    }
+    network_ = inlined(network_, dropped);
+    return {};
+  }
+
+  Expected<void> parse_line(ScheduleLine& line) {
+    // A statement may write a tensor named like a keyword: only the brackets after the name tell them apart.
+    ScheduleLine ahead = line;
+    ahead.take_name();
+    if (ahead.take("[")) return parse_statement(line);
+    if (line.take_word("tree")) return parse_tree_line(line);
+    if (line.take_word("layout")) return parse_layout(line, TensorRole::operand);
+    if (line.take_word("result")) return parse_layout(line, TensorRole::result);
+    if (line.take_word("intermediate")) return parse_intermediate(line);
+    if (line.take_word("meet")) return parse_intersection(line);
+    if (line.take_word("parallel")) return parse_parallel(line);
+    return line.wrong("expected tree, layout, intermediate, result, meet, parallel or a statement");
+  }
+
+  Expected<void> parse_tree_line(ScheduleLine& line) {
+    if (trees_ == network_.assignments.size()) {
+      return line.wrong(trees_ == 1 ? "a second line 'tree'" : "more lines 'tree' than assignments");
+    }
+    const ScheduleLine before = line;
+    const std::string name = line.take_name();
+    if (!line.take("=")) {
+      line = before;
+      if (network_.assignments.size() > 1) return line.wrong("of several trees each begins with 'NAME ='");
+    } else if (name != name_of(network_.assignments[trees_])) {
+      return before.wrong(fmt::format("the next tree is that of {}, as the expression assigns it", name_of(network_.assignments[trees_])));
+    }
+    auto tree = parse_tree(line.take_rest(), factor_names(network_, trees_));
+    if (!tree) return line.wrong(tree.error().message);
+    if (++trees_ == network_.assignments.size()) {
+      schedule_.tree = std::move(*tree);
+    } else {
+      schedule_.earlier_trees.push_back(std::move(*tree));
+    }
+    return {};
+  }
+
+  Expected<void> parse_layout(ScheduleLine& line, TensorRole role) {
+    const std::string text = line.take_name();
+    const std::string name = text.substr(0, text.find('.'));
+    const auto declared = std::find_if(network_.tensors.begin(), network_.tensors.end(),
+                                       [&](const TensorDeclaration& tensor) { return tensor.name == name; });
+    if (declared == network_.tensors.end()) return line.wrong(fmt::format("no tensor is named '{}'", name));
+    if (declared->is_result != (role == TensorRole::result)) {
+      return line.wrong(fmt::format("{} is {} of the expression", name,
+                                    declared->is_result ? "a result, not an operand" : "an operand, not a result"));
+    }
+    ScheduledTensor tensor;
+    tensor.name = name;
+    tensor.role = role;
+    tensor.tensor = static_cast<TensorId>(declared - network_.tensors.begin());
+    auto format = parse_format_words(line, declared->extents.size());
+    if (!format) return std::unexpected(format.error());
+    tensor.format = std::move(*format);
+    tensor.opened = role == TensorRole::operand && line.take_word("opened");
+    tensor.converted = tensor.opened || (role == TensorRole::operand && line.take_word("converted"));
+    if (role == TensorRole::result) {
+      if (auto done = parse_handing_over(line, tensor); !done) return done;
+    }
+    if (!line.at_end()) return line.wrong("unexpected text after the layout");
+    labels_.push_back(text);
+    schedule_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  // What follows the layout of a result: "delivered ss:1,0 f64", "like T".
+  Expected<void> parse_handing_over(ScheduleLine& line, ScheduledTensor& tensor) {
+    if (line.take_word("delivered")) {
+      auto format = parse_format_words(line, tensor.format.order());
+      if (!format) return std::unexpected(format.error());
+      tensor.delivered = std::move(*format);
+    }
+    return parse_like(line, tensor);
+  }
+
+  Expected<void> parse_like(ScheduleLine& line, ScheduledTensor& tensor) {
+    if (!line.take_word("like")) return {};
+    const ScheduleLine before = line;
+    const std::string name = line.take_name();
+    const auto found = std::find(labels_.begin(), labels_.end(), name);
+    if (found == labels_.end()) return before.wrong(fmt::format("'{}' has no line layout above", name));
+    tensor.like = static_cast<std::uint32_t>(found - labels_.begin());
+    return {};
+  }
+
+  Expected<void> parse_intermediate(ScheduleLine& line) {
+    ScheduledTensor tensor;
+    tensor.role = TensorRole::intermediate;
+    tensor.name = line.take_name();
+    if (!is_name(tensor.name)) return line.wrong("the name of the intermediate is missing");
+    // One named like an assignment is its result, which nobody asked for.
+    const auto clash = [&](const auto& other) { return other.name == tensor.name; };
+    const auto declared = [&](const TensorDeclaration& other) { return !other.is_result && other.name == tensor.name; };
+    if (std::any_of(network_.tensors.begin(), network_.tensors.end(), declared) ||
+        std::any_of(schedule_.tensors.begin(), schedule_.tensors.end(), clash)) {
+      return line.wrong(fmt::format("{} is already the name of a tensor", tensor.name));
+    }
+    auto modes = parse_bracketed(line);
+    if (!modes) return std::unexpected(modes.error());
+    tensor.modes = std::move(*modes);
+    auto format = parse_format_words(line, tensor.modes.size(), true);
+    if (!format) return std::unexpected(format.error());
+    tensor.format = std::move(*format);
+    const bool assigned = std::ranges::any_of(network_.assignments, [&](const Assignment& assignment) { return name_of(assignment) == tensor.name; });
+    if (assigned) {
+      if (auto done = parse_like(line, tensor); !done) return done;
+    }
+    if (!line.at_end()) return line.wrong("unexpected text after the layout");
+    labels_.push_back(tensor.name);
+    schedule_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  /// Of a word of the line; memory that ran out is no defect of it.
+  static std::unexpected<Error> wrong(ScheduleLine& line, const Error& error) {
+    if (error.kind == ErrorKind::resource) return std::unexpected(error);
+    return line.wrong(error.message);
+  }
+
+  // "sss:0,1,2 f64 [bits 32/64,…] [strided]"; order 0 is the scalar alone. Only workspaces have accumulators.
+  Expected<Format> parse_format_words(ScheduleLine& line, std::size_t order, bool workspace = false) {
+    std::string text = order == 0 ? std::string() : line.take_until_blank();
+    const std::string kinds = text.substr(0, text.find(':'));
+    if (workspace) std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kinds.size()), 'a', 'h');
+    const std::string scalar_text = line.take_until_blank();
+    const auto scalar = parse_scalar(scalar_text);
+    if (!scalar) return wrong(line, scalar.error());
+    Format format;
+    if (order > 0) {
+      auto parsed = parse_format(text);
+      if (!parsed) return wrong(line, parsed.error());
+      format = std::move(*parsed);
+      for (std::size_t level = 0; workspace && level < format.order(); ++level) {
+        if (kinds[level] == 'a') format.levels[level].kind = LevelKind::accumulator;
+      }
+    }
+    format.scalar = *scalar;
+    if (format.order() != order) {
+      return line.wrong(fmt::format("the layout {} has {} levels for {} modes", text, format.order(), order));
+    }
+    if (line.take_word("bits")) {
+      for (std::size_t level = 0; level < order; ++level) {
+        if (level > 0 && !line.take(",")) return line.wrong("expected the widths of every level, such as 32/64,32/32");
+        const auto pos_bits = line.take_number();
+        const bool divided = line.take("/");
+        const auto crd_bits = divided ? line.take_number() : std::nullopt;
+        const auto legal = [](std::optional<std::uint32_t> bits) { return bits && (*bits == 32 || *bits == 64); };
+        if (!legal(pos_bits) || !legal(crd_bits)) return line.wrong("a width must be 32 or 64 bits, such as 32/64");
+        format.levels[level].pos_bits = static_cast<std::uint8_t>(*pos_bits);
+        format.levels[level].crd_bits = static_cast<std::uint8_t>(*crd_bits);
+      }
+    }
+    if (line.take_word("strided")) {
+      for (Level& level : format.levels) level.strided = true;
+    }
+    return format;
+  }
+
+  Expected<IndexId> parse_index(ScheduleLine& line) {
+    const ScheduleLine before = line;
+    const std::string name = line.take_name();
+    for (IndexId index = 0; index < network_.indices.size(); ++index) {
+      if (network_.indices[index].name == name) return index;
+    }
+    return before.wrong(name.empty() ? "the name of an index is missing" : fmt::format("no index is named '{}'", name));
+  }
+
+  Expected<std::vector<IndexId>> parse_index_list(ScheduleLine& line) {
+    std::vector<IndexId> indices;
+    do {
+      const auto index = parse_index(line);
+      if (!index) return std::unexpected(index.error());
+      indices.push_back(*index);
+    } while (line.take(","));
+    return indices;
+  }
+
+  Expected<std::vector<IndexId>> parse_bracketed(ScheduleLine& line) {
+    if (!line.take("[")) return line.wrong("expected '['");
+    if (line.take("]")) return std::vector<IndexId>();
+    auto indices = parse_index_list(line);
+    if (indices && !line.take("]")) return line.wrong("expected ']'");
+    return indices;
+  }
+
+  Expected<ScheduledAccess> parse_access(ScheduleLine& line) {
+    const ScheduleLine before = line;
+    const std::string name = line.take_name();
+    const auto found = std::find(labels_.begin(), labels_.end(), name);
+    if (found == labels_.end()) {
+      return before.wrong(fmt::format("'{}' has no line layout, intermediate or result above", name));
+    }
+    ScheduledAccess access;
+    access.tensor = static_cast<std::uint32_t>(found - labels_.begin());
+    auto indices = parse_bracketed(line);
+    if (!indices) return std::unexpected(indices.error());
+    access.indices = std::move(*indices);
+    if (access.indices.size() != schedule_.tensors[access.tensor].format.order()) {
+      return before.wrong(fmt::format("{} has {} modes but is accessed with {} indices", name,
+                                      schedule_.tensors[access.tensor].format.order(), access.indices.size()));
+    }
+    return access;
+  }
+
+  Expected<void> parse_statement(ScheduleLine& line) {
+    ScheduledStatement statement;
+    auto target = parse_access(line);
+    if (!target) return std::unexpected(target.error());
+    statement.target = std::move(*target);
+    if (!line.take("+=")) return line.wrong("expected '+='");
+    bool more = true;
+    if (const auto coefficient = line.take_real()) {
+      statement.coefficient = *coefficient;
+      more = line.take("*");
+    }
+    while (more) {
+      auto factor = parse_access(line);
+      if (!factor) return std::unexpected(factor.error());
+      statement.factors.push_back(std::move(*factor));
+      more = line.take("*");
+    }
+    if (!line.take_word("loops")) return line.wrong("expected 'loops' and the indices, outermost first, or ()");
+    if (!line.take("()")) {
+      auto loops = parse_index_list(line);
+      if (!loops) return std::unexpected(loops.error());
+      statement.loops = std::move(*loops);
+    }
+    if (line.take_word("fused")) {
+      const auto fused = line.take_number();
+      if (!fused) return line.wrong("expected the number of loops shared with the statement above");
+      statement.fused = *fused;
+    }
+    if (line.take_word("vector")) {
+      const auto index = parse_index(line);
+      if (!index) return std::unexpected(index.error());
+      statement.vector = *index;
+    }
+    if (line.take_word("drained")) {
+      const auto kind = line.take_word("accumulator") ? std::optional(LevelKind::accumulator)
+                        : line.take_word("hashed")    ? std::optional(LevelKind::hashed)
+                        : line.take_word("bitmap")    ? std::optional(LevelKind::bitmap)
+                                                      : std::nullopt;
+      if (!kind) return line.wrong("expected accumulator, hashed or bitmap");
+      statement.drained = DrainedWorkspace{*kind};
+    }
+    if (!line.at_end()) return line.wrong("unexpected text after the statement");
+    schedule_.statements.push_back(std::move(statement));
+    return {};
+  }
+
+  Expected<void> parse_intersection(ScheduleLine& line) {
+    if (schedule_.statements.empty()) return line.wrong("'meet' belongs below the statement whose loop it describes");
+    Intersection meeting;
+    const auto index = parse_index(line);
+    if (!index) return std::unexpected(index.error());
+    meeting.index = *index;
+    if (!line.take(":")) return line.wrong("expected ':'");
+    do {
+      Intersection::Part part;
+      part.drive = line.take_word("drive");
+      part.gallop = !part.drive && line.take_word("gallop");
+      if (!part.drive && !part.gallop && !line.take_word("search")) {
+        return line.wrong("expected drive, search or gallop");
+      }
+      const std::string name = line.take_name();
+      if (std::find(labels_.begin(), labels_.end(), name) == labels_.end()) {
+        return line.wrong(fmt::format("'{}' has no line layout, intermediate or result above", name));
+      }
+      if (!line.take("@")) return line.wrong("expected '@' and statement.factor, counted from 1");
+      const auto statement = line.take_number();
+      const bool divided = line.take(".");
+      const auto factor = divided ? line.take_number() : std::nullopt;
+      if (!statement || !factor || *statement == 0 || *factor == 0) {
+        return line.wrong("expected statement.factor, counted from 1");
+      }
+      part.statement = *statement - 1;
+      part.factor = *factor - 1;
+      meeting.parts.push_back(part);
+    } while (line.take(","));
+    if (!line.at_end()) return line.wrong("unexpected text after the intersection");
+    schedule_.statements.back().intersections.push_back(std::move(meeting));
+    return {};
+  }
+
+  Expected<void> parse_parallel(ScheduleLine& line) {
+    std::vector<std::string> roots;
+    for (const ScheduledStatement& statement : schedule_.statements) {
+      if (statement.fused > 0) continue;
+      roots.push_back(statement.loops.empty() ? "" : network_.indices[statement.loops[0]].name);
+    }
+    const std::size_t root = schedule_.roots.size();
+    if (root == roots.size()) return line.wrong("more lines 'parallel' than loop nests");
+    if (!(roots[root].empty() ? line.take("()") : line.take_word(roots[root]))) {
+      return line.wrong(fmt::format("the root loop of nest {} is '{}'", root + 1, roots[root].empty() ? "()" : roots[root]));
+    }
+    const auto reduction = std::ranges::find_if(
+        root_reductions, [&](RootReduction each) { return line.take_word(std::string(reduction_word(each))); });
+    if (reduction == std::end(root_reductions)) return line.wrong("expected owner, private, counted or serial");
+    schedule_.roots.push_back(*reduction);
+    if (!line.at_end()) return line.wrong("unexpected text after the reduction");
+    return {};
+  }
+
+  Network network_;  // what the lines speak of
+  Schedule schedule_;
+  std::vector<std::string> labels_;
+  std::size_t trees_ = 0;
+};
+
+}  // namespace
+
+Expected<Schedule> parse_schedule(const std::string& text, const Network& network) {
+  return ScheduleParser(network).parse(text);
+}
+
+}  // namespace weft

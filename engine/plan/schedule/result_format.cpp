@@ -1,0 +1,146 @@
+#include "engine/plan/schedule/result_format.h"
+
+#include <algorithm>
+
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/shared_pattern.h"
+#include "runtime/dense_levels.h"
+
+namespace weft {
+namespace {
+
+// A dense first level has a position for every coordinate, which costs less than a coordinate per entry if most have one.
+constexpr double rows_per_entry = 1;
+
+const TensorDeclaration& result_of(const Network& network) {
+  return network.tensors[network.assignments.front().result.tensor];
+}
+
+bool has_sparse_factor(const Network& network, const std::vector<OperandFacts>& operands) {
+  return std::ranges::any_of(network.assignments.front().terms.front().factors, [&](const TensorAccess& factor) {
+    return has_sparse_level(facts_of(operands, factor.tensor).format);
+  });
+}
+
+// The requested pattern, or the one that the result provably has.
+std::optional<ResultFormat> like_format(const Network& network, const std::vector<OperandFacts>& operands,
+                                        const PlanOptions& options) {
+  const auto pattern = options.result_patterns.find(result_of(network).name);
+  std::optional<TensorId> operand;
+  if (pattern == options.result_patterns.end()) {
+    operand = shared_pattern(network, operands);
+  } else {
+    const auto named = std::ranges::find(network.tensors, pattern->second, &TensorDeclaration::name);
+    operand = static_cast<TensorId>(named - network.tensors.begin());
+  }
+  if (!operand) return std::nullopt;
+  auto format = pattern_format(network, *operand, facts_of(operands, *operand).format);
+  if (!format) return std::nullopt;
+  if (format->all_dense()) return ResultFormat{*format};
+  return ResultFormat{*format, {}, operand};
+}
+
+}  // namespace
+
+Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
+                            std::vector<std::uint32_t> mode_order, IndexSet block, Scalar scalar) {
+  Format format = sparse_format(indices.size(), scalar);
+  format.mode_order = std::move(mode_order);
+  std::size_t compressed = format.order();
+  while (compressed > 1 && contains(block, indices[format.mode_order[compressed - 1]])) {
+    format.levels[--compressed].kind = LevelKind::dense;
+  }
+  if (compressed < 2) return format;
+  const double rows = product.extent(indices[format.mode_order.front()]);
+  if (rows <= rows_per_entry * product.distinct(index_set(indices))) format.levels.front().kind = LevelKind::dense;
+  return format;
+}
+
+Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar scalar) {
+  Format format = dense_format(indices.size(), scalar);
+  for (std::size_t mode = 0; mode < indices.size(); ++mode) {
+    if (!contains(block, indices[mode])) format.levels[mode].kind = LevelKind::accumulator;
+  }
+  return format;
+}
+
+bool is_in_any_order(const Format& format) {
+  return std::ranges::any_of(format.levels, [](const Level& level) { return level.kind == LevelKind::accumulator; });
+}
+
+Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
+                         const std::vector<IndexId>& loops) {
+  std::vector<std::uint32_t> order;
+  IndexSet block = 0;
+  for (const LevelKind kind : {LevelKind::accumulator, LevelKind::dense}) {
+    for (const IndexId index : loops) {
+      const auto mode = static_cast<std::size_t>(std::ranges::find(indices, index) - indices.begin());
+      if (mode == indices.size() || any.levels[mode].kind != kind) continue;
+      order.push_back(static_cast<std::uint32_t>(mode));
+      if (kind == LevelKind::dense) block |= one_index(index);
+    }
+  }
+  return sparse_result_format(product, indices, std::move(order), block, any.scalar);
+}
+
+std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
+                                         const PlanOptions& options) {
+  const TensorDeclaration& result = result_of(network);
+  const std::vector<IndexId>& indices = network.assignments.front().result.indices;
+  const auto requested = options.result_formats.find(result.name);
+  const bool asked = requested != options.result_formats.end();
+  if (options.result_patterns.contains(result.name)) {
+    const auto like = like_format(network, operands, options);
+    return {like ? *like : ResultFormat{dense_format(result.extents.size(), result.scalar)}};
+  }
+  if (asked && requested->second.all_dense()) return {{requested->second}};
+  const ResultFormat dense{dense_format(result.extents.size(), result.scalar)};
+  // The order of workspaces is a question about dense ones.
+  const bool orders = options.objective == Objective::workspace_order;
+  if (!asked && (orders || network.indices.size() == most_planned_indices)) return {dense};
+  if (!asked && (result.extents.empty() || !has_sparse_factor(network, operands))) return {dense};
+  const ProductEstimate product = result_estimate(network, operands);
+  if (!asked && product.fill(index_set(indices)) >= sparse_fill) return {dense};
+
+  // Shared positions cost nothing: where they are possible nothing is cheaper.
+  const auto like = like_format(network, operands, options);
+  if (like && like->like && (!asked || same_layout(like->format, requested->second))) return {*like};
+  const IndexSet unrestricted = index_set(indices) & ~product.restricted();
+  if (!asked) {
+    std::vector<ResultFormat> ways{
+        {sparse_result_format(product, indices, dense.format.mode_order, unrestricted, result.scalar)}};
+    if (indices.size() > 1) ways.push_back({in_any_order(indices, unrestricted, result.scalar)});
+    return ways;
+  }
+  const Format plain = computed_format(requested->second);
+  std::vector<ResultFormat> ways{
+      {plain, same_layout(plain, requested->second) ? std::optional<Format>{} : requested->second}};
+  if (indices.size() < 2) return ways;
+  IndexSet block = 0;
+  for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
+    block |= one_index(indices[requested->second.mode_order[level]]);
+  }
+  ways.push_back({in_any_order(indices, block, result.scalar), requested->second});
+  return ways;
+}
+
+ResultFormat plainest_result_format(const Network& network, const std::vector<OperandFacts>& operands,
+                                    const PlanOptions& options) {
+  return result_formats(network, operands, options).front();
+}
+
+void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen) {
+  ScheduledTensor& result = schedule.tensors.back();
+  result.format = chosen.format;
+  result.delivered = chosen.delivered;
+  result.like.reset();
+  if (!chosen.like) return;
+  const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
+  for (std::uint32_t factor = 0; factor < factors.size() && !result.like; ++factor) {
+    const auto format = pattern_format(network, factors[factor].tensor, schedule.tensors[factor].format);
+    if (factors[factor].tensor == *chosen.like && format && same_layout(*format, chosen.format)) result.like = factor;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// Which format a result is computed in, and which it is handed over in.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/plan/estimate/product_estimate.h"
+#include "engine/plan/schedule/schedule.h"
+
+namespace weft {
+
+/// A result that nobody asked a format for is sparse below this share of entries (interface.md, `--format`).
+inline constexpr double sparse_fill = 0.1;
+
+/// One way to store a result. `like` names an operand whose layout `format` has, kept as it is.
+struct ResultFormat {
+  Format format;
+  std::optional<Format> delivered = {};
+  std::optional<TensorId> like = {};
+  bool operator==(const ResultFormat&) const = default;
+};
+
+/// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order, and in
+/// whatever order the loops take (in_any_order), to be converted; the pattern of an operand where that is provably the
+/// result's; without a request what the estimated fill says. Dense results have exactly one way.
+std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
+                                         const PlanOptions& options);
+
+/// The first of them.
+ResultFormat plainest_result_format(const Network& network, const std::vector<OperandFacts>& operands,
+                                    const PlanOptions& options);
+
+/// Writes a way into the result of a schedule that has one tensor per occurrence of an operand.
+void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen);
+
+/// Kinds of levels in a given mode order: those of `block` that come last are dense, the first level where most of its
+/// coordinates have entries, all others compressed.
+Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
+                            std::vector<std::uint32_t> mode_order, IndexSet block, Scalar scalar);
+
+/// Stands for the format that the loops will give, before they are known: its mode order means nothing, kind a marks the
+/// modes that are appended; those of `block` are dense below, for later assignments read the zeros that the request stores.
+Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar scalar);
+bool is_in_any_order(const Format& format);
+Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
+                         const std::vector<IndexId>& loops);
+
+}  // namespace weft

@@ -1,0 +1,249 @@
+#include "engine/plan/search/baseline.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "engine/network/inlining.h"
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/forest.h"
+#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/schedule/statements.h"
+#include "engine/plan/schedule/widths.h"
+#include "runtime/dense_levels.h"
+
+namespace weft {
+namespace {
+
+void append_new(std::vector<IndexId>& order, const std::vector<IndexId>& indices) {
+  for (const IndexId index : indices) {
+    if (std::find(order.begin(), order.end(), index) == order.end()) order.push_back(index);
+  }
+}
+
+std::vector<IndexId> stored_order(const TensorAccess& access, const Format& format) {
+  std::vector<IndexId> indices;
+  for (const std::uint32_t mode : format.mode_order) indices.push_back(access.indices[mode]);
+  return indices;
+}
+
+// Sparse factors in their stored order, those first that cannot be converted and then the largest; what only dense
+// factors have comes last, innermost the index in which most of them are contiguous.
+std::vector<IndexId> loop_order(const Term& term, const std::vector<OperandFacts>& operands) {
+  std::vector<const TensorAccess*> sparse;
+  std::vector<IndexId> contiguous;
+  for (const TensorAccess& factor : term.factors) {
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (has_sparse_level(facts.format)) sparse.push_back(&factor);
+    if (facts.format.all_dense() && !factor.indices.empty()) {
+      contiguous.push_back(factor.indices[facts.format.mode_order.back()]);
+    }
+  }
+  std::stable_sort(sparse.begin(), sparse.end(), [&](const TensorAccess* left, const TensorAccess* right) {
+    const OperandFacts& a = facts_of(operands, left->tensor);
+    const OperandFacts& b = facts_of(operands, right->tensor);
+    if (may_be_converted(a) != may_be_converted(b)) return !may_be_converted(a);
+    return a.statistics.nnz() > b.statistics.nnz();
+  });
+  std::vector<IndexId> order;
+  for (const TensorAccess* factor : sparse) append_new(order, stored_order(*factor, facts_of(operands, factor->tensor).format));
+  std::vector<IndexId> rest;
+  for (const TensorAccess& factor : term.factors) {
+    for (const IndexId index : stored_order(factor, facts_of(operands, factor.tensor).format)) {
+      if (std::find(order.begin(), order.end(), index) == order.end()) append_new(rest, {index});
+    }
+  }
+  std::stable_sort(rest.begin(), rest.end(), [&](IndexId left, IndexId right) {
+    return std::count(contiguous.begin(), contiguous.end(), left) < std::count(contiguous.begin(), contiguous.end(), right);
+  });
+  append_new(order, rest);
+  return order;
+}
+
+// Compressed levels in the order of the loops.
+Format concordant_format(const std::vector<IndexId>& indices, const std::vector<IndexId>& loops, Scalar scalar) {
+  Format format = sparse_format(indices.size(), scalar);
+  format.mode_order.clear();
+  for (const IndexId index : loops) {
+    for (std::uint32_t mode = 0; mode < indices.size(); ++mode) {
+      if (indices[mode] == index) format.mode_order.push_back(mode);
+    }
+  }
+  return format;
+}
+
+// The levels that are appended, which the first loops bind in order: no workspace is needed.
+std::vector<IndexId> appended_modes(const ScheduledStatement& statement, const ScheduledTensor& target) {
+  return drained_key(statement.target.indices, target.format, {appended_levels(target.format.levels), 0});
+}
+
+// Converts an operand whose levels the loops would bind late.
+void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, const std::vector<IndexId>& loops,
+                     const std::vector<OperandFacts>& operands) {
+  if (!may_be_converted(facts_of(operands, tensor.tensor))) return;
+  const std::vector<BoundLevel> bound = bind_levels(access.indices, tensor.format, loops);
+  for (std::size_t level = 0; level < bound.size(); ++level) {
+    if (loops[bound[level].loop] == access.indices[tensor.format.mode_order[level]]) continue;
+    tensor.format = concordant_format(access.indices, loops, tensor.format.scalar);
+    tensor.converted = true;
+    return;
+  }
+}
+
+// Hashed levels are not merged: where one meets other sparse factors the first of these drives, and the rest is looked up.
+void look_up_tables(Schedule& schedule, std::size_t number) {
+  ScheduledStatement& statement = schedule.statements[number];
+  for (std::size_t loop = 0; loop < statement.loops.size(); ++loop) {
+    Intersection meeting{statement.loops[loop], {}};
+    std::size_t driver = 0;
+    bool hashed = false;
+    bool driver_hashed = true;
+    for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
+      if (!met.direct) continue;
+      hashed = hashed || met.kind == LevelKind::hashed;
+      if (driver_hashed && met.kind != LevelKind::hashed) {
+        driver = meeting.parts.size();
+        driver_hashed = false;
+      }
+      meeting.parts.push_back({static_cast<std::uint32_t>(number), met.factor, false, false});
+    }
+    if (!hashed || meeting.parts.size() < 2) continue;
+    meeting.parts[driver].drive = true;
+    statement.intersections.push_back(std::move(meeting));
+  }
+}
+
+// Whether the operand whose positions the result shares, if any, is a factor of the statement that writes it.
+bool stands_beside_pattern(const Schedule& schedule) {
+  const std::optional<std::uint32_t> pattern = schedule.tensors.back().like;
+  return !pattern || std::ranges::find(schedule.statements.back().factors, *pattern, &ScheduledAccess::tensor) !=
+                         schedule.statements.back().factors.end();
+}
+
+// Intermediates named in `kept` have compressed levels, as those on the way to a sparse result have.
+Schedule plain_schedule(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                        const std::set<std::string>& kept) {
+  const Assignment& assignment = network.assignments[0];
+  const Term& term = assignment.terms[0];
+  const ContractionTree tree = options.tree ? *options.tree : term.pinned;
+  const std::vector<std::uint32_t> statement_order = statement_orders(tree, 1).front();
+  Schedule schedule = statements_of(network, tree, statement_order, operands, options);
+  if (!stands_beside_pattern(schedule)) {
+    // Nothing is fused here, so what is written later has no position of the operand at hand.
+    const Format pattern = schedule.tensors.back().format;
+    const Format format = computed_format(pattern);
+    schedule = statements_of(network, tree, statement_order, operands,
+                             ResultFormat{format, same_layout(format, pattern) ? std::nullopt : std::optional(pattern)});
+  }
+  const std::vector<IndexId> order = loop_order(term, operands);
+  const ScheduledTensor& result = schedule.tensors.back();
+  const bool sparse = has_sparse_level(result.format) && !result.like;
+  // Readers first, so that a sparse intermediate has the order of theirs.
+  for (auto statement = schedule.statements.rbegin(); statement != schedule.statements.rend(); ++statement) {
+    const IndexSet indices = indices_of(*statement);
+    ScheduledTensor& target = schedule.tensors[statement->target.tensor];
+    if (has_sparse_level(target.format) && !target.like) statement->loops = appended_modes(*statement, target);
+    for (const IndexId index : order) {
+      if (contains(indices, index)) append_new(statement->loops, {index});
+    }
+    for (const ScheduledAccess& factor : statement->factors) {
+      ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      const bool lends_pattern = result.like && schedule.tensors[*result.like].tensor == tensor.tensor;
+      if (tensor.role == TensorRole::operand) {
+        if (!lends_pattern) make_concordant(tensor, factor, statement->loops, operands);
+      } else if (sparse || kept.contains(tensor.name)) {
+        tensor.format = concordant_format(factor.indices, statement->loops, tensor.format.scalar);
+      }
+    }
+  }
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    look_up_tables(schedule, number);
+    ScheduledStatement& statement = schedule.statements[number];
+    if (may_be_vector(schedule, number, options)) statement.vector = statement.loops.back();
+    const bool owned =
+        !statement.loops.empty() && contains(index_set(statement.target.indices), statement.loops.front());
+    schedule.roots.push_back(owned ? RootReduction::owner : RootReduction::serial);
+  }
+  return merge_layouts(with_widths(std::move(schedule), network, operands));
+}
+
+bool all_finite(const std::vector<OperandFacts>& operands) {
+  return std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
+}
+
+// Whether an intermediate cannot tell absent from zero beside NaN or Inf.
+bool lacks_entries(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands) {
+  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+    if (annihilated[tensor] && !knows_its_entries(schedule, network, tensor)) return true;
+  }
+  return false;
+}
+
+// Intermediates are dense, but for those that could not tell absent from zero beside NaN or Inf: loops change with their levels, so
+// that others may come after them.
+Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  std::set<std::string> kept;
+  Schedule schedule = plain_schedule(network, operands, options, kept);
+  if (all_finite(operands)) return schedule;
+  for (bool more = true; more;) {
+    more = false;
+    const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+    for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
+      if (!annihilated[tensor]) continue;
+      more = (!knows_its_entries(schedule, network, tensor) && kept.insert(schedule.tensors[tensor].name).second) || more;
+    }
+    if (more) schedule = plain_schedule(network, operands, options, kept);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+Schedule baseline_with_known_entries(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  std::set<std::string> kept;
+  for (const ScheduledTensor& tensor : plain_schedule(network, operands, options, kept).tensors) {
+    if (tensor.role == TensorRole::intermediate) kept.insert(tensor.name);
+  }
+  return plain_schedule(network, operands, options, kept);
+}
+
+Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+  if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);
+  // An assignment that is no result is inlined into its readers, unless parentheses there sum it first: y = S(i); z = (y * U(j)).
+  std::vector<TensorId> dropped;
+  for (const Assignment& assignment : network.assignments) {
+    const bool wanted = is_wanted(network.tensors[assignment.result.tensor].name, network, options);
+    if (!wanted) dropped.push_back(assignment.result.tensor);
+  }
+  for (std::vector<TensorId> kept; !(kept = summed_in_parentheses(network, dropped)).empty();) {
+    std::erase_if(dropped, [&](TensorId tensor) { return std::ranges::find(kept, tensor) != kept.end(); });
+  }
+  const Network stored = inlined(network, dropped);
+  const auto joined_with = [&](const auto& baseline_of) {
+    std::vector<Schedule> parts;
+    std::vector<OperandFacts> known = operands;
+    for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {
+      // What is stored for later assignments alone tells absent entries from zeros, whatever the values are.
+      PlanOptions own = options;
+      const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
+      const Network part = part_network(stored, assignment);
+      if (!is_wanted(declared.name, network, options) && !declared.extents.empty()) {
+        own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(part, known, own).format.scalar);
+      }
+      parts.push_back(baseline_of(part, known, own));
+      const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
+      known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
+    }
+    return joined(parts, stored, options);
+  };
+  // A number that an earlier assignment leaves absent makes absent what later ones multiply with it, as s does x in
+  // s = T(m,m); y(j) = ((s * U(k,j)) * v(k)), where the parts by themselves do not show it.
+  Schedule schedule = joined_with(assignment_baseline);
+  if (all_finite(operands) || !lacks_entries(schedule, stored, operands)) return schedule;
+  return joined_with(baseline_with_known_entries);
+}
+
+}  // namespace weft

@@ -1,0 +1,200 @@
+#include "engine/plan/search/complete.h"
+
+#include <algorithm>
+
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/schedule/widths.h"
+
+namespace weft {
+namespace {
+
+void realize_layouts(Schedule& schedule, const CostModel& model, const std::vector<bool>& free,
+                     const std::vector<OperandFacts>& operands) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    const ScheduledStatement& statement = schedule.statements[number];
+    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      const std::uint32_t position = statement.factors[factor].tensor;
+      if (!free[position]) continue;
+      ScheduledTensor& tensor = schedule.tensors[position];
+      const OperandFacts& facts = facts_of(operands, tensor.tensor);
+      const Format realized = model.factor(number, factor).realized(statement.loops);
+      if (same_layout(realized, facts.format)) continue;
+      tensor.format = realized;
+      tensor.converted = true;
+    }
+  }
+  // Dense intermediates follow the loops of their writer, so that its innermost loop runs over adjacent entries.
+  for (const ScheduledStatement& statement : schedule.statements) {
+    ScheduledTensor& target = schedule.tensors[statement.target.tensor];
+    if (target.role != TensorRole::intermediate) continue;
+    target.format.mode_order.clear();
+    for (const IndexId index : statement.loops) {
+      const auto mode = std::find(target.modes.begin(), target.modes.end(), index) - target.modes.begin();
+      if (static_cast<std::size_t>(mode) < target.modes.size()) {
+        target.format.mode_order.push_back(static_cast<std::uint32_t>(mode));
+      }
+    }
+  }
+}
+
+void decide_loops(Schedule& schedule, const CostModel& model) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    ScheduledStatement& statement = schedule.statements[number];
+    statement.vector.reset();
+    statement.intersections.clear();
+    for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
+      const IndexId index = statement.loops[loop];
+      const StatementRange range{number, last_sharer(schedule, number, loop)};
+      const LoopEstimate estimate =
+          model.loop(model.bound_by(statement.loops, loop, range), index, range, model.others(schedule, range));
+      if (!estimate.decision.parts.empty()) statement.intersections.push_back({index, estimate.decision.parts});
+      if (estimate.decision.vector) statement.vector = index;
+    }
+  }
+}
+
+// Work of the loops from `depth` inwards of the statements in a range that share the outer ones, per combination.
+double work_below(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth) {
+  double ns = 0;
+  for (std::size_t first = range.first; first <= range.last;) {
+    const std::vector<IndexId>& loops = schedule.statements[first].loops;
+    std::size_t last = first;
+    if (loops.size() > depth) {
+      last = std::min(range.last, last_sharer(schedule, first, depth));
+      const StatementRange inner{first, last};
+      const IndexSet bound = model.bound_by(loops, depth, inner);
+      const LoopPrice price = model.price(bound, loops[depth], inner, model.others(schedule, inner));
+      ns += price.ns + model.drain(bound, loops[depth], inner).ns +
+            times(price.iterations, work_below(schedule, model, inner, depth + 1));
+    }
+    if (last < range.last) ns += model.crossing(model.bound_by(loops, depth, {first, last}), {first, last}, range.last);
+    first = last + 1;
+  }
+  return ns;
+}
+
+void decide_roots(Schedule& schedule, const CostModel& model) {
+  schedule.roots.clear();
+  for (std::size_t first = 0; first < schedule.statements.size();) {
+    const std::size_t last = last_sharer(schedule, first, 0);
+    const std::vector<IndexId>& loops = schedule.statements[first].loops;
+    if (loops.empty()) {
+      schedule.roots.push_back(RootReduction::serial);
+    } else {
+      const StatementRange range{first, last};
+      const LoopPrice price = model.price(0, loops.front(), range, 0);
+      const double work = price.ns + model.drain(0, loops.front(), range).ns +
+                          times(price.iterations, work_below(schedule, model, range, 1));
+      schedule.roots.push_back(model.root(loops.front(), range, price.iterations, work).reduction);
+    }
+    first = last + 1;
+  }
+}
+
+// The modes in the order of the loops.
+void append_modes(const std::vector<IndexId>& loops, const std::vector<IndexId>& modes, IndexSet wanted,
+                  std::vector<std::uint32_t>& order) {
+  for (const IndexId index : loops) {
+    const auto mode = std::ranges::find(modes, index) - modes.begin();
+    if (contains(wanted, index) && static_cast<std::size_t>(mode) < modes.size()) {
+      order.push_back(static_cast<std::uint32_t>(mode));
+    }
+  }
+}
+
+// A sparse intermediate: inside a nest its modes that sparse factors restrict are a key, in the order in which the
+// reader meets them; between nests they are compressed levels, in the order in which the writer meets them. Other modes
+// are a dense block below, where it is provably written as a whole. Where the levels say between nests, or inside only, and the
+// loops say otherwise, the schedule is left as illegal as it is.
+void decide_keys(Schedule& schedule, const Network& network, const CostModel& model) {
+  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
+    const ScheduledStatement& statement = schedule.statements[writer];
+    ScheduledTensor& tensor = schedule.tensors[statement.target.tensor];
+    if (tensor.role != TensorRole::intermediate || model.key(writer) == 0) continue;
+    const std::size_t reader = reader_of(schedule, statement.target.tensor);
+    const std::size_t depth = shared_loops(schedule, writer, reader);
+    const IndexSet shared = index_set({statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+    if (!model.may_be_stored(writer, shared)) continue;
+    const IndexSet modes = index_set(tensor.modes);
+    const IndexSet compressed = model.compressed(writer);
+    tensor.format = dense_format(tensor.modes.size(), tensor.format.scalar);
+    const auto arrange = [&](IndexSet key, const std::vector<IndexId>& loops, LevelKind kind) {
+      std::vector<std::uint32_t>& order = tensor.format.mode_order;
+      order.clear();
+      append_modes(statement.loops, tensor.modes, shared, order);
+      const std::size_t first = order.size();
+      append_modes(loops, tensor.modes, key & ~shared, order);
+      const std::size_t last = order.size();
+      append_modes(statement.loops, tensor.modes, modes & ~key & ~shared, order);
+      for (std::size_t level = 0; level < order.size(); ++level) {
+        tensor.format.levels[level].kind = level >= first && level < last ? kind : LevelKind::dense;
+      }
+    };
+    const IndexSet key = model.is_keyed(writer, shared) ? model.key(writer) : 0;
+    const LevelKind kind = key == 0 ? LevelKind::dense : depth == 0 ? LevelKind::compressed : model.workspace(writer, shared).kind;
+    const std::vector<IndexId>& loops = depth == 0 ? statement.loops : schedule.statements[reader].loops;
+    if (compressed != 0) {
+      arrange(compressed, loops, kind);
+      continue;
+    }
+    arrange(key, loops, kind);
+    if (key == 0 || knows_its_entries(schedule, network, statement.target.tensor)) continue;
+    const bool bitmap = kind == LevelKind::bitmap;  // which has one mode
+    arrange(modes, loops, bitmap ? LevelKind::accumulator : kind);
+  }
+}
+
+// A result whose mode order follows the loops gets it.
+void decide_result_order(Schedule& schedule, const CostModel& model) {
+  const ScheduledStatement& statement = schedule.statements.back();
+  ScheduledTensor& result = schedule.tensors[statement.target.tensor];
+  if (!is_in_any_order(result.format)) return;
+  result.format = in_order_of_loops(result.format, *model.result_product(), statement.target.indices, statement.loops);
+  if (result.delivered && same_layout(*result.delivered, result.format)) result.delivered.reset();
+}
+
+// What is not appended in the order of the loops is drained into them.
+void decide_drains(Schedule& schedule, const CostModel& model) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    ScheduledStatement& statement = schedule.statements[number];
+    const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
+    statement.drained.reset();
+    const std::size_t reader = reader_of(schedule, statement.target.tensor);
+    const bool leaves = reader == schedule.statements.size() || shared_loops(schedule, number, reader) == 0;
+    if (!leaves || target.like || !has_sparse_level(target.format)) continue;
+    const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
+    if (!order.needs_drain()) continue;
+    const StatementRange range{number, number};
+    LevelKind kind = LevelKind::accumulator;
+    if (reader == schedule.statements.size()) {
+      kind = model.drain(model.bound_by(statement.loops, order.direct, range), statement.loops[order.direct], range).kind;
+    } else if (model.is_keyed(number, 0)) {
+      kind = model.workspace(number, 0).kind;
+    }
+    const bool several = order.appended - order.direct > 1;
+    statement.drained = DrainedWorkspace{several && kind == LevelKind::bitmap ? LevelKind::accumulator : kind};
+  }
+}
+
+}  // namespace
+
+Schedule with_decided_loops(Schedule schedule, const CostModel& model) {
+  decide_loops(schedule, model);
+  return schedule;
+}
+
+Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
+                  const std::vector<OperandFacts>& operands) {
+  realize_layouts(schedule, model, free, operands);
+  decide_keys(schedule, network, model);
+  decide_result_order(schedule, model);
+  decide_drains(schedule, model);
+  decide_loops(schedule, model);
+  decide_roots(schedule, model);
+  return merge_layouts(with_widths(std::move(schedule), network, operands));
+}
+
+}  // namespace weft

@@ -1,0 +1,19 @@
+// From loops to a schedule: everything that follows once loop orders and fusion depths are chosen.
+#pragma once
+
+#include <vector>
+
+#include "engine/plan/cost/cost_model.h"
+
+namespace weft {
+
+/// Gives free operands the layout of their loops, marks vector loops, chooses how sparse accesses meet and how roots
+/// are shared among threads: the cheapest of each under the model. `schedule` has loops and fusion depths and one
+/// tensor per occurrence of an operand; equal layouts are merged.
+Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
+                  const std::vector<OperandFacts>& operands);
+
+/// The part of it that does not touch layouts: vector loops, and how sparse accesses meet, decided anew.
+Schedule with_decided_loops(Schedule schedule, const CostModel& model);
+
+}  // namespace weft

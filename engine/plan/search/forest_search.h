@@ -1,0 +1,100 @@
+// Planning several assignments: which are stored, and a plan for each that is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan/estimate/joins.h"
+#include "engine/plan/search/joint_parts.h"
+#include "engine/plan/search/planned.h"
+
+namespace weft {
+
+/// One choice of the results that are stored, and the plan for it.
+struct ForestAttempt {
+  std::vector<TensorId> dropped;  ///< results that are not stored
+  Network stored;                 ///< what the schedule speaks of
+  std::vector<Plan> parts;        ///< per assignment of `stored`
+  std::string optimal;            ///< of the parts, for what is stored
+  bool solver_asked = false;
+  Plan plan;
+};
+
+/// The cheapest plan of a network of several assignments, over
+///  * which results that nobody asked for are stored: of up to four every choice, of more those that store every
+///    assignment, what is read often, or nothing. The others are written into the products that read them, so that the
+///    planner fuses across them or stores what is between (always legal beside NaN and Inf);
+///  * with `layouts`, in which layouts results that nobody asked for are stored, and which copies of operands several
+///    assignments share (joint_parts.h).
+/// Stored results are read by later assignments as operands, in loop nests of their own. What is neither wanted nor read
+/// is not computed. A product that is inlined and cannot be merged with its reader (it is larger than
+/// most_merged_factors, or parenthesised) keeps the tree that is best for it alone, unless no plan with it is legal
+/// beside NaN and Inf.
+///
+///     explore() -> attempts() and unfitting() -> prove_forest() (prove/prove_forest.h) -> chosen()
+class ForestSearch {
+ public:
+  /// Refers to network and operands. `planner` plans one assignment.
+  ForestSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+               const Planner& planner, bool layouts);
+  ForestSearch(const ForestSearch&) = delete;
+  ForestSearch& operator=(const ForestSearch&) = delete;
+
+  /// Plans every choice that is worth it.
+  void explore();
+  /// The cheapest plan of all attempts, with what is proven of it; the error that a user can do most about where there is none.
+  Expected<Plan> chosen();
+
+  // For the solver.
+  const std::vector<OperandFacts>& operands() const { return operands_; }
+  const PlanOptions& options() const { return options_; }
+  const std::vector<Occurrence>& counted() const { return counted_; }
+  bool layouts() const { return layouts_; }
+  /// Choices that no plan was found for, or none that fits, planned one assignment after the other.
+  std::deque<ForestAttempt>& unfitting() { return unfitting_; }
+  bool memory_binds() const { return too_large_ > 0; }
+  void add(ForestAttempt made) { attempts_.push_back(std::move(made)); }
+  /// Null without attempts; good until one is added.
+  ForestAttempt* cheapest();
+  JointJudge judge_of(const Network& stored);
+  Plan joined_plan(const ForestAttempt& made) const;
+
+ private:
+  const std::string& name_of(const Assignment& assignment) const { return network_.tensors[assignment.result.tensor].name; }
+  std::vector<TensorId> unwanted() const;
+  std::vector<TensorId> unread() const;
+  std::vector<TensorId> read_once(const std::vector<TensorId>& dead) const;
+  bool fits(const std::vector<TensorId>& dropped, std::size_t most) const;
+  std::vector<std::vector<TensorId>> stored_sets(const std::vector<TensorId>& dead);
+  std::uint64_t most_tried() const;
+  void attempt_with_trees(const ForestAttempt& alone, const ForestAttempt& grouped);
+  bool is_merged(const Network& stored) const;
+  void attempt(const Network& network, const std::vector<TensorId>& dropped);
+  void refuse(Error error);
+  Expected<void> planned_parts(ForestAttempt& made);
+  Schedule schedule_of(const std::vector<Plan>& plans, const Network& stored) const;
+  Schedule schedule_with(const ForestAttempt& made, std::size_t replaced, const Schedule& other) const;
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  PlanOptions options_;
+  std::vector<Occurrence> counted_;
+  Planner planner_;
+  std::deque<ForestAttempt> attempts_;
+  std::deque<ForestAttempt> unfitting_;
+  std::optional<Error> refused_;
+  std::uint64_t tried_ = 0;
+  std::uint64_t too_large_ = 0;
+  bool known_entries_ = false;  // where nothing else is legal, what is stored in between has compressed levels
+  bool layouts_;                // of what is shared are chosen too
+  bool all_sets_ = true;        // of results that could be stored were planned
+};
+
+/// What the sentence about a proof begins with where fused plans were not looked at.
+inline constexpr const char* among_unfused = "Only plans that store every intermediate between nests were compared. ";
+
+}  // namespace weft

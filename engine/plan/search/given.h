@@ -1,0 +1,19 @@
+// Plans of schedules that nobody has to look for, and what is said where none fits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/plan/search/planned.h"
+
+namespace weft {
+
+/// A user's schedule, checked and judged; producer "user".
+Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                          const PlanOptions& options);
+
+/// Resource error: a schedule of this cost is the smallest that was found, and needs more than `limit` bytes. `why`: what keeps
+/// everything smaller from being chosen, a part of a sentence, or nothing.
+Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = {});
+
+}  // namespace weft

@@ -1,0 +1,474 @@
+#include "engine/plan/search/joint_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/forest.h"
+#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/search/assignment_room.h"
+#include "engine/plan/search/baseline.h"
+#include "engine/plan/search/effort.h"
+#include "engine/plan/search/interval_program.h"
+#include "engine/plan/search/open_layouts.h"
+#include "engine/plan/space/shared_layouts.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t usual_candidates = 1'500;  // of all plans, and wholes put together of them
+constexpr std::uint64_t candidates_for_proofs = 20'000;
+
+// One assignment in given layouts.
+struct Planned {
+  Plan plan;
+  double loops_ns = 0;  // without conversions
+  Format result;
+};
+
+// A copy of an operand that several assignments may read.
+struct Copy {
+  TensorId tensor = 0;
+  Format format;
+  double ns = 0;  // to make it, per run
+};
+using Copies = std::vector<Copy>;
+
+bool same_copy(const Copy& left, const Copy& right) {
+  return left.tensor == right.tensor && same_layout(left.format, right.format);
+}
+
+class JointPlanner {
+ public:
+  JointPlanner(const Network& stored, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+               const Planner& planner, bool layouts, const JointJudge& judge, bool known_entries)
+      : stored_(stored), operands_(operands), options_(options), planner_(planner), layouts_(layouts), judge_(judge),
+        known_entries_(known_entries) {
+    for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(stored, part));
+    if (!layouts) return;
+    for (const OperandFacts& facts : operands) {
+      const std::size_t readers = readers_of(facts.tensor);
+      if (readers > 1 && may_be_converted(facts)) shared_.push_back({facts.tensor, 1 / static_cast<double>(readers), {}});
+    }
+  }
+
+  Expected<JointParts> run() {
+    if (auto done = plan_one_by_one(); !done) return std::unexpected(done.error());
+    if (layouts_ && (!shared_.empty() || any_ways_)) {
+      bound_parts();
+      for (Shared& shared : shared_) shared.layouts = liked_[shared.tensor];
+      search();
+      if (!is_least() && more_layouts()) search();
+      found_.all_layouts = is_least() || (!cut_off_ && !repeated());
+    }
+    for (const bool plain : {false, true}) {
+      if (found_.parts.empty() && known_entries_) plan_with_known_entries(plain);
+    }
+    found_.candidates = candidates_;
+    if (first_error_ && found_.parts.empty()) return std::unexpected(*first_error_);
+    return std::move(found_);
+  }
+
+ private:
+  struct Shared {
+    TensorId tensor = 0;
+    double share = 1;
+    std::vector<Format> layouts;  // that copies may have
+  };
+  // What has been decided for the parts so far.
+  struct Chosen {
+    std::vector<const Planned*> parts;
+    std::vector<OperandFacts> known;
+    Copies paid;
+    double ns = 0;
+  };
+
+  std::size_t parts() const { return stored_.assignments.size(); }
+  const std::vector<TensorAccess>& factors(std::size_t part) const {
+    return stored_.assignments[part].terms.front().factors;
+  }
+  TensorId result(std::size_t part) const { return stored_.assignments[part].result.tensor; }
+
+  bool reads(std::size_t part, TensorId tensor) const {
+    return std::ranges::find(factors(part), tensor, &TensorAccess::tensor) != factors(part).end();
+  }
+  std::size_t readers_of(TensorId tensor) const {
+    std::size_t readers = 0;
+    for (std::size_t part = 0; part < parts(); ++part) readers += reads(part, tensor) ? 1 : 0;
+    return readers;
+  }
+
+  // An earlier result that nobody asked for and nobody reads any more: it takes no memory beside `part`.
+  bool is_dropped(TensorId tensor, std::size_t part) const {
+    if (is_wanted(stored_.tensors[tensor].name, stored_, options_)) return false;
+    for (std::size_t reader = part; reader < parts(); ++reader) {
+      if (reads(reader, tensor)) return false;
+    }
+    return true;
+  }
+
+  // Whether there are copies that none of the parts would make for itself.
+  bool more_layouts() {
+    bool more = false;
+    for (Shared& shared : shared_) {
+      SharedLayouts layouts = operand_layouts(stored_, shared.tensor, operands_);
+      if (!layouts.all) cut_off_ = true;
+      if (layouts.formats.size() <= shared.layouts.size()) continue;
+      more = true;
+      shared.layouts = std::move(layouts.formats);
+    }
+    return more;
+  }
+
+  // An access beside another one of the same tensor might take another copy.
+  bool repeated() const {
+    return std::ranges::any_of(shared_, [&](const Shared& shared) {
+      for (std::size_t part = 0; part < parts(); ++part) {
+        if (std::ranges::count(factors(part), shared.tensor, &TensorAccess::tensor) > 1) return true;
+      }
+      return false;
+    });
+  }
+
+  std::string key(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) const {
+    std::string text = fmt::format("{} {} {}", part, own == nullptr ? "" : own->text(), shares);
+    for (const OperandFacts& facts : known) {
+      if (reads(part, facts.tensor)) text += fmt::format(" {}:{}{}", facts.tensor, facts.format.text(), facts.copied);
+    }
+    return text;
+  }
+
+  // Null where there is no plan in these layouts. `shares`: conversions are paid in parts, by all who might use them.
+  const Planned* planned(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) {
+    const std::string name = key(part, known, own, shares);
+    if (const auto found = planned_.find(name); found != planned_.end()) return found->second ? &*found->second : nullptr;
+    std::optional<Planned>& made = planned_[name];
+    PlanOptions options = options_;
+    options.memory_limit = assignment_room(stored_, part, operands_, options_);
+    if (own != nullptr) options.result_formats[stored_.tensors[result(part)].name] = *own;
+    std::vector<OperandFacts> seen = known;
+    std::erase_if(seen, [&](const OperandFacts& facts) { return facts.computed && is_dropped(facts.tensor, part); });
+    for (OperandFacts& facts : seen) {
+      const auto shared = std::ranges::find(shared_, facts.tensor, &Shared::tensor);
+      if (shares && shared != shared_.end()) facts.conversion_share = shared->share;
+    }
+    auto plan = planner_(networks_[part], seen, options);
+    if (!plan) {
+      // Memory left over by other choices might have been enough.
+      if (plan.error().kind == ErrorKind::resource) cut_off_ = true;
+      if (!first_error_) {
+        first_error_ = plan.error();
+        // What the message calls available is the room of this assignment.
+        if (plan.error().kind == ErrorKind::resource && options.memory_limit < options_.memory_limit) {
+          first_error_->message += fmt::format(" (to compute {}; later results take {} bytes of the limit of {})",
+                                               stored_.tensors[result(part)].name, options_.memory_limit - options.memory_limit,
+                                               options_.memory_limit);
+        }
+      }
+      return nullptr;
+    }
+    candidates_ += plan->candidates;
+    least_proven(plan->optimal);
+    const ScheduledTensor& stored = plan->schedule.tensors[plan->schedule.statements.back().target.tensor];
+    if (own != nullptr && stored.delivered) return nullptr;
+    // Nor is a runner-up that is converted when it is handed over a schedule of an intermediate.
+    if (own != nullptr && plan->runner_up && plan->runner_up->tensors[plan->runner_up->statements.back().target.tensor].delivered) {
+      plan->runner_up.reset();
+      plan->runner_up_cost.reset();
+    }
+    const double converted = per_run(plan->cost.conversion_ns);
+    made = Planned{std::move(*plan), 0, stored.format};
+    made->loops_ns = made->plan.cost.ns - converted;
+    return &*made;
+  }
+
+  void least_proven(const std::string& optimal) {
+    if (optimal == "false" || (optimal == "tree" && found_.optimal == "all")) found_.optimal = optimal;
+  }
+
+  OperandFacts facts_of_result(std::size_t part, const Format& format, const std::vector<OperandFacts>& known) const {
+    return stored_facts(stored_, stored_.assignments[part], format, known);
+  }
+
+  // As each would be alone; remembers which formats every result may have.
+  Expected<void> plan_one_by_one() {
+    std::vector<OperandFacts> known = operands_;
+    std::vector<const Planned*> chosen;
+    for (std::size_t part = 0; part < parts(); ++part) {
+      ways_.emplace_back();
+      if (layouts_ && is_free(part)) {
+        SharedLayouts layouts = result_layouts(networks_[part], known, options_);
+        ways_[part] = std::move(layouts.formats);
+        if (!layouts.all) cut_off_ = true;
+      }
+      any_ways_ = any_ways_ || !ways_[part].empty();
+      const Planned* one = planned(part, known, nullptr, false);
+      if (one == nullptr) return std::unexpected(*first_error_);
+      known.push_back(facts_of_result(part, one->result, known));
+      chosen.push_back(one);
+    }
+    judge(chosen, {});
+    one_by_one_ = candidates_ + judged_;
+    return {};
+  }
+
+  // What later assignments alone read may have to tell absent entries from zeros, beside NaN and Inf and on the way to a sparse
+  // result: all of it has compressed levels. A part alone does not know that what it reads may be absent, so that its intermediates
+  // may be dense where they must not be: `plain` is the baseline of every part, with compressed levels throughout.
+  void plan_with_known_entries(bool plain) {
+    std::vector<OperandFacts> known = operands_;
+    std::deque<Planned> made;
+    std::vector<const Planned*> chosen;
+    for (std::size_t part = 0; part < parts(); ++part) {
+      const Format plainest = plainest_result_format(networks_[part], known, options_).format;
+      const bool appended = is_free(part) && plainest.order() > 0;
+      const Format own = appended ? sparse_format(plainest.order(), plainest.scalar) : plainest;
+      // What is appended to knows its entries however it is planned.
+      const bool alone = plain || (is_free(part) && !appended);
+      const Planned* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
+      if (one == nullptr && (alone || is_free(part))) {
+        PlanOptions options = options_;
+        options.memory_limit = assignment_room(stored_, part, operands_, options_);
+        if (appended) options.result_formats[stored_.tensors[result(part)].name] = own;
+        auto plan = plan_given(baseline_with_known_entries(networks_[part], known, options), networks_[part], known, options);
+        if (plan) {
+          plan->producer = "baseline";
+          const Format format = plan->schedule.tensors[plan->schedule.statements.back().target.tensor].format;
+          made.push_back({std::move(*plan), 0, format});
+          one = &made.back();
+        } else if (!is_free(part)) {
+          one = planned(part, known, nullptr, false);
+        }
+      }
+      if (one == nullptr) return;
+      known.push_back(facts_of_result(part, one->result, known));
+      chosen.push_back(one);
+    }
+    judge(chosen, {});
+    found_.optimal = "false";
+  }
+
+  // Nobody asked for the layout of this result, and somebody reads it.
+  bool is_free(std::size_t part) const {
+    const std::string& name = stored_.tensors[result(part)].name;
+    return part + 1 < parts() && !is_wanted(name, stored_, options_) && readers_of(result(part)) > 0;
+  }
+
+  // Ways to store a result: as planned, or in a given layout.
+  std::vector<const Format*> ways(std::size_t part) const {
+    std::vector<const Format*> found{nullptr};
+    for (const Format& format : ways_[part]) found.push_back(&format);
+    return found;
+  }
+
+  // The least of every part, over all layouts of results, with its share of conversions.
+  void bound_parts() {
+    std::vector<std::vector<OperandFacts>> states{operands_};
+    for (std::size_t part = 0; part < parts(); ++part) {
+      double least = infinity;
+      std::vector<OperandFacts> next;
+      for_each_state(part, operands_, 0, [&](const std::vector<OperandFacts>& known) {
+        for (const Format* own : ways(part)) {
+          if (own != nullptr && spent()) break;
+          const Planned* one = planned(part, known, own, !shared_.empty());
+          if (one == nullptr) continue;
+          least = std::min(least, one->plan.cost.ns);
+          like_copies(*one);
+          const bool there = std::ranges::any_of(next, [&](const OperandFacts& facts) { return same_layout(facts.format, one->result); });
+          if (!there) next.push_back(facts_of_result(part, one->result, known));
+        }
+      });
+      least_.push_back(std::isinf(least) ? 0 : least);
+      stored_ways_.push_back(std::move(next));
+    }
+    least_after_.assign(parts() + 1, 0);
+    // A minimum over some of the layouts is no bound.
+    if (is_spent()) return;
+    for (std::size_t part = parts(); part-- > 0;) least_after_[part] = least_after_[part + 1] + least_[part];
+  }
+
+  // All ways in which the results that a part reads may be stored.
+  template <class Visit>
+  void for_each_state(std::size_t part, const std::vector<OperandFacts>& known, std::size_t earlier, const Visit& visit) {
+    if (earlier == part) return visit(known);
+    if (!reads(part, result(earlier))) return for_each_state(part, known, earlier + 1, visit);
+    for (const OperandFacts& facts : stored_ways_[earlier]) {
+      std::vector<OperandFacts> more = known;
+      more.push_back(facts);
+      for_each_state(part, more, earlier + 1, visit);
+      if (spent()) break;
+    }
+  }
+
+  void like_copies(const Planned& one) {
+    for (const ScheduledTensor& tensor : one.plan.schedule.tensors) {
+      const bool shared = std::ranges::find(shared_, tensor.tensor, &Shared::tensor) != shared_.end();
+      if (tensor.role != TensorRole::operand || !tensor.converted || !shared) continue;
+      std::vector<Format>& liked = liked_[tensor.tensor];
+      const bool there = std::ranges::any_of(liked, [&](const Format& format) { return same_layout(format, tensor.format); });
+      if (!there) liked.push_back(tensor.format);
+    }
+  }
+
+  // A whole that is put together of plans that are known already takes time too.
+  bool is_spent() const {
+    const std::uint64_t most = plans_at_stake(found_.ns, options_, options_.prove ? candidates_for_proofs : usual_candidates);
+    return candidates_ + judged_ > one_by_one_ + most;
+  }
+  bool spent() {
+    cut_off_ = cut_off_ || is_spent();
+    return is_spent();
+  }
+
+  bool is_least() const { return found_.ns <= least_after_[0] * (1 + accuracy); }
+
+  void search() {
+    if (is_least()) return;
+    extend({{}, operands_, {}, 0});
+  }
+
+  // The next part in every layout of what it stores and of the copies that it shares.
+  void extend(const Chosen& chosen) {
+    const std::size_t part = chosen.parts.size();
+    if (part == parts()) {
+      judge(chosen.parts, chosen.paid);
+      return;
+    }
+    for (const Format* own : ways(part)) extend_with(chosen, own, 0, chosen.known);
+  }
+
+  void extend_with(const Chosen& chosen, const Format* own, std::size_t shared, const std::vector<OperandFacts>& known) {
+    const std::size_t part = chosen.parts.size();
+    if (shared < shared_.size()) {
+      extend_with(chosen, own, shared + 1, known);
+      if (!reads(part, shared_[shared].tensor)) return;
+      for (const Format& layout : shared_[shared].layouts) {
+        std::vector<OperandFacts> copied = known;
+        const auto facts = std::ranges::find(copied, shared_[shared].tensor, &OperandFacts::tensor);
+        facts->format = layout;
+        facts->pinned = true;
+        facts->copied = true;
+        extend_with(chosen, own, shared + 1, copied);
+      }
+      return;
+    }
+    if (spent()) return;
+    const Planned* one = planned(part, known, own, false);
+    if (one == nullptr) return;
+    Chosen next = chosen;
+    next.parts.push_back(one);
+    next.ns += one->loops_ns;
+    for (const Copy& copy : copies(*one, known)) {
+      if (std::ranges::any_of(next.paid, [&](const Copy& paid) { return same_copy(paid, copy); })) continue;
+      next.paid.push_back(copy);
+      next.ns += copy.ns;
+    }
+    const double shares = shared_.empty() ? 0 : unpaid_shares(next, part + 1);
+    if (next.ns + std::max(0.0, least_after_[part + 1] - shares) >= found_.ns * (1 - accuracy)) return;
+    next.known.push_back(facts_of_result(part, one->result, chosen.known));
+    extend(next);
+  }
+
+  // What later parts bear at most, in their bounds, of copies that are paid for already.
+  double unpaid_shares(const Chosen& chosen, std::size_t from) const {
+    double ns = 0;
+    for (const Shared& shared : shared_) {
+      const auto paid = static_cast<double>(std::ranges::count(chosen.paid, shared.tensor, &Copy::tensor));
+      if (paid == 0) continue;
+      const double price = per_run(conversion_ns(weft::facts_of(operands_, shared.tensor), options_.machine));
+      for (std::size_t part = from; part < parts(); ++part) {
+        if (reads(part, shared.tensor)) ns += paid * price * shared.share;
+      }
+    }
+    return ns;
+  }
+
+  // Those that a plan makes itself, and those it was given.
+  Copies copies(const Planned& one, const std::vector<OperandFacts>& known) const {
+    Copies found;
+    for (const ScheduledTensor& tensor : one.plan.schedule.tensors) {
+      if (tensor.role != TensorRole::operand) continue;
+      const OperandFacts& facts = weft::facts_of(known, tensor.tensor);
+      const bool converted = tensor.converted || facts.copied;
+      const Copy copy{tensor.tensor, tensor.format,
+                      per_run(tensor.converted ? layout_ns(tensor, facts, options_.machine) : conversion_ns(facts, options_.machine))};
+      const bool there = std::ranges::any_of(found, [&](const Copy& other) { return same_copy(other, copy); });
+      if (converted && !there) found.push_back(copy);
+    }
+    return found;
+  }
+
+  double per_run(double ns) const { return ns / std::max(1.0, options_.calls); }
+
+  bool is_given(const ScheduledTensor& tensor) const {
+    return same_layout(tensor.format, weft::facts_of(operands_, tensor.tensor).format);
+  }
+
+  // The copies that the parts read are converted operands of the whole.
+  Schedule with_copies(Schedule schedule) const {
+    for (ScheduledTensor& tensor : schedule.tensors) {
+      const auto facts = std::ranges::find(operands_, tensor.tensor, &OperandFacts::tensor);
+      if (tensor.role == TensorRole::operand && facts != operands_.end() && !tensor.converted) tensor.converted = !is_given(tensor);
+    }
+    return schedule;
+  }
+
+  void judge(const std::vector<const Planned*>& chosen, const Copies& paid) {
+    ++judged_;
+    std::vector<Plan> made;
+    for (const Planned* one : chosen) {
+      made.push_back(one->plan);
+      made.back().schedule = with_copies(std::move(made.back().schedule));
+      if (made.back().runner_up) made.back().runner_up = with_copies(std::move(*made.back().runner_up));
+    }
+    const auto ns = judge_(made);
+    if (!ns) {
+      if (!first_error_) first_error_ = ns.error();
+      if (!paid.empty()) cut_off_ = true;
+      return;
+    }
+    if (!found_.parts.empty() && *ns >= found_.ns) return;
+    found_.parts = std::move(made);
+    found_.ns = *ns;
+  }
+
+  const Network& stored_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  const Planner& planner_;
+  bool layouts_;
+  const JointJudge& judge_;
+  bool known_entries_;
+  std::vector<Network> networks_;
+  std::vector<Shared> shared_;
+  std::vector<std::vector<Format>> ways_;               // per part: layouts of its result beside the planned one
+  std::vector<std::vector<OperandFacts>> stored_ways_;  // per part: those that its plans have
+  bool any_ways_ = false;
+  std::map<TensorId, std::vector<Format>> liked_;  // layouts of shared operands that parts would convert them to
+  std::vector<double> least_;
+  std::vector<double> least_after_;  // of all parts from one on
+  std::map<std::string, std::optional<Planned>> planned_;
+  std::optional<Error> first_error_;
+  std::uint64_t candidates_ = 0;
+  std::uint64_t judged_ = 0;  // choices of layouts for all parts
+  std::uint64_t one_by_one_ = 0;  // of both, without a choice
+  bool cut_off_ = false;
+  JointParts found_;
+};
+
+}  // namespace
+
+Expected<JointParts> plan_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
+                                  const PlanOptions& options, const Planner& planner, bool layouts,
+                                  const JointJudge& judge, bool known_entries) {
+  return JointPlanner(stored, operands, options, planner, layouts, judge, known_entries).run();
+}
+
+}  // namespace weft

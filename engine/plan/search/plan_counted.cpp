@@ -1,0 +1,66 @@
+#include "engine/plan/search/plan_counted.h"
+
+#include <algorithm>
+
+#include "engine/plan/estimate/quantise.h"
+
+namespace weft {
+
+Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                              PlanOptions& options, JoinCounter& counter) {
+  for (const JoinSet join : uncounted_joins(schedule, network, operands, options)) {
+    const auto ratio = counter.ratio(join);
+    if (!ratio) return std::unexpected(ratio.error());
+    options.joins[join] = quantised(*ratio);
+  }
+  return {};
+}
+
+namespace {
+
+// What nobody counted looks cheap for that alone: the last choice need not be better than one before it.
+Plan cheapest_of(std::vector<Plan> plans, const Network& network, const std::vector<OperandFacts>& operands,
+                 const PlanOptions& options) {
+  for (Plan& plan : plans) {
+    plan.cost = legal_cost(plan.schedule, network, operands, options);
+    plan.optimal = "false";
+    plan.proof = proof_of("false", false, "a plan that looks cheaper depends on joins that were not counted");
+    plan.runner_up.reset();
+    plan.runner_up_cost.reset();
+    plan.why.clear();
+  }
+  return std::move(*std::ranges::min_element(plans, {}, [](const Plan& plan) { return plan.cost.ns; }));
+}
+
+}  // namespace
+
+Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
+                            JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner) {
+  constexpr int most_rounds = 16;
+  std::vector<Plan> seen;  // that depend on nothing uncounted
+  // What is going to be counted is found without a proof, which would be of something else.
+  bool settled = !options.prove;
+  for (int round = 0;; ++round) {
+    PlanOptions with = options;
+    with.prove = options.prove && settled;
+    auto planned = planner(with);
+    if (!planned) return planned;
+    const std::size_t known = options.joins.size();
+    if (auto counted = count_joins_of(planned->schedule, network, operands, options, counter); !counted) {
+      return std::unexpected(counted.error());
+    }
+    if (options.joins.size() == known) {
+      if (settled) return planned;
+      settled = true;
+      continue;
+    }
+    seen.push_back(std::move(*planned));
+    if (round >= most_rounds) return cheapest_of(std::move(seen), network, operands, options);
+    if (!seen.back().runner_up) continue;
+    if (auto counted = count_joins_of(*seen.back().runner_up, network, operands, options, counter); !counted) {
+      return std::unexpected(counted.error());
+    }
+  }
+}
+
+}  // namespace weft

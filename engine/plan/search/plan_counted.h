@@ -1,0 +1,22 @@
+// Planning with joins counted, as far as the choice depends on them.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "engine/plan/estimate/count_joins.h"
+#include "engine/plan/search/planned.h"
+
+namespace weft {
+
+/// Plans, counts the joins that the chosen schedule and the runner-up depend on, and plans again with what was counted,
+/// until the choice depends on nothing that was not counted, or a few times. `options.joins` holds the counts afterwards,
+/// quantised: the plan is a function of them and of what else `planner` is given. Independent networks are planned once.
+Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
+                            JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner);
+
+/// Counts what the cost of a given schedule depends on.
+Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                              PlanOptions& options, JoinCounter& counter);
+
+}  // namespace weft

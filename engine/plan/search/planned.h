@@ -1,0 +1,63 @@
+// Plan: the schedule that was chosen, its price, and what is claimed of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan/cost/cost.h"
+
+namespace weft {
+
+/// Where a plan is from: made just now, or remembered.
+enum class PlanOrigin : std::uint8_t { planned, memory, disk };
+
+/// What Z3 was asked for a plan.
+struct SolverReport {
+  bool asked = false;
+  std::uint64_t alternatives = 0;  ///< trees with their layouts that it was asked about
+  std::uint64_t bounded = 0;       ///< others that the interval program rules out
+  std::uint64_t effort = 0;        ///< in Z3's resource units
+  bool effort_spent = false;       ///< before it had an answer: the best schedule known is kept
+  std::string unavailable;         ///< why it could not be asked; empty if it could
+};
+
+struct Plan {
+  Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
+
+  Schedule schedule;
+  Cost cost;
+  std::string producer;     ///< dp, z3, baseline, user
+  /// Cheapest under the cost model and with intermediates in random access, within the memory limit: "all" over all
+  /// trees, depth-first orders of statements, loop orders, fusions and choices of kept and converted operands; "tree"
+  /// over those of the chosen tree.
+  std::string optimal;      ///< "tree", "all" or "false"
+  /// What that says and what it does not, in one sentence: copies for lookups and levels opened in place may make a plan
+  /// cheaper still, but not every choice of those is looked at.
+  std::string proof;
+  std::uint64_t candidates = 0;
+  std::optional<Schedule> runner_up;
+  std::optional<Cost> runner_up_cost;
+  std::string why;          ///< one sentence: why the runner-up lost
+  std::uint64_t too_large = 0;  ///< candidates that memory ruled out, or that gave up their private copies for it
+  PlanOrigin origin = PlanOrigin::planned;
+  std::uint64_t trees = 0;          ///< that were looked at
+  std::uint64_t trees_bounded = 0;  ///< of them left out because a bound says that they take longer
+  SolverReport solver;
+};
+
+/// plan(), or what stands for it.
+using Planner = std::function<Expected<Plan>(const Network&, const std::vector<OperandFacts>&, const PlanOptions&)>;
+
+/// The sentence of Plan::proof. `beyond`: the schedule has what is tried beside the proven choices; `why_not`: what keeps
+/// a plan from being proven.
+std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not);
+
+}  // namespace weft

@@ -1,0 +1,395 @@
+#include "engine/plan/search/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/cost/tree_bound.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/search/complete.h"
+#include "engine/plan/search/effort.h"
+#include "engine/plan/search/interval_program.h"
+#include "engine/plan/space/convertible_accesses.h"
+#include "engine/plan/space/fitting_trees.h"
+#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/sparse_intermediates.h"
+#include "engine/plan/space/trees.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
+
+// How far the search goes. Work is counted in loops priced.
+struct Effort {
+  double work = usual_work;
+  std::size_t orders = 8;        // of the statements of one tree
+  std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
+  std::size_t free_sets = 64;    // up to six convertible occurrences are tried in every combination,
+  std::size_t room_sets = 8;     // up to three with every choice of dense levels
+};
+constexpr Effort usual;
+constexpr Effort for_proofs{2'000'000, 64, 100'000, 1024, 1024};
+
+class Search {
+ public:
+  Search(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options, bool fused)
+      : network_(network),
+        operands_(operands),
+        options_(options),
+        fused_(fused),
+        effort_(options.prove ? for_proofs : usual),
+        meeting_(sparse_operands_meet(network, operands)),
+        memory_(usable_memory(options)),
+        priced_(std::make_shared<AlternativeModels>(network, operands, options)),
+        models_(*priced_),
+        formats_(priced_->formats()),
+        convertible_(network, operands, options) {
+    const double room = work_of_proof(options, effort_.work);
+    if (room < usual_work) effort_ = usual;  // nor is there room for the statements of so many trees
+    effort_.work = room;
+    if (options.prove) models_.table().most_bytes = bytes_of_proof(options);
+  }
+
+  SearchResult run() {
+    TreeChoice choice = choose_trees(network_, operands_, options_);
+    const std::size_t nodes = network_.assignments.front().terms.front().factors.size() + 1;
+    const auto product = std::ranges::find_if(choice.trees, [&](const ContractionTree& tree) { return tree.nodes.size() == nodes; });
+    if (product != choice.trees.end()) result_.product = *product;
+    if (!fused_) keep_storing(choice.trees);
+    result_.trees_too_large = leave_out_too_large(choice.trees, network_, operands_, options_, formats_.front());
+    result_.all_trees = choice.complete;
+    result_.trees = choice.trees.size();
+    const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    TreeBound bound(network_, operands_, options_);
+    for (const ContractionTree& tree : choice.trees) {
+      if (is_spent(1) || is_cancelled(options_)) {
+        result_.all_trees = false;
+        break;
+      }
+      // Not before there is something to beat: the bound may ask for statistics that a large tensor is slow to give.
+      const double least = std::isfinite(best_ns_) ? bound.least_ns(tree, best_ns_) : 0;
+      if (least >= best_ns_) {
+        ++result_.trees_bounded;
+        continue;
+      }
+      if (options_.progress) options_.progress("planning", static_cast<double>(trees_.size()) / static_cast<double>(2 * choice.trees.size()));
+      trees_.push_back({least, {}, true});
+      const bool every_order = options_.prove || (std::isfinite(best_ns_) && work_at_stake() > work_of_every_order);
+      std::size_t statement_orders_tried = 0;
+      for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
+        if (statement_orders_tried == effort_.orders) {
+          trees_.back().exhausted = false;
+          continue;
+        }
+        ++statement_orders_tried;
+        for (const ResultFormat& format : formats_) {
+          Schedule statements = statements_of(network_, tree, order, operands_, format);
+          const std::size_t contractions = statements.statements.size();
+          for (Schedule& variant : statement_variants(std::move(statements), network_, operands_, options_, every_order, !fused_)) {
+            sums_first_ = sums_first_ || variant.statements.size() > contractions;
+            trees_.back().orders.push_back(models_.order_of(std::move(variant)));
+          }
+        }
+      }
+      const std::size_t number = trees_.size() - 1;
+      // Trees are told apart as far as the best of them have all their layouts tried.
+      const bool all_refined = convertible_.size() < 2 || choice.trees.size() <= effort_.refined_trees;
+      const double limit = all_refined                               ? limit_
+                           : ranked.size() < effort_.refined_trees ? infinity
+                                                                    : std::max(limit_, ranked[effort_.refined_trees - 1].first);
+      double ns = solve(number, 0, dense_rooms[0], limit);
+      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0], limit));
+      const std::pair<double, std::size_t> place{ns, number};
+      ranked.insert(std::ranges::upper_bound(ranked, place), place);
+    }
+    for (std::size_t place = 0; place < ranked.size() && !is_cancelled(options_); ++place) {
+      if (options_.progress) options_.progress("planning", static_cast<double>(ranked.size() + place) / static_cast<double>(2 * ranked.size()));
+      const auto [ns, number] = ranked[place];
+      if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
+      else if (may_pay(number)) trees_[number].exhausted = false;
+    }
+    judge_the_best();
+    for (const std::size_t number : undecided_) {
+      const Record& record = records_[number];
+      if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
+      // Where memory binds the solver is asked anyway.
+      if (result_.memory_binds) result_.open.push_back(alternative(record));
+      else trees_[record.tree].exhausted = false;
+    }
+    for (const Tree& tree : trees_) {
+      if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().statements.tree);
+      else result_.all_exhausted = false;
+    }
+    if (options_.budget) options_.budget->take_work(work_ + models_.described() * work_of_statement);
+    result_.models = std::move(priced_);
+    return std::move(result_);
+  }
+
+ private:
+  struct Tree {
+    double least_ns = 0;  // without conversions
+    std::vector<StatementOrder> orders;
+    bool exhausted = true;
+  };
+  // What the interval program found for one alternative; conversions are the least that it pays.
+  struct Record {
+    std::size_t tree = 0;
+    std::size_t order = 0;
+    std::uint64_t free = 0;
+    double room = 0;
+    double least_ns = 0;
+    IntervalProgram::Nests nests;
+    bool judged = false;
+  };
+
+  // Planning that takes longer than what it could save ends, but a proof was asked for.
+  bool is_spent(double times) {
+    const bool spent = models_.is_full() || static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_at_stake();
+    result_.spent = result_.spent || spent;
+    return spent;
+  }
+
+  double work_at_stake() const {
+    const double usual_share = weft::work_at_stake(best_ns_, options_, effort_.work, meeting_);
+    return sums_first_ ? std::min(usual_share * share_with_partial_sums, effort_.work) : usual_share;
+  }
+
+  bool sparse_result() const { return !formats_.front().format.all_dense(); }
+
+  // Whether any conversion could pay for a tree.
+  bool may_pay(std::size_t tree) const {
+    for (std::size_t number = 0; number < convertible_.size(); ++number) {
+      if (pays(tree, std::uint64_t{1} << number)) return true;
+    }
+    return false;
+  }
+
+  // All choices of free layouts where they are few, else one change at a time as long as it helps.
+  void refine(std::size_t tree) {
+    if (convertible_.empty()) return;
+    const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
+    std::uint64_t best_free = 0;
+    double best = infinity;
+    const auto attempt = [&](std::uint64_t free, double room) {
+      if (!pays(tree, free)) return false;
+      if (is_spent(1.5)) {
+        trees_[tree].exhausted = false;
+        return false;
+      }
+      const double ns = solve(tree, free, room, std::max(limit_, best));  // what is cheapest here is built upon
+      if (ns >= best) return false;
+      best = ns;
+      best_free = free;
+      return true;
+    };
+    if (sets <= effort_.free_sets) {
+      for (std::uint64_t free = 1; free < sets && !is_cancelled(options_); ++free) {
+        for (std::size_t room = 0; room < std::size(dense_rooms); ++room) {
+          if (room == 0 ? free != sets - 1 : sets <= effort_.room_sets && convertible_.differs(free, room)) {
+            attempt(free, dense_rooms[room]);
+          }
+        }
+      }
+    } else {
+      trees_[tree].exhausted = !may_pay(tree);
+      for (bool better = true; better;) {
+        better = false;
+        const std::uint64_t from = best_free;
+        for (std::size_t factor = 0; factor < convertible_.size(); ++factor) {
+          better = attempt(from ^ std::uint64_t{1} << factor, dense_rooms[0]) || better;
+        }
+      }
+    }
+    if (sets <= effort_.room_sets) return;
+    if (may_pay(tree)) trees_[tree].exhausted = false;
+    for (std::size_t room = 1; room < std::size(dense_rooms); ++room) {
+      if (convertible_.differs(best_free, room)) attempt(best_free, dense_rooms[room]);
+      if (convertible_.differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
+    }
+  }
+
+  // A choice of conversions that alone takes as long as the best schedule cannot pay.
+  bool pays(std::size_t tree, std::uint64_t free) const {
+    return convertible_.least_ns(free) + trees_[tree].least_ns < best_ns_;
+  }
+
+  // Infinite where it takes no less than the limit. The order that promises most comes first, and bounds the others: nothing
+  // is wanted of them that takes longer than it and than the second best schedule.
+  double solve(std::size_t tree, std::uint64_t free, double room, double limit) {
+    struct Promise {
+      double least_ns = 0;
+      std::size_t order = 0;
+      std::vector<std::uint32_t> numbers;
+      std::unique_ptr<const CostModel> model;
+    };
+    std::vector<Promise> promises;
+    for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
+      const StatementOrder& statements = trees_[tree].orders[order];
+      Promise promise{0, order, models_.numbers(statements, convertible_.freed(statements.statements, free), room), {}};
+      promise.model = std::make_unique<const CostModel>(models_.model(statements, promise.numbers));
+      if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
+      promises.push_back(std::move(promise));
+    }
+    std::ranges::stable_sort(promises, {}, &Promise::least_ns);
+    double best = infinity;
+    for (const Promise& promise : promises) {
+      const double below = std::min(limit, std::max(limit_, best));
+      ++result_.tried;
+      work_ += work_of_model;
+      if (promise.least_ns + convertible_.least_ns(free) < below) {
+        if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) trees_[tree].exhausted = false;
+        best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, *promise.model, below));
+      }
+    }
+    return best;
+  }
+
+  std::vector<bool> freed(const Record& record) const { return convertible_.freed(statements(record), record.free); }
+
+  const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
+  const Schedule& statements(const Record& record) const { return order_of(record).statements; }
+  std::size_t number_of(const Record& record) const { return static_cast<std::size_t>(&record - records_.data()); }
+  Alternative alternative(const Record& record) const { return {statements(record), freed(record), record.room}; }
+
+  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room,
+               const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
+    Record record{tree, order, free_accesses, room, 0, {}};
+    const std::vector<bool> free = freed(record);
+    IntervalProgram program(model, fused_, models_.table(), numbers);
+    auto nests = program.solve(limit - convertible_.least_ns(free_accesses));
+    work_ += program.work();
+    if (!program.exact()) trees_[tree].exhausted = false;
+    if (!nests) return infinity;
+    record.nests = std::move(*nests);
+    record.least_ns = record.nests.ns + convertible_.least_ns(free_accesses);
+    records_.push_back(std::move(record));
+    if (records_.back().nests.ns + convertible_.most_ns(free_accesses) < limit_) judge(records_.back(), free, model);
+    return records_.back().least_ns;
+  }
+
+  void judge_the_best() {
+    std::vector<std::size_t> order(records_.size());
+    for (std::size_t number = 0; number < order.size(); ++number) order[number] = number;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+      return records_[left].least_ns < records_[right].least_ns;
+    });
+    for (const std::size_t number : order) {
+      Record& record = records_[number];
+      const auto beaten = std::count_if(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& known) {
+        return known.cost.announced_bytes <= memory_ && known.cost.ns <= record.least_ns;
+      });
+      if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
+      if (record.judged) continue;
+      const std::vector<bool> free = freed(record);
+      judge(record, free, models_.model(order_of(record), models_.numbers(order_of(record), free, record.room)));
+    }
+    std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
+      if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
+      const auto [left_line, right_line] = first_different_lines(left.schedule, right.schedule, network_);
+      return left_line < right_line;
+    });
+    for (const std::size_t number : open_) {
+      if (records_[number].least_ns < best_ns_ * (1 - accuracy)) result_.open.push_back(alternative(records_[number]));
+    }
+    if (winner_ && options_.prove) result_.winner = alternative(records_[*winner_]);
+  }
+
+  void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {
+    record.judged = true;
+    Schedule schedule = statements(record);
+    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+      schedule.statements[number].loops = record.nests.loops[number];
+      schedule.statements[number].fused = record.nests.fused[number];
+    }
+    Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
+    if (is_of_model(statements(record), record.free) && is_of_model(candidate.schedule, record.free)) {
+      candidate.cost = with_memory(time_cost(candidate.schedule, network_, operands_, options_, model), candidate.schedule,
+                                   network_, operands_, options_);
+    } else {
+      candidate.cost = cost(candidate.schedule, network_, operands_, options_);
+    }
+    const bool too_large = candidate.cost.announced_bytes > memory_;
+    if (too_large) {
+      result_.memory_binds = true;
+      serialize(candidate);
+      if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
+    }
+    const bool fits = candidate.cost.announced_bytes <= memory_;
+    // The program's figure is a bound: what the alternative really can do is for the solver to say. About layouts on the
+    // way to a sparse result, which are priced before they are known, it is asked for a proof only.
+    // Where it is not legal, another order of the same loops might be.
+    const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
+                                   [&](const Candidate& other) { return other.schedule == candidate.schedule; });
+    const bool legal = known || check(candidate.schedule, network_, operands_, options_);
+    if (!fits || !legal || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
+      if (!sparse_result() || too_large || !legal || options_.prove) {
+        open_.push_back(number_of(record));
+      } else {
+        undecided_.push_back(number_of(record));
+      }
+    }
+    // Some intermediates on the way to a sparse result are priced before their layout is known.
+    const bool overpriced = record.free == 0 && candidate.cost.ns < record.least_ns * (1 - accuracy);
+    if (sparse_result() && overpriced) trees_[record.tree].exhausted = false;
+    if (known || !legal) return;
+    if (fits && candidate.cost.ns < best_ns_) {
+      limit_ = best_ns_;
+      best_ns_ = candidate.cost.ns;
+      winner_ = number_of(record);
+    }
+    if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
+    result_.candidates.push_back(std::move(candidate));
+  }
+
+  // Whether the model that the loops were chosen by has the layouts that the schedule has, in the end as in the beginning.
+  static bool is_of_model(const Schedule& schedule, std::uint64_t free) {
+    return free == 0 && std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+             return tensor.role == TensorRole::operand || tensor.format.all_dense();
+           });
+  }
+
+  // Private copies go first: the same loops on one thread.
+  void serialize(Candidate& candidate) const {
+    Schedule serial = candidate.schedule;
+    std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
+    Cost less = cost(serial, network_, operands_, options_);
+    if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
+  }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  bool fused_;
+  Effort effort_;
+  bool meeting_;  // several sparse operands
+  bool sums_first_ = false;  // some alternatives have partial sums
+  std::uint64_t memory_;
+  std::shared_ptr<AlternativeModels> priced_;
+  AlternativeModels& models_;
+  const std::vector<ResultFormat>& formats_;
+  ConvertibleAccesses convertible_;
+  std::vector<Tree> trees_;
+  std::vector<Record> records_;
+  std::vector<std::size_t> open_;       // records that the solver is asked about
+  std::optional<std::size_t> winner_;   // the record of the best schedule that fits
+  std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked
+  SearchResult result_;
+  double best_ns_ = infinity;  // of what fits
+  double limit_ = infinity;    // the second best: nothing dearer is looked for
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace
+
+SearchResult search_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                              const PlanOptions& options, bool fused) {
+  return Search(network, operands, options, fused).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// The search for schedules: trees, orders of statements and layouts around the dynamic program.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/plan/cost/alternative_models.h"
+#include "engine/plan/schedule/statements.h"
+#include "engine/plan/space/alternative.h"
+
+namespace weft {
+
+inline constexpr double accuracy = 1e-9;  ///< prices nearer to each other than this share are equal: sums in another order
+
+struct Candidate {
+  Schedule schedule;
+  Cost cost;
+};
+
+struct SearchResult {
+  std::vector<Candidate> candidates;  ///< legal ones, cheapest first; equal costs by text
+  std::uint64_t tried = 0;            ///< alternatives that the interval program has solved
+  std::uint64_t trees = 0;
+  std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
+  std::optional<ContractionTree> product;  ///< the tree without intermediates, where it may be chosen
+  bool all_trees = true;              ///< every tree was searched or left out by its bound
+  bool spent = false;                 ///< ended where more would have taken longer than it could save
+  /// Trees for which every choice of kept and converted operands and every order of statements was tried, or cannot pay.
+  std::vector<ContractionTree> exhausted;
+  bool all_exhausted = true;  ///< every tree that was searched is among them
+  /// What the interval program cannot decide and might be cheaper than the best candidate: accesses that could share a
+  /// copy, and whatever does not fit into memory as the program has it.
+  std::vector<Alternative> open;
+  std::uint64_t trees_too_large = 0;  ///< left out: no fusion makes their intermediates fit into memory
+  bool memory_binds = false;             ///< some schedule does not fit as it is
+  std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
+  std::optional<Alternative> winner;     ///< of the first candidate that fits, where a proof is asked for
+  std::shared_ptr<AlternativeModels> models;  ///< what was priced; refers to the arguments of the search
+};
+
+/// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest
+/// of its own. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
+/// (effort.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
+SearchResult search_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                              const PlanOptions& options, bool fused);
+
+}  // namespace weft

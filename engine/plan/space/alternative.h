@@ -1,0 +1,22 @@
+// Alternative: what is chosen before loops and fusion.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/schedule/statements.h"
+
+namespace weft {
+
+struct Alternative {
+  Schedule schedule;        ///< statements without loops
+  std::vector<bool> free;   ///< per tensor of the schedule: converted to the order of its loops
+  double room = dense_rooms[0];
+};
+
+/// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.
+double least_conversion_ns(const Alternative& alternative, const std::vector<OperandFacts>& operands,
+                           const PlanOptions& options, const std::set<TensorId>& without = {});
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// What is chosen around loops and fusion: tree, order of the statements, and which accesses read converted operands.
+#pragma once
+
+#include <functional>
+
+#include "engine/plan/space/alternative.h"
+
+namespace weft {
+
+struct AlternativeChoice {
+  std::vector<Alternative> alternatives;
+  bool complete = true;  ///< there were no more than `most`, and the trees were all
+};
+
+/// Every tree, depth-first order of statements, set of converted accesses and choice of dense levels.
+AlternativeChoice all_alternatives(const Network& network, const std::vector<OperandFacts>& operands,
+                                   const PlanOptions& options, std::size_t most);
+
+/// Calls with every order of loops and every fusion of the statements, as long as the answer is true.
+void for_each_nest(Schedule statements, const std::function<bool(const Schedule&)>& visit);
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#include "engine/plan/space/fitting_trees.h"
+
+#include <algorithm>
+
+#include "engine/plan/space/least_workspace.h"
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/space/sparse_intermediates.h"
+
+namespace weft {
+
+void keep_storing(std::vector<ContractionTree>& trees) {
+  const auto stores = [](const ContractionTree& tree) {
+    return std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const auto& node) { return !node.children.empty(); }) > 1;
+  };
+  if (std::any_of(trees.begin(), trees.end(), stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
+}
+
+std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Network& network,
+                                  const std::vector<OperandFacts>& operands, const PlanOptions& options,
+                                  const ResultFormat& result) {
+  if (options.memory_limit == PlanOptions{}.memory_limit) return 0;
+  const double room = room_beside(network, operands, options, result.format.all_dense() && !result.delivered);
+  double largest = scalar_bytes(Scalar::f64);
+  for (const Index& index : network.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
+  if (largest <= room) return 0;
+  std::vector<ContractionTree> fitting;
+  for (const ContractionTree& tree : trees) {
+    Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
+    const bool annihilates = annihilates_any(statements, operands);
+    const std::vector<Schedule> ways = with_sparse_intermediates(std::move(statements), false, annihilates);
+    if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= room; })) fitting.push_back(tree);
+  }
+  if (fitting.empty() || fitting.size() == trees.size()) return 0;
+  const std::uint64_t left_out = trees.size() - fitting.size();
+  trees = std::move(fitting);
+  return left_out;
+}
+
+}  // namespace weft

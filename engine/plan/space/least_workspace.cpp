@@ -1,0 +1,109 @@
+#include "engine/plan/space/least_workspace.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t most_orders = 5000;
+
+IndexSet common(const OperationTree& tree, const std::vector<std::uint32_t>& order, std::size_t first, std::size_t last) {
+  IndexSet set = ~IndexSet{0};
+  for (std::size_t place = first; place <= last; ++place) set &= tree.operations[order[place]].indices;
+  return set;
+}
+
+// The largest intermediate of the best parenthesisation of the statements between two places; min of max, so groups
+// decide for themselves. `size(producer, loops)` of what a producer stores inside shared loops.
+template <typename Size>
+double least_of_largest(const OperationTree& tree, const std::vector<std::uint32_t>& order, Size size) {
+  const std::size_t count = order.size();
+  std::vector<std::size_t> place_of(count);
+  for (std::size_t place = 0; place < count; ++place) place_of[order[place]] = place;
+  std::vector<std::vector<double>> best(count, std::vector<double>(count, 0));
+  for (std::size_t length = 2; length <= count; ++length) {
+    for (std::size_t first = 0; first + length <= count; ++first) {
+      const std::size_t last = first + length - 1;
+      const IndexSet shared = common(tree, order, first, last);
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t split = first; split < last; ++split) {
+        double largest = std::max(best[first][split], best[split + 1][last]);
+        for (std::size_t place = first; place <= split; ++place) {
+          const std::uint32_t reader = tree.operations[order[place]].reader;
+          if (reader == count || place_of[reader] <= split || place_of[reader] > last) continue;
+          largest = std::max(largest, size(order[place], shared));
+        }
+        least = std::min(least, largest);
+      }
+      best[first][last] = least;
+    }
+  }
+  return count == 0 ? 0 : best[0][count - 1];
+}
+
+// Every order in which producers come before readers, until there are too many.
+void append_orders(const OperationTree& tree, std::vector<std::uint32_t>& order, std::vector<bool>& done,
+                   std::vector<std::vector<std::uint32_t>>& orders) {
+  if (orders.size() > most_orders) return;
+  if (order.size() == tree.operations.size()) orders.push_back(order);
+  for (std::uint32_t number = 0; number < tree.operations.size(); ++number) {
+    if (done[number]) continue;
+    bool ready = true;
+    for (std::uint32_t other = 0; other < tree.operations.size(); ++other) {
+      if (tree.operations[other].reader == number && !done[other]) ready = false;
+    }
+    if (!ready) continue;
+    done[number] = true;
+    order.push_back(number);
+    append_orders(tree, order, done, orders);
+    order.pop_back();
+    done[number] = false;
+  }
+}
+
+// Over every order of the statements; 0 where there are too many.
+template <typename Size>
+double least_over_orders(const OperationTree& tree, Size size) {
+  std::vector<std::vector<std::uint32_t>> orders;
+  std::vector<std::uint32_t> order;
+  std::vector<bool> done(tree.operations.size(), false);
+  append_orders(tree, order, done, orders);
+  if (orders.size() > most_orders) return 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::vector<std::uint32_t>& one : orders) least = std::min(least, least_of_largest(tree, one, size));
+  return least;
+}
+
+}  // namespace
+
+OperationTree operation_tree(const Schedule& schedule) {
+  OperationTree tree;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    tree.operations.push_back({indices_of(statement), index_set(statement.target.indices),
+                               static_cast<std::uint32_t>(reader_of(schedule, statement.target.tensor))});
+  }
+  return tree;
+}
+
+std::uint32_t least_workspace_order(const OperationTree& tree) {
+  return static_cast<std::uint32_t>(least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
+    return static_cast<double>(std::popcount(tree.operations[producer].modes & ~shared));
+  }));
+}
+
+double least_workspace_bytes(const Schedule& schedule, const Network& network) {
+  const OperationTree tree = operation_tree(schedule);
+  return least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
+    const ScheduledTensor& tensor = schedule.tensors[schedule.statements[producer].target.tensor];
+    if (!tensor.format.all_dense()) return 0.0;
+    double bytes = scalar_bytes(tensor.format.scalar);
+    for (const IndexId index : members(tree.operations[producer].modes & ~shared)) {
+      bytes *= static_cast<double>(network.indices[index].extent);
+    }
+    return bytes;
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// The largest intermediate that a tree stores at least, whatever is fused and in whichever order its statements run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/plan/schedule/statements.h"
+
+namespace weft {
+
+/// The statements of a tree, by number, before anything is decided about loops.
+struct OperationTree {
+  struct Operation {
+    IndexSet indices = 0;       ///< what it loops over
+    IndexSet modes = 0;         ///< of what it writes
+    std::uint32_t reader = 0;   ///< the statement that reads it; of the root: the number of statements
+    bool operator==(const Operation&) const = default;
+  };
+  std::vector<Operation> operations;
+  bool operator==(const OperationTree&) const = default;
+};
+
+/// Of a schedule with or without loops, in the order of its statements.
+OperationTree operation_tree(const Schedule& schedule);
+
+/// The dimension of the largest intermediate that some fusion of the tree's statements leaves, over all parenthesisations
+/// of all orders of the statements: less is impossible with any loops and layouts. Nothing is known (0) beyond 5000
+/// orders. Fusing more never raises a dimension, so maximally fused structures decide.
+std::uint32_t least_workspace_order(const OperationTree& tree);
+
+/// The same of the bytes of the largest intermediate, of the statements of a schedule with or without loops: no schedule
+/// with these statements, in any order, stores only smaller ones. Sparse ones count nothing.
+double least_workspace_bytes(const Schedule& schedule, const Network& network);
+
+}  // namespace weft

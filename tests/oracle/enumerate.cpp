@@ -1,0 +1,82 @@
+#include "tests/oracle/enumerate.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/search/complete.h"
+#include "engine/plan/space/alternatives.h"
+#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/trees.h"
+
+namespace weft {
+namespace {
+
+class Enumeration {
+ public:
+  Enumeration(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+              std::size_t limit)
+      : network_(network), operands_(operands), options_(options), limit_(limit) {}
+
+  std::vector<Schedule> run() {
+    const Term& term = network_.assignments[0].terms[0];
+    std::vector<std::uint32_t> convertible;
+    for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
+      if (may_be_converted(facts_of(operands_, term.factors[factor].tensor))) convertible.push_back(factor);
+    }
+    const std::vector<ResultFormat> formats = result_formats(network_, operands_, options_);
+    for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
+      for (const std::vector<std::uint32_t>& order : statement_orders(tree, limit_)) {
+        for (std::uint64_t converted = 0; converted < std::uint64_t{1} << convertible.size(); ++converted) {
+          std::vector<Schedule> variants;
+          for (const ResultFormat& format : formats) {
+            Schedule statements = statements_of(network_, tree, order, operands_, options_);
+            set_result_format(statements, network_, format);
+            std::ranges::move(statement_variants(std::move(statements), network_, operands_, options_, true), std::back_inserter(variants));
+          }
+          for (const Schedule& schedule : variants) {
+            std::vector<bool> free(schedule.tensors.size(), false);
+            for (std::size_t number = 0; number < convertible.size(); ++number) {
+              free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
+            }
+            for (const double room : dense_rooms) {
+              const CostModel model(schedule, network_, operands_, options_, free, room);
+              append(schedule, model, free);
+              if (schedules_.size() == limit_) return std::move(schedules_);
+              if (converted == 0) break;
+            }
+          }
+        }
+      }
+    }
+    return std::move(schedules_);
+  }
+
+ private:
+  // As long as there are fewer than the limit.
+  void append(const Schedule& statements, const CostModel& model, const std::vector<bool>& free) {
+    for_each_nest(statements, [&](const Schedule& nest) {
+      Schedule completed = complete(nest, network_, model, free, operands_);
+      if (check(completed, network_, operands_, options_)) schedules_.push_back(std::move(completed));
+      return schedules_.size() < limit_;
+    });
+  }
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::size_t limit_;
+  std::vector<Schedule> schedules_;
+};
+
+}  // namespace
+
+std::vector<Schedule> enumerate_schedules(const Network& network, const std::vector<OperandFacts>& operands,
+                                          const PlanOptions& options, std::size_t limit) {
+  if (!check_plannable(network, operands, options)) return {};
+  return Enumeration(network, operands, options, limit).run();
+}
+
+}  // namespace weft
