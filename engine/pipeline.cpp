@@ -13,6 +13,7 @@
 #include "engine/kernel_store.h"
 #include "engine/lowering.h"
 #include "engine/plan/prove/interruption.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/estimate/quantise.h"
 #include "engine/plan_store.h"
 #include "engine/saved_network.h"
