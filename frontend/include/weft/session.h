@@ -68,8 +68,9 @@ class Session {
   struct State;
   Expected<Evaluation> evaluated(const RequestText& text, const std::vector<std::string>& operands,
                                  const EvaluateOptions& options, const Cancellation* cancellation) const;
-  friend Expected<Evaluation> evaluate(const Session& session, const RequestText& text, const std::vector<std::string>& operands,
-                                       const EvaluateOptions& options, const Cancellation* cancellation);
+  friend Expected<Evaluation> evaluate(const Session& session, const RequestText& text,
+                                       const std::vector<std::string>& operands, const EvaluateOptions& options,
+                                       const Cancellation* cancellation);
   Engine engine_;
   std::shared_ptr<State> state_;
 };
