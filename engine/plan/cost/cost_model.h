@@ -16,6 +16,7 @@
 #include "engine/plan/cost/meeting.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/cost/statement_models.h"
+#include "engine/plan/schedule/statement_range.h"
 
 namespace weft {
 
@@ -27,12 +28,6 @@ inline constexpr double dense_rooms[] = {4, 1.5, 16};
 
 /// `ns` so many times; 0 times something impossible, which takes infinitely long, is still impossible.
 inline double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
-
-/// Statements `first` to `last` (both included) share a loop.
-struct StatementRange {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
 
 /// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
 struct LoopDecision {
