@@ -332,7 +332,7 @@ Expected<void> pays() {
     const double plan_ms = time_ms([&] { plan = pipeline->plan(*network, facts, often); });
     if (!plan) return std::unexpected(plan.error());
     Expected<Plan> unfused = Plan{};
-    const double unfused_ms = time_ms([&] { unfused = plan_unfused(*network, facts, often); });
+    const double unfused_ms = time_ms([&] { unfused = plan_unfused(weft::Problem{*network, facts, often}); });
     if (!unfused) return std::unexpected(unfused.error());
     std::map<Specialization, Way> ways;
     for (const Specialization grade : {Specialization::generic, Specialization::profiled, Specialization::baked}) {

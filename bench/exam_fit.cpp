@@ -27,7 +27,7 @@ double misfit_of(const FitCase& one, const Machine& machine) {
   double weights = 0;
   std::vector<double> costs;
   for (std::size_t n = 0; n < one.schedules.size(); ++n) {
-    costs.push_back(std::log(cost(one.schedules[n], one.trials.network(), one.trials.facts(), options).ns * 1e-6));
+    costs.push_back(std::log(cost(one.schedules[n], weft::Problem{one.trials.network(), one.trials.facts(), options}).ns * 1e-6));
     if (one.ms[n] > slowest_used * best) continue;
     const double weight = best / one.ms[n];
     const double off = costs.back() - std::log(one.ms[n]);

@@ -55,10 +55,10 @@ struct Times {
 
 // The solver's share: asked again about what the search leaves open.
 double solver_time(const Trials& trials, const PlanOptions& options, int repeat) {
-  const SearchResult found = search_schedules(trials.network(), trials.facts(), options, true);
+  const SearchResult found = search_schedules(weft::Problem{trials.network(), trials.facts(), options}, true);
   Timing timing;
   for (int time = 0; time < std::min(repeat, 5); ++time) {
-    timing.ms.push_back(time_ms([&] { static_cast<void>(improve(found, trials.network(), trials.facts(), options)); }));
+    timing.ms.push_back(time_ms([&] { static_cast<void>(improve(found, weft::Problem{trials.network(), trials.facts(), options})); }));
   }
   return timing.median();
 }
@@ -68,7 +68,7 @@ Expected<Times> planning_times(const Trials& trials, const PlanOptions& options,
   Expected<Plan> planned = Plan{};
   double spent = 0;
   for (int time = 0; time <= repeat && (time < 4 || spent < patience_ms); ++time) {
-    const double ms = time_ms([&] { planned = plan(trials.network(), trials.facts(), options); });
+    const double ms = time_ms([&] { planned = plan(weft::Problem{trials.network(), trials.facts(), options}); });
     if (!planned) return std::unexpected(planned.error());
     spent += ms;
     if (time > 0) timing.ms.push_back(ms);  // the first one is not warm
@@ -98,7 +98,7 @@ Expected<Row> measure(const PlannedNetwork& planned, const PlanningOptions& opti
   }
   JoinCounter counter(trials->network(), trials->facts(), numbered(trials->operands(), trials->network(), trials->facts()), {}, resources);
   const auto counted = plan_counted(trials->network(), trials->facts(), trials->options(), counter, [&](const PlanOptions& with) {
-    return plan(trials->network(), trials->facts(), with);
+    return plan(weft::Problem{trials->network(), trials->facts(), with});
   });
   if (!counted) return std::unexpected(counted.error());
 

@@ -46,7 +46,7 @@ class Stopwatch {
   Expected<void> time(const Schedule& schedule, bool patient) {
     const std::string text = print(schedule, trials_.network());
     if (std::ranges::find(timed_, text, &TimedSchedule::text) != timed_.end()) return {};
-    const Cost judged = cost(schedule, trials_.network(), trials_.facts(), trials_.options());
+    const Cost judged = cost(schedule, weft::Problem{trials_.network(), trials_.facts(), trials_.options()});
     if (static_cast<double>(judged.peak_bytes) > most_bytes) return {};
     TimedSchedule one{text, judged.ns, 0, false};
     if (const auto found = known_.find(text); found != known_.end()) {
@@ -131,8 +131,8 @@ Expected<std::vector<Schedule>> cheapest_counted(const Trials& trials, const std
         return std::unexpected(done.error());
     }
     // What depends on uncounted joins cannot be judged by counts.
-    if (!uncounted_joins(schedules[n], trials.network(), trials.facts(), options).empty()) continue;
-    judged.emplace_back(cost(schedules[n], trials.network(), trials.facts(), options).ns, n);
+    if (!uncounted_joins(schedules[n], weft::Problem{trials.network(), trials.facts(), options}).empty()) continue;
+    judged.emplace_back(cost(schedules[n], weft::Problem{trials.network(), trials.facts(), options}).ns, n);
   }
   std::ranges::sort(judged);
   std::vector<Schedule> cheapest;
@@ -148,7 +148,7 @@ Expected<Schedule> choice_by_exact_counts(const Trials& trials, const std::map<T
   options.joins.clear();
   JoinCounter counter(trials.network(), trials.facts(), tensors, JoinEffort::exact(), resources);
   auto planned = plan_counted(trials.network(), trials.facts(), options, counter,
-                              [&](const PlanOptions& with) { return plan(trials.network(), trials.facts(), with); });
+                              [&](const PlanOptions& with) { return plan(weft::Problem{trials.network(), trials.facts(), with}); });
   if (!planned) return std::unexpected(planned.error());
   return std::move(planned->schedule);
 }
@@ -182,7 +182,7 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
   const double both_ms = time_ms([&] {
     planned = plan_counted(trials->network(), trials->facts(), trials->options(), sampling, [&](const PlanOptions& with) {
       Expected<Plan> one = Plan{};
-      planning_ms += time_ms([&] { one = plan(trials->network(), trials->facts(), with); });
+      planning_ms += time_ms([&] { one = plan(weft::Problem{trials->network(), trials->facts(), with}); });
       return one;
     });
   });
@@ -191,14 +191,14 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
   record.plan_ms = std::numeric_limits<double>::infinity();
   for (int time = 0; time < 5; ++time) {
     Expected<Plan> again = Plan{};
-    record.plan_ms = std::min(record.plan_ms, time_ms([&] { again = plan(trials->network(), trials->facts(), trials->options()); }));
+    record.plan_ms = std::min(record.plan_ms, time_ms([&] { again = plan(weft::Problem{trials->network(), trials->facts(), trials->options()}); }));
     if (!again) return std::unexpected(again.error());
   }
   if (auto counted = count_joins_of(planned->schedule, trials->network(), trials->facts(), trials->options(), sampling); !counted)
     return std::unexpected(counted.error());
   record.chosen = print(planned->schedule, trials->network());
   record.cost_ns = planned->cost.ns;
-  record.explanation = explain(*planned, trials->network(), trials->facts(), trials->options());
+  record.explanation = explain(*planned, weft::Problem{trials->network(), trials->facts(), trials->options()});
   for (const auto& [join, ratio] : trials->options().joins)
     record.explanation += fmt::format("  join {:x}: {:.3g} times independence\n", join, ratio);
 
@@ -206,7 +206,7 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
   Stopwatch stopwatch(*trials, times == known.end() ? std::map<std::string, double>{} : times->second);
   if (auto timed = stopwatch.time(planned->schedule, true); !timed) return std::unexpected(timed.error());
   const std::vector<Schedule> sampled =
-      sample_schedules(trials->network(), trials->facts(), trials->options(), pool * options.sample, options.seed);
+      sample_schedules(weft::Problem{trials->network(), trials->facts(), trials->options()}, pool * options.sample, options.seed);
   for (const Schedule& schedule : sampled) {
     if (std::chrono::steady_clock::now() - start > std::chrono::duration<double>(options.budget)) break;
     if (stopwatch.timed().size() > options.sample) break;

@@ -52,7 +52,7 @@ Expected<Trials> Trials::create(Network network, std::map<std::string, Tensor> o
 }
 
 Expected<Trials::Ready> Trials::ready(const Schedule& schedule, const Resources& resources) const {
-  const auto plan = plan_given(schedule, network_, facts_, options_);
+  const auto plan = plan_given(schedule, weft::Problem{network_, facts_, options_});
   if (!plan) return std::unexpected(plan.error());
   auto kernel = pipeline_.compile(network_, *plan, facts_);
   if (!kernel) return std::unexpected(kernel.error());

@@ -57,7 +57,7 @@ Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std
   if (!stored) return std::unexpected(stored.error());
   std::vector<OperandFacts> known = vouched_for(pipeline_.facts(network, *stored, pinned_), network, made_for_.assume_finite);
   const CompileFor wanted = generic();
-  const auto given = [&] { return plan_given(plan_.schedule, network, known, wanted.planned); };
+  const auto given = [&] { return plan_given(plan_.schedule, Problem{network, known, wanted.planned}); };
   if (const auto same = plan_by_need(known, network, wanted.planned.machine, given)) {
     auto compiled = pipeline_.compile(network, *same, known, count_, wanted);
     if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;

@@ -159,10 +159,10 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   if (!cost_ns || !producer || !optimal || !candidates || !too_large || !trees || !trees_bounded) return not_restored("a remark is missing");
   auto schedule = parse_schedule(text, network);
   if (!schedule) return std::unexpected(schedule.error());
-  if (auto legal = check(*schedule, network, operands, options); !legal) return std::unexpected(legal.error());
+  if (auto legal = check(*schedule, Problem{network, operands, options}); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = std::move(*schedule);
-  plan.cost = legal_cost(plan.schedule, network, operands, options);
+  plan.cost = legal_cost(plan.schedule, Problem{network, operands, options});
   if (plan.cost.ns != *cost_ns) return not_restored(fmt::format("costs {} now, not {}", plan.cost.ns, *cost_ns));
   if (plan.cost.announced_bytes > usable_memory(options)) return not_restored("no longer fits into memory");
   plan.producer = *producer;
@@ -182,9 +182,9 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   if (const auto other_ns = remarks.number<double>("runner-up costs")) {
     auto other = parse_schedule(remarks.quoted(), network);
     if (!other) return std::unexpected(other.error());
-    if (auto legal = check(*other, network, operands, options); !legal) return std::unexpected(legal.error());
+    if (auto legal = check(*other, Problem{network, operands, options}); !legal) return std::unexpected(legal.error());
     plan.runner_up = std::move(*other);
-    plan.runner_up_cost = legal_cost(*plan.runner_up, network, operands, options);
+    plan.runner_up_cost = legal_cost(*plan.runner_up, Problem{network, operands, options});
     if (plan.runner_up_cost->ns != *other_ns) return not_restored("the runner-up costs something else now");
     plan.why = remarks.value("because").value_or("");
   }
@@ -193,7 +193,7 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
 
 Expected<Plan> with_memory(Plan plan, const Network& network, const std::vector<OperandFacts>& operands,
                            const PlanOptions& options) {
-  MemoryPlan memory = memory_plan(plan.schedule, network, operands, options);
+  MemoryPlan memory = memory_plan(plan.schedule, Problem{network, operands, options});
   plan.cost.memory = std::move(memory.demands);
   plan.cost.peak_bytes = memory.peak_bytes;
   plan.cost.announced_bytes = memory.announced_bytes;

@@ -33,7 +33,7 @@ bool PlanStore::holds(const Network& network, const std::vector<OperandFacts>& o
 
 Expected<Plan> PlanStore::remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
                                              const PlanOptions& options) {
-  if (!options_.use_cache) return weft::plan(network, operands, options);
+  if (!options_.use_cache) return weft::plan(Problem{network, operands, options});
   const std::string key = plan_key(network, operands, options);
   bool mine = false;
   const auto get = [&] {
@@ -51,7 +51,7 @@ Expected<Plan> PlanStore::remembered_or_made(const Network& network, const std::
   plan.origin = PlanOrigin::memory;
   auto fitting = with_memory(std::move(plan), network, operands, options);
   if (fitting) return fitting;
-  auto again = weft::plan(network, operands, options);
+  auto again = weft::plan(Problem{network, operands, options});
   if (again)
     trace(network, operands, options, again->schedule, "from memory refused, planned again: " + fitting.error().message);
   return again;
@@ -70,7 +70,7 @@ Expected<std::shared_ptr<const Plan>> PlanStore::from_disk_or_made(const std::st
     }
     refused = fmt::format("{} refused, planned again: {}", DiskCache::file_name(key, EntryForm::text), found.error().message);
   }
-  auto planned = weft::plan(network, operands, options);
+  auto planned = weft::plan(Problem{network, operands, options});
   if (!planned) return std::unexpected(planned.error());
   if (!refused.empty()) trace(network, operands, options, planned->schedule, refused);
   const bool for_other_processes = planned->too_large == 0 && planned->solver.unavailable.empty();
@@ -83,7 +83,7 @@ Expected<Plan> PlanStore::restored(const std::string& text, const Network& netwo
   auto found = restored_plan(text, network, operands, options);
   if (!found || !options_.paranoid) return found;
   // Planning is a pure function, so the text has to be the same.
-  const auto again = weft::plan(network, operands, options);
+  const auto again = weft::plan(Problem{network, operands, options});
   if (!again) return std::unexpected(again.error());
   if (print_plan(*again, network) != text) return internal_error("planning again gives another plan");
   return found;

@@ -58,7 +58,7 @@ struct Ready {
     options.machine = machine;
     options.machine.threads = 1;
     options.calls = std::numeric_limits<double>::max();
-    return cost(schedule, network, facts, options).ns;
+    return cost(schedule, Problem{network, facts, options}).ns;
   }
 };
 
@@ -79,7 +79,7 @@ Expected<Ready> ready(const Probe& probe, const Pipeline& pipeline, const Resour
   if (!schedule) return std::unexpected(schedule.error());
   Ready made{probe.what, std::move(*network), {}, *schedule, {}, 0};
   made.facts = pipeline.facts(made.network, tensors, {});
-  const auto plan = plan_given(made.schedule, made.network, made.facts, {});
+  const auto plan = plan_given(made.schedule, Problem{made.network, made.facts, {}});
   if (!plan) return std::unexpected(plan.error());
   auto kernel = pipeline.compile(made.network, *plan, made.facts);
   if (!kernel) return std::unexpected(kernel.error());

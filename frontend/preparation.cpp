@@ -313,18 +313,18 @@ class Preparation {
         const auto parsed = parse_schedule(options_.schedule, network);
         if (!parsed) return std::unexpected(named(parsed.error()));
         const Schedule schedule = with_widths(*parsed, scheduled_network(*parsed, network), facts);
-        if (auto legal = check(schedule, network, facts, plan_options); !legal) return std::unexpected(named(legal.error()));
+        if (auto legal = check(schedule, Problem{network, facts, plan_options}); !legal) return std::unexpected(named(legal.error()));
         if (sampled) {
           if (auto counted = count_joins_of(schedule, network, facts, plan_options, counter); !counted)
             return std::unexpected(counted.error());
         }
-        auto plan = timed([&] { return plan_given(schedule, network, facts, plan_options); });
+        auto plan = timed([&] { return plan_given(schedule, Problem{network, facts, plan_options}); });
         if (!plan) return std::unexpected(named(plan.error()));
         return plan;
       }
       const auto planner = [&](const PlanOptions& with) -> Expected<Plan> {
         if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, with)) return unsupported("there is no such plan in the caches");
-        return timed([&] { return options_.unfused ? plan_unfused(network, facts, with) : pipeline_.plan(network, facts, with); });
+        return timed([&] { return options_.unfused ? plan_unfused(Problem{network, facts, with}) : pipeline_.plan(network, facts, with); });
       };
       return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
     };
@@ -342,7 +342,7 @@ class Preparation {
     }
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
-      Explanation explained = explanation(*plan, network, facts, plan_options, report().threads);
+      Explanation explained = explanation(*plan, Problem{network, facts, plan_options}, report().threads);
       explained.calibrated = !pipeline_.options().calibration.empty();
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
@@ -350,7 +350,7 @@ class Preparation {
         report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
-        explained.constraints = binding_constraints(*plan, network, facts, plan_options, weft::plan);
+        explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, weft::plan);
         report().phases.plan += milliseconds_since(relaxing);
         for (const ExplainedConstraint& constraint : explained.constraints) {
           report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",

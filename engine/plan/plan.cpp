@@ -77,31 +77,30 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
 }
 
 // The baseline is cut for threads wherever that is legal.
-void run_serially_where_cheaper(Candidate& candidate, const Network& network, const std::vector<OperandFacts>& operands,
-                                const PlanOptions& options) {
+void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   Schedule serial = candidate.schedule;
   std::ranges::fill(serial.roots, RootReduction::serial);
   if (serial == candidate.schedule) return;
-  Cost cost = legal_cost(serial, network, operands, options);
+  Cost cost = legal_cost(serial, problem);
   if (cost.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(cost)};
 }
 
-Expected<Plan> choose(SearchResult found, const Network& network, const std::vector<OperandFacts>& operands,
-                      const PlanOptions& options, bool must_store) {
+Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_store) {
+  const auto& [network, operands, options] = problem;
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   const std::uint64_t limit = usable_memory(options);
-  Improvement improvement = must_store ? Improvement{} : improve(found, network, operands, options);
+  Improvement improvement = must_store ? Improvement{} : improve(found, problem);
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   // What does not need an intermediate or a conversion is always there to fall back on.
-  Candidate fallback{baseline(network, operands, options), {}};
+  Candidate fallback{baseline(problem), {}};
   fallback.cost = found.models->cost_of(fallback.schedule);
-  if (std::isinf(fallback.cost.ns)) fallback.cost = legal_cost(fallback.schedule, network, operands, options);
-  if (found.candidates.empty() || fallback.cost.ns < found.candidates.front().cost.ns) run_serially_where_cheaper(fallback, network, operands, options);
+  if (std::isinf(fallback.cost.ns)) fallback.cost = legal_cost(fallback.schedule, problem);
+  if (found.candidates.empty() || fallback.cost.ns < found.candidates.front().cost.ns) run_serially_where_cheaper(fallback, problem);
   if (appends(fallback.schedule)) {
     double best_ns = std::numeric_limits<double>::infinity();
     const auto open = [&](Candidate& candidate) {
       if (candidate.cost.ns > best_ns * most_gained_by_opening) return;
-      candidate = with_open_layouts(std::move(candidate), network, operands, options);
+      candidate = with_open_layouts(std::move(candidate), problem);
       if (candidate.cost.announced_bytes <= limit) best_ns = std::min(best_ns, candidate.cost.ns);
     };
     if (improvement.cheaper) open(*improvement.cheaper);
@@ -111,7 +110,7 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
   const Schedule plain = fallback.schedule;
   if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
   const std::optional<Candidate> lookups =
-      must_store ? std::nullopt : cheapest_lookups(found, network, operands, options);
+      must_store ? std::nullopt : cheapest_lookups(found, problem);
   if (lookups) found.candidates.insert(found.candidates.begin(), *lookups);
   const auto stores = [](const Schedule& schedule) { return schedule.statements.size() > 1; };
   const bool any_stores = std::any_of(found.candidates.begin(), found.candidates.end(),
@@ -120,13 +119,13 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
     std::erase_if(found.candidates, [&](const Candidate& candidate) { return !stores(candidate.schedule); });
   }
   const bool wanted = !must_store || !any_stores || stores(plain);
-  if (wanted && check(plain, network, operands, options)) {
+  if (wanted && check(plain, problem)) {
     const auto place = std::upper_bound(found.candidates.begin(), found.candidates.end(), fallback,
                                         [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
     found.candidates.insert(place, std::move(fallback));
   }
   if (found.candidates.empty()) {
-    if (auto legal = check(plain, network, operands, options); !legal) return std::unexpected(legal.error());
+    if (auto legal = check(plain, problem); !legal) return std::unexpected(legal.error());
   }
   const std::size_t all = found.candidates.size();
   std::size_t shrunk = 0;
@@ -136,14 +135,14 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
     Schedule serial = candidate.schedule;
     std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
     if (serial == candidate.schedule) continue;
-    candidate = {serial, cost(serial, network, operands, options)};
+    candidate = {serial, cost(serial, problem)};
     if (candidate.cost.announced_bytes <= limit) ++shrunk;
   }
   const auto smallest = std::min_element(
       found.candidates.begin(), found.candidates.end(),
       [](const Candidate& left, const Candidate& right) { return left.cost.announced_bytes < right.cost.announced_bytes; });
   if (smallest->cost.announced_bytes > limit) {
-    return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, network, operands, options)));
+    return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, problem)));
   }
   std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes > limit; });
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
@@ -185,23 +184,24 @@ Expected<Plan> choose(SearchResult found, const Network& network, const std::vec
 }
 
 // With dense operands as they are given.
-Expected<Plan> plan_in_place(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  SearchResult found = search_schedules(network, operands, options, true);
-  add_smaller_intermediates(found, network, operands, options);
-  return choose(std::move(found), network, operands, options, false);
+Expected<Plan> plan_in_place(const Problem& problem) {
+  SearchResult found = search_schedules(problem, true);
+  add_smaller_intermediates(found, problem);
+  return choose(std::move(found), problem, false);
 }
 
 // What takes less where dense operands are converted first.
-Expected<Plan> plan_transposed(Plan best, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  for (const std::vector<OperandFacts>& transposed : transposed_operands(network, operands, options)) {
+Expected<Plan> plan_transposed(Plan best, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  for (const std::vector<OperandFacts>& transposed : transposed_operands(problem)) {
     if (transposing_ns(transposed, operands, options) >= best.cost.ns) continue;
-    Expected<Plan> other = plan_in_place(network, transposed, options);
+    Expected<Plan> other = plan_in_place(Problem{network, transposed, options});
     if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
     if (!other) continue;
     best.candidates += other->candidates;
     Schedule schedule = with_transposed(other->schedule, operands);
-    if (!check(schedule, network, operands, options)) continue;
-    Cost cost = legal_cost(schedule, network, operands, options);
+    if (!check(schedule, problem)) continue;
+    Cost cost = legal_cost(schedule, problem);
     if (cost.ns >= best.cost.ns || cost.announced_bytes > usable_memory(options)) continue;
     other->schedule = std::move(schedule);
     other->cost = std::move(cost);
@@ -222,15 +222,14 @@ Expected<Plan> plan_transposed(Plan best, const Network& network, const std::vec
 }
 
 // One of several assignments.
-Expected<Plan> plan_one(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  if (options.objective == Objective::workspace_order) return plan(network, operands, options);
-  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  return plan_in_place(network, operands, options);
+Expected<Plan> plan_one(const Problem& problem) {
+  if (problem.options.objective == Objective::workspace_order) return plan(problem);
+  if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
+  return plan_in_place(problem);
 }
 
-Expected<Plan> plan_several(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                            const Planner& planner, bool layouts) {
-  ForestSearch forest(network, operands, options, planner, layouts);
+Expected<Plan> plan_several(const Problem& problem, const Planner& planner, bool layouts) {
+  ForestSearch forest(problem, planner, layouts);
   forest.explore();
   prove_forest(forest);
   return forest.chosen();
@@ -238,24 +237,25 @@ Expected<Plan> plan_several(const Network& network, const std::vector<OperandFac
 
 }  // namespace
 
-Expected<Plan> plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+Expected<Plan> plan(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   if (options.prove && !options.budget) {
     PlanOptions own = options;
     own.budget = std::make_shared<ProofBudget>(network.assignments.size() > 1 ? budget_of_several : budget_of_assignment);
-    return plan(network, operands, own);
+    return plan(Problem{network, operands, own});
   }
-  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) return plan_several(network, operands, options, plan_one, true);
-  if (options.objective == Objective::workspace_order) return plan_workspace_order(network, operands, options);
-  Expected<Plan> in_place = plan_in_place(network, operands, options);
-  return in_place ? plan_transposed(std::move(*in_place), network, operands, options) : in_place;
+  if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
+  if (network.assignments.size() > 1) return plan_several(problem, plan_one, true);
+  if (options.objective == Objective::workspace_order) return plan_workspace_order(problem);
+  Expected<Plan> in_place = plan_in_place(problem);
+  return in_place ? plan_transposed(std::move(*in_place), problem) : in_place;
 }
 
-Expected<Plan> plan_unfused(const Network& network, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options) {
-  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) return plan_several(network, operands, options, plan_unfused, false);
-  auto chosen = choose(search_schedules(network, operands, options, false), network, operands, options, true);
+Expected<Plan> plan_unfused(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
+  if (network.assignments.size() > 1) return plan_several(problem, plan_unfused, false);
+  auto chosen = choose(search_schedules(problem, false), problem, true);
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();

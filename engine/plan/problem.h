@@ -106,6 +106,13 @@ struct PlanOptions {
   Progress progress;
 };
 
+/// Everything that planning is a function of. Refers to its parts.
+struct Problem {
+  const Network& network;
+  const std::vector<OperandFacts>& operands;  ///< one per operand of the network
+  const PlanOptions& options;
+};
+
 bool any_cancelled(const std::vector<Cancellation>& tokens);
 inline bool is_cancelled(const PlanOptions& options) { return any_cancelled(options.cancelled_by); }
 

@@ -58,15 +58,15 @@ Drawn draw_options(Dice& dice) {
 Expected<Plan> draw_plan(Dice& dice, const Pipeline& made, const BuiltNetwork& built, const PlanOptions& options) {
   const std::uint64_t producer = dice.below(10);
   Expected<Plan> plan =
-      producer < 7 ? made.plan(built.network, built.facts, options) : plan_unfused(built.network, built.facts, options);
+      producer < 7 ? made.plan(built.network, built.facts, options) : plan_unfused(Problem{built.network, built.facts, options});
   // Where an operand that lends its pattern stands in an inner product there is none without fused loops.
   const bool lends = producer >= 7 && !options.result_patterns.empty();
   if (!plan && lends && plan.error().kind == ErrorKind::unsupported) plan = made.plan(built.network, built.facts, options);
   if (!plan) return plan;
   if (producer == 9) {
-    Schedule flat = baseline(built.network, built.facts, options);
+    Schedule flat = baseline(Problem{built.network, built.facts, options});
     // Not legal for every request: an operand that lends its pattern may stand in another nest.
-    if (check(flat, built.network, built.facts, options)) plan->schedule = std::move(flat);
+    if (check(flat, Problem{built.network, built.facts, options})) plan->schedule = std::move(flat);
   }
   const std::uint64_t roots = dice.below(3);
   if (roots == 1) return cut_for_threads(std::move(*plan), built, options);

@@ -16,13 +16,13 @@ void schedule(Bytes bytes) {
   if (!parsed)
     return require(parsed.error().kind == ErrorKind::input || parsed.error().kind == ErrorKind::unsupported,
                    parsed.error().message);
-  const auto legal = check(*parsed, network, text->built.facts, {});
+  const auto legal = check(*parsed, Problem{network, text->built.facts, {}});
   if (!legal) return require(legal.error().kind != ErrorKind::internal, legal.error().message);
   const std::string printed = print(*parsed, network);
   const auto again = parse_schedule(printed, network);
   require(again.has_value(), [&] { return "a print is not read: " + again.error().message + "\n" + printed; });
   require(*again == *parsed, [&] { return "another schedule is read than\n" + printed; });
-  const auto given = plan_given(*parsed, network, text->built.facts, {});
+  const auto given = plan_given(*parsed, Problem{network, text->built.facts, {}});
   require(given.has_value() || given.error().kind != ErrorKind::internal, "a legal schedule is no plan");
   check_schedule(*parsed, *text);
 }

@@ -8,7 +8,7 @@ Schedule with_cut_roots(Schedule schedule, const BuiltNetwork& built, const Plan
     const RootReduction planned = root;
     for (const RootReduction reduction : {RootReduction::private_copies, RootReduction::owner, planned}) {
       root = reduction;
-      if (check(schedule, built.network, built.facts, options)) break;
+      if (check(schedule, Problem{built.network, built.facts, options})) break;
     }
   }
   return schedule;
@@ -18,7 +18,7 @@ Schedule with_counted_roots(Schedule schedule, const BuiltNetwork& built, const 
   for (RootReduction& root : schedule.roots) {
     const RootReduction planned = root;
     root = RootReduction::counted;
-    if (!check(schedule, built.network, built.facts, options)) root = planned;
+    if (!check(schedule, Problem{built.network, built.facts, options})) root = planned;
   }
   return schedule;
 }

@@ -16,9 +16,8 @@ namespace {
 
 class Enumeration {
  public:
-  Enumeration(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-              std::size_t limit)
-      : network_(network), operands_(operands), options_(options), limit_(limit) {}
+  Enumeration(const Problem& problem, std::size_t limit)
+      : network_(problem.network), operands_(problem.operands), options_(problem.options), limit_(limit) {}
 
   std::vector<Schedule> run() {
     const Term& term = network_.assignments[0].terms[0];
@@ -26,15 +25,15 @@ class Enumeration {
     for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
       if (may_be_converted(facts_of(operands_, term.factors[factor].tensor))) convertible.push_back(factor);
     }
-    const std::vector<ResultFormat> formats = result_formats(network_, operands_, options_);
-    for (const ContractionTree& tree : choose_trees(network_, operands_, options_).trees) {
+    const std::vector<ResultFormat> formats = result_formats(Problem{network_, operands_, options_});
+    for (const ContractionTree& tree : choose_trees(Problem{network_, operands_, options_}).trees) {
       for (const std::vector<std::uint32_t>& order : statement_orders(tree, limit_)) {
         for (std::uint64_t converted = 0; converted < std::uint64_t{1} << convertible.size(); ++converted) {
           std::vector<Schedule> variants;
           for (const ResultFormat& format : formats) {
             Schedule statements = statements_of(network_, tree, order, operands_, options_);
             set_result_format(statements, network_, format);
-            std::ranges::move(statement_variants(std::move(statements), network_, operands_, options_, true), std::back_inserter(variants));
+            std::ranges::move(statement_variants(std::move(statements), Problem{network_, operands_, options_}, true), std::back_inserter(variants));
           }
           for (const Schedule& schedule : variants) {
             std::vector<bool> free(schedule.tensors.size(), false);
@@ -42,7 +41,7 @@ class Enumeration {
               free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
             }
             for (const double room : dense_rooms) {
-              const CostModel model(schedule, network_, operands_, options_, free, room);
+              const CostModel model(schedule, Problem{network_, operands_, options_}, free, room);
               append(schedule, model, free);
               if (schedules_.size() == limit_) return std::move(schedules_);
               if (converted == 0) break;
@@ -59,7 +58,7 @@ class Enumeration {
   void append(const Schedule& statements, const CostModel& model, const std::vector<bool>& free) {
     for_each_nest(statements, [&](const Schedule& nest) {
       Schedule completed = complete(nest, network_, model, free, operands_);
-      if (check(completed, network_, operands_, options_)) schedules_.push_back(std::move(completed));
+      if (check(completed, Problem{network_, operands_, options_})) schedules_.push_back(std::move(completed));
       return schedules_.size() < limit_;
     });
   }
@@ -73,10 +72,10 @@ class Enumeration {
 
 }  // namespace
 
-std::vector<Schedule> enumerate_schedules(const Network& network, const std::vector<OperandFacts>& operands,
-                                          const PlanOptions& options, std::size_t limit) {
-  if (!check_plannable(network, operands, options)) return {};
-  return Enumeration(network, operands, options, limit).run();
+std::vector<Schedule> enumerate_schedules(const Problem& problem, std::size_t limit) {
+  const auto& [network, operands, options] = problem;
+  if (!check_plannable(Problem{network, operands, options})) return {};
+  return Enumeration(Problem{network, operands, options}, limit).run();
 }
 
 }  // namespace weft

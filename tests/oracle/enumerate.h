@@ -10,7 +10,6 @@
 namespace weft {
 
 /// Every schedule of a tiny network (at most `limit`): all trees, statement orders, loop orders, fusion depths.
-std::vector<Schedule> enumerate_schedules(const Network& network, const std::vector<OperandFacts>& operands,
-                                          const PlanOptions& options, std::size_t limit);
+std::vector<Schedule> enumerate_schedules(const Problem& problem, std::size_t limit);
 
 }  // namespace weft

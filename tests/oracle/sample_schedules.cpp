@@ -53,16 +53,15 @@ std::vector<IndexId> with_first(IndexSet first, const std::vector<IndexId>& loop
 
 class Sampler {
  public:
-  Sampler(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-          std::uint64_t seed)
-      : network_(network),
-        operands_(operands),
-        options_(options),
+  Sampler(const Problem& problem, std::uint64_t seed)
+      : network_(problem.network),
+        operands_(problem.operands),
+        options_(problem.options),
         draws_(seed),
-        trees_(choose_trees(network, operands, options).trees) {
-    const std::vector<TensorAccess>& factors = network.assignments[0].terms[0].factors;
+        trees_(choose_trees(Problem{problem.network, problem.operands, problem.options}).trees) {
+    const std::vector<TensorAccess>& factors = problem.network.assignments[0].terms[0].factors;
     for (std::uint32_t factor = 0; factor < factors.size(); ++factor) {
-      const OperandFacts& facts = facts_of(operands, factors[factor].tensor);
+      const OperandFacts& facts = facts_of(problem.operands, factors[factor].tensor);
       if (may_be_converted(facts) && facts.format.order() <= 12) convertible_.push_back(factor);
       if (has_sparse_level(facts.format)) sparse_ |= index_set(factors[factor].indices);
     }
@@ -73,7 +72,7 @@ class Sampler {
     std::set<std::string> texts;
     for (std::size_t attempt = 0; found.size() < count && attempt < count * attempts_each; ++attempt) {
       Schedule schedule = draw();
-      if (!check(schedule, network_, operands_, options_)) continue;
+      if (!check(schedule, Problem{network_, operands_, options_})) continue;
       if (texts.insert(print(schedule, network_)).second) found.push_back(std::move(schedule));
     }
     return found;
@@ -162,7 +161,7 @@ class Sampler {
     std::vector<bool> free(schedule.tensors.size(), false);
     const double converted = draws_.unit();
     for (const std::uint32_t factor : convertible_) free[factor] = draws_.chance(converted);
-    const CostModel model(schedule, network_, operands_, options_, free, dense_rooms[draws_.below(std::size(dense_rooms))]);
+    const CostModel model(schedule, Problem{network_, operands_, options_}, free, dense_rooms[draws_.below(std::size(dense_rooms))]);
     Schedule completed = complete(std::move(schedule), network_, model, free, operands_);
     if (draws_.chance(0.2)) {
       for (ScheduledStatement& statement : completed.statements) statement.intersections.clear();
@@ -181,10 +180,10 @@ class Sampler {
 
 }  // namespace
 
-std::vector<Schedule> sample_schedules(const Network& network, const std::vector<OperandFacts>& operands,
-                                       const PlanOptions& options, std::size_t count, std::uint64_t seed) {
-  if (!check_plannable(network, operands, options)) return {};
-  return Sampler(network, operands, options, seed).run(count);
+std::vector<Schedule> sample_schedules(const Problem& problem, std::size_t count, std::uint64_t seed) {
+  const auto& [network, operands, options] = problem;
+  if (!check_plannable(Problem{network, operands, options})) return {};
+  return Sampler(Problem{network, operands, options}, seed).run(count);
 }
 
 }  // namespace weft

@@ -28,8 +28,8 @@ bool is_binary(const ContractionTree& tree) {
                      [](const ContractionTree::Node& node) { return node.children.size() <= 2; });
 }
 
-ContractionTree chosen_tree(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  const std::vector<ContractionTree> trees = choose_trees(network, operands, options).trees;
+ContractionTree chosen_tree(const Problem& problem) {
+  const std::vector<ContractionTree> trees = choose_trees(problem).trees;
   const auto binary = std::find_if(trees.begin(), trees.end(), is_binary);
   return binary == trees.end() ? trees.front() : *binary;
 }
@@ -66,10 +66,10 @@ std::vector<std::vector<std::uint32_t>> fusion_depths(const Schedule& schedule, 
 
 class OrderSearch {
  public:
-  OrderSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
-      : network_(network), operands_(operands), options_(options), tree_(chosen_tree(network, operands, options)),
+  explicit OrderSearch(const Problem& problem)
+      : network_(problem.network), operands_(problem.operands), options_(problem.options), tree_(chosen_tree(problem)),
         nodes_(statement_orders(tree_, 1).front()),
-        skeleton_(statements_of(network, tree_, nodes_, operands, options)) {}
+        skeleton_(statements_of(problem.network, tree_, nodes_, problem.operands, problem.options)) {}
 
   Expected<Plan> run() {
     std::size_t widest = 1;
@@ -85,7 +85,7 @@ class OrderSearch {
     }
     // Legal whatever the values are, but not of the least order.
     if (illegal_ && annihilates_any(skeleton_, operands_)) {
-      found_ = baseline(network_, operands_, options_);
+      found_ = baseline(Problem{network_, operands_, options_});
       proven_ = false;
       Expected<Plan> plan = finished();
       if (plan) plan->producer = "baseline";
@@ -157,12 +157,12 @@ class OrderSearch {
 
   bool fuse(Schedule schedule, std::uint32_t order) {
     const std::vector<bool> free(schedule.tensors.size(), false);
-    const CostModel model_cost(schedule, network_, operands_, options_, free);
+    const CostModel model_cost(schedule, Problem{network_, operands_, options_}, free);
     for (const std::vector<std::uint32_t>& depths : fusion_depths(schedule, order)) {
       if (is_cancelled(options_)) return false;
       for (std::size_t number = 0; number < depths.size(); ++number) schedule.statements[number].fused = depths[number];
       Schedule completed = complete(schedule, network_, model_cost, free, operands_);
-      const auto legal = check(completed, network_, operands_, options_);
+      const auto legal = check(completed, Problem{network_, operands_, options_});
       if (legal) {
         found_ = std::move(completed);
         return true;
@@ -182,11 +182,11 @@ class OrderSearch {
 
   // Checked, priced and held against the memory limit as a schedule of the user's; without private copies if need be.
   Expected<Plan> finished() const {
-    auto plan = plan_given(*found_, network_, operands_, options_);
+    auto plan = plan_given(*found_, Problem{network_, operands_, options_});
     if (!plan && plan.error().kind == ErrorKind::resource) {
       Schedule serial = *found_;
       std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
-      if (serial != *found_) plan = plan_given(serial, network_, operands_, options_);
+      if (serial != *found_) plan = plan_given(serial, Problem{network_, operands_, options_});
       if (plan) plan->too_large = 1;
     }
     if (!plan) return plan;
@@ -232,10 +232,9 @@ class OrderSearch {
 
 }  // namespace
 
-Expected<Plan> plan_workspace_order(const Network& network, const std::vector<OperandFacts>& operands,
-                                    const PlanOptions& options) {
-  if (auto possible = check_plannable(network, operands, options); !possible) return std::unexpected(possible.error());
-  return OrderSearch(network, operands, options).run();
+Expected<Plan> plan_workspace_order(const Problem& problem) {
+  if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
+  return OrderSearch(problem).run();
 }
 
 std::string explain_workspace_order(const Plan& plan) {

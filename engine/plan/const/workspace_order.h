@@ -20,8 +20,7 @@ namespace weft {
 /// One assignment of one term. Input error where pinned layouts contradict each other for every l, naming the
 /// constraints; unsupported where one layout cannot serve all uses of an operand or where Z3 is missing; resource
 /// error as plan().
-Expected<Plan> plan_workspace_order(const Network& network, const std::vector<OperandFacts>& operands,
-                                    const PlanOptions& options);
+Expected<Plan> plan_workspace_order(const Problem& problem);
 
 /// One sentence about a plan with this objective: the dimensions of its largest workspace, and the least l.
 std::string explain_workspace_order(const Plan& plan);

@@ -7,12 +7,11 @@
 
 namespace weft {
 
-AlternativeModels::AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands,
-                                     const PlanOptions& options)
-    : network_(network),
-      operands_(operands),
-      formats_(result_formats(network, operands, options)),
-      models_(std::make_shared<StatementModels>(network, operands, options)) {}
+AlternativeModels::AlternativeModels(const Problem& problem)
+    : network_(problem.network),
+      operands_(problem.operands),
+      formats_(result_formats(problem)),
+      models_(std::make_shared<StatementModels>(problem)) {}
 
 // By what flows into them, which of the factors that they read are converted, and with how much room.
 std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double room) {
@@ -45,7 +44,7 @@ std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Schedule&
   const ResultFormat format{tensor.format, tensor.delivered, tensor.like};
   const auto known = std::ranges::find(results_, format, [](const auto& result) { return result.first; });
   if (known != results_.end()) return known->second;
-  results_.emplace_back(format, sparse_target(statements, network_, operands_, models_->options()));
+  results_.emplace_back(format, sparse_target(statements, Problem{network_, operands_, models_->options()}));
   return results_.back().second;
 }
 
@@ -110,10 +109,10 @@ Cost AlternativeModels::cost_of(const Schedule& schedule) {
                          std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
                            return tensor.role == TensorRole::operand ? !tensor.converted : tensor.format.all_dense();
                          });
-  if (!described) return cost(schedule, network_, operands_, options);
+  if (!described) return cost(schedule, Problem{network_, operands_, options});
   const StatementOrder order = order_of(schedule);
   const CostModel known = model(order, numbers(order, std::vector<bool>(schedule.tensors.size(), false), dense_rooms[0]));
-  return with_memory(time_cost(schedule, network_, operands_, options, known), schedule, network_, operands_, options);
+  return with_memory(time_cost(schedule, Problem{network_, operands_, options}, known), schedule, Problem{network_, operands_, options});
 }
 
 }  // namespace weft

@@ -27,7 +27,7 @@ class AlternativeModels {
   static constexpr std::size_t most_factors = 56;  ///< of which some may be converted
 
   /// Of one term. Refers to all of its arguments.
-  AlternativeModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+  explicit AlternativeModels(const Problem& problem);
 
   /// That the result may be computed in.
   const std::vector<ResultFormat>& formats() const { return formats_; }

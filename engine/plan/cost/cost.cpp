@@ -104,10 +104,9 @@ class CostSum {
 };
 
 // Loops of one assignment, without conversions.
-Cost loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                const PlanOptions& options, bool legal) {
-  const CostModel model(schedule, network, operands, options, std::vector<bool>(schedule.tensors.size(), false));
-  return CostSum(schedule, network, model, legal).sum();
+Cost loops_cost(const Schedule& schedule, const Problem& problem, bool legal) {
+  const CostModel model(schedule, problem, std::vector<bool>(schedule.tensors.size(), false));
+  return CostSum(schedule, problem.network, model, legal).sum();
 }
 
 // Joins are counted by the accesses of the network that was given; a part numbers its own.
@@ -119,8 +118,8 @@ PlanOptions options_of_part(const PlanOptions& options, const std::vector<Occurr
 }
 
 // Stored assignments run one after the other.
-Cost forest_loops_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                       const PlanOptions& options, const std::vector<Occurrence>& counted, bool legal) {
+Cost forest_loops_cost(const Schedule& schedule, const Problem& problem, const std::vector<Occurrence>& counted, bool legal) {
+  const auto& [network, operands, options] = problem;
   Cost sum;
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) {
@@ -128,9 +127,8 @@ Cost forest_loops_cost(const Schedule& schedule, const Network& network, const s
     return sum;
   }
   for (const ForestPart& part : *parts) {
-    Cost cost = options.joins.empty() ? loops_cost(part.schedule, part.network, part.operands, options, legal)
-                                      : loops_cost(part.schedule, part.network, part.operands,
-                                                   options_of_part(options, counted, part.network, part.operands), legal);
+    Cost cost = options.joins.empty() ? loops_cost(part.schedule, Problem{part.network, part.operands, options}, legal)
+                                      : loops_cost(part.schedule, Problem{part.network, part.operands, options_of_part(options, counted, part.network, part.operands)}, legal);
     sum.ns += cost.ns;
     sum.flops += cost.flops;
     sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());
@@ -150,9 +148,8 @@ Cost with_conversions(Cost cost, const Schedule& schedule, const std::vector<Ope
   return cost;
 }
 
-Cost whole_cost(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                const PlanOptions& options) {
-  return with_memory(with_conversions(std::move(cost), schedule, operands, options), schedule, network, operands, options);
+Cost whole_cost(Cost cost, const Schedule& schedule, const Problem& problem) {
+  return with_memory(with_conversions(std::move(cost), schedule, problem.operands, problem.options), schedule, problem);
 }
 
 }  // namespace
@@ -164,14 +161,13 @@ Cost& Cost::operator=(const Cost&) = default;
 Cost& Cost::operator=(Cost&&) noexcept = default;
 Cost::~Cost() = default;
 
-Cost time_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-               const PlanOptions& options, const CostModel& model) {
+Cost time_cost(const Schedule& schedule, const Problem& problem, const CostModel& model) {
+  const auto& [network, operands, options] = problem;
   return with_conversions(CostSum(schedule, network, model).sum(), schedule, operands, options);
 }
 
-Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                 const PlanOptions& options) {
-  MemoryPlan memory = memory_plan(schedule, network, operands, options);
+Cost with_memory(Cost cost, const Schedule& schedule, const Problem& problem) {
+  MemoryPlan memory = memory_plan(schedule, problem);
   cost.memory = std::move(memory.demands);
   cost.peak_bytes = memory.peak_bytes;
   cost.announced_bytes = memory.announced_bytes;
@@ -181,8 +177,8 @@ Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, co
 namespace {
 
 // What sparse results and intermediates hold is priced too, and follows from the whole of their products.
-void add_uncounted_products(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options, std::vector<JoinSet>& found) {
+void add_uncounted_products(const Schedule& schedule, const Problem& problem, std::vector<JoinSet>& found) {
+  const auto& [network, operands, options] = problem;
   const std::vector<Occurrence> all = occurrences(network, operands);
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
     if (!has_sparse_level(schedule.tensors[schedule.statements[writer].target.tensor].format)) continue;
@@ -195,14 +191,14 @@ void add_uncounted_products(const Schedule& schedule, const Network& network, co
 
 }  // namespace
 
-std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
-                                           const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   std::vector<JoinSet> missing;
   const auto missing_of = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known, const PlanOptions& own) {
-    const CostModel model(one, alone, known, own, std::vector<bool>(one.tensors.size(), false));
+    const CostModel model(one, Problem{alone, known, own}, std::vector<bool>(one.tensors.size(), false));
     static_cast<void>(CostSum(one, alone, model).sum());
     std::vector<JoinSet> found = model.uncounted();
-    add_uncounted_products(one, alone, known, own, found);
+    add_uncounted_products(one, Problem{alone, known, own}, found);
     return found;
   };
   if (network.assignments.size() == 1) return missing_of(schedule, network, operands, options);
@@ -231,40 +227,38 @@ std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Netwo
 
 namespace {
 
-Cost judged(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-            bool legal) {
+Cost judged(const Schedule& schedule, const Problem& problem, bool legal) {
+  const auto& [network, operands, options] = problem;
   if (network.assignments.size() == 1) {
-    return whole_cost(loops_cost(schedule, network, operands, options, legal), schedule, network, operands, options);
+    return whole_cost(loops_cost(schedule, problem, legal), schedule, problem);
   }
   const Network scheduled = scheduled_network(schedule, network);
   const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
-  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, scheduled, operands, options, counted, legal)
+  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, Problem{scheduled, operands, options}, counted, legal)
                : options.joins.empty()
-                   ? loops_cost(schedule, scheduled, operands, options, legal)
-                   : loops_cost(schedule, scheduled, operands, options_of_part(options, counted, scheduled, operands), legal);
-  return whole_cost(std::move(loops), schedule, scheduled, operands, options);
+                   ? loops_cost(schedule, Problem{scheduled, operands, options}, legal)
+                   : loops_cost(schedule, Problem{scheduled, operands, options_of_part(options, counted, scheduled, operands)}, legal);
+  return whole_cost(std::move(loops), schedule, Problem{scheduled, operands, options});
 }
 
 }  // namespace
 
-Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-          const PlanOptions& options) {
-  return judged(schedule, network, operands, options, false);
+Cost cost(const Schedule& schedule, const Problem& problem) {
+  return judged(schedule, problem, false);
 }
 
-Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                const PlanOptions& options) {
-  return judged(schedule, network, operands, options, true);
+Cost legal_cost(const Schedule& schedule, const Problem& problem) {
+  return judged(schedule, problem, true);
 }
 
-Cost predicted_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options, unsigned threads) {
+Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned threads) {
+  const auto& [network, operands, options] = problem;
   PlanOptions these = options;
   these.machine.threads = threads;
-  if (threads > 1) return legal_cost(schedule, network, operands, these);
+  if (threads > 1) return legal_cost(schedule, Problem{network, operands, these});
   Schedule serial = schedule;
   std::ranges::fill(serial.roots, RootReduction::serial);
-  return legal_cost(serial, network, operands, these);
+  return legal_cost(serial, Problem{network, operands, these});
 }
 
 }  // namespace weft

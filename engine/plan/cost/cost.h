@@ -51,21 +51,17 @@ struct Cost {
 };
 
 /// How dear? A function of its arguments alone (8 threads are assumed for imbalance).
-Cost cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-          const PlanOptions& options);
+Cost cost(const Schedule& schedule, const Problem& problem);
 
 /// The same of a schedule that check() accepts. cost() is infinite where another order of the same loops would not be legal, for the
 /// search decides about them as sets; this one is not.
-Cost legal_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                const PlanOptions& options);
+Cost legal_cost(const Schedule& schedule, const Problem& problem);
 
 /// The time that a legal schedule is predicted to take on so many threads, where plans assume `machine.threads`. One thread starts no
 /// others: its nests are serial. Of the figures those in nanoseconds are meant; memory is that of the plan.
-Cost predicted_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options, unsigned threads);
+Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned threads);
 
 /// Joins (joins.h) that the cost of a schedule depends on and that `options` has no counts of.
-std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Network& network,
-                                           const std::vector<OperandFacts>& operands, const PlanOptions& options);
+std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Problem& problem);
 
 }  // namespace weft

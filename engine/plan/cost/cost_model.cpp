@@ -25,9 +25,8 @@ double exceeding(const StatementLoop& loop, const Movement& moved) {
 
 }  // namespace
 
-std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
-                                                  const std::vector<OperandFacts>& operands,
-                                                  const PlanOptions& options) {
+std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const ScheduledAccess& written = schedule.statements.back().target;
   if (!has_sparse_level(schedule.tensors[written.tensor].format)) return nullptr;
   const std::size_t last = schedule.statements.size() - 1;
@@ -82,12 +81,11 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
   return flow;
 }
 
-CostModel::CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                     const PlanOptions& options, const std::vector<bool>& free, double room)
-    : options_(options),
-      models_(std::make_shared<StatementModels>(network, operands, options)),
-      flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, operands))),
-      result_(sparse_target(schedule, network, operands, options)) {
+CostModel::CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double room)
+    : options_(problem.options),
+      models_(std::make_shared<StatementModels>(problem)),
+      flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, problem.operands))),
+      result_(sparse_target(schedule, problem)) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);

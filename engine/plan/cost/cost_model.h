@@ -82,8 +82,7 @@ class CostModel {
   /// layout follows the loops, `room` how many combinations of coordinates a dense level of those may have per stored
   /// one. Keeps a reference to the options and to
   /// the statistics of the operands.
-  CostModel(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-            const PlanOptions& options, const std::vector<bool>& free, double room = dense_rooms[0]);
+  CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double room = dense_rooms[0]);
   /// The same of statements whose models are shared, by their numbers there; `result` is the target of the last if it
   /// is sparse.
   CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
@@ -235,14 +234,11 @@ class CostModel {
 };
 
 /// The result of a schedule without loops, if it has compressed levels.
-std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Network& network,
-                                                  const std::vector<OperandFacts>& operands, const PlanOptions& options);
+std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Problem& problem);
 
 /// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has; without what it needs
 /// of memory, which with_memory() adds.
-Cost time_cost(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-               const PlanOptions& options, const CostModel& model);
-Cost with_memory(Cost cost, const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                 const PlanOptions& options);
+Cost time_cost(const Schedule& schedule, const Problem& problem, const CostModel& model);
+Cost with_memory(Cost cost, const Schedule& schedule, const Problem& problem);
 
 }  // namespace weft

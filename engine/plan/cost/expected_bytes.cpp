@@ -36,8 +36,8 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Network& networ
 
 }  // namespace
 
-double expected_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
-                      const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   return of_part(schedule, writer, network, operands, options.joins, [](const auto& one, std::size_t number, const auto& alone,
                                                                         const auto& known, const Joins& joins) {
     const ScheduledAccess& target = one.statements[number].target;
@@ -54,8 +54,8 @@ double expected_bytes(const Schedule& schedule, std::size_t writer, const Networ
   });
 }
 
-double drained_bytes(const Schedule& schedule, std::size_t writer, const Network& network,
-                     const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   return of_part(schedule, writer, network, operands, options.joins, [&](const auto& one, std::size_t number, const auto& alone,
                                                                          const auto& known, const Joins& joins) {
     const ScheduledStatement& statement = one.statements[number];
@@ -71,8 +71,8 @@ double drained_bytes(const Schedule& schedule, std::size_t writer, const Network
   });
 }
 
-double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Network& network,
-                   const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   return of_part(schedule, writer, network, operands, options.joins, [&](const auto& one, std::size_t number, const auto& alone,
                                                                          const auto& known, const Joins& joins) {
     const ScheduledAccess& target = one.statements[number].target;
@@ -97,8 +97,8 @@ double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared
   });
 }
 
-ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Network& network,
-                                 const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   return of_part(schedule, writer, network, operands, options.joins, [](const auto& one, std::size_t number, const auto& alone,
                                                                         const auto& known, const Joins& joins) {
     const IndexSet modes = index_set(one.statements[number].target.indices);

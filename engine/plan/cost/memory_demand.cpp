@@ -69,22 +69,22 @@ std::uint64_t usable_memory(const PlanOptions& options) {
   return std::min(options.memory_limit, machine_memory());
 }
 
-double room_beside(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                   bool dense_result) {
+double room_beside(const Problem& problem, bool dense_result) {
+  const auto& [network, operands, options] = problem;
   double room = static_cast<double>(usable_memory(options));
   for (const OperandFacts& operand : operands) room -= static_cast<double>(operand.exact_bytes());
   const TensorDeclaration& result = network.tensors[network.assignments.front().result.tensor];
   return dense_result ? room - result_bytes(result, result.scalar) : room;
 }
 
-MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                       const PlanOptions& options) {
+MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   if (network.assignments.size() > 1) {
     const Network spoken_of = scheduled_network(schedule, network);
     if (spoken_of.assignments.size() < network.assignments.size()) {
       PlanOptions of_those = options;
       of_those.joins = renumbered(options.joins, occurrences(network, operands), occurrences(spoken_of, operands));
-      return memory_plan(schedule, spoken_of, operands, of_those);
+      return memory_plan(schedule, Problem{spoken_of, operands, of_those});
     }
   }
   MemoryPlan memory;
@@ -104,7 +104,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       const auto number = static_cast<std::uint32_t>(&tensor - schedule.tensors.data());
       const bool dense = tensor.format.all_dense() && !tensor.delivered;
       const double bytes = dense ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
-                                 : expected_bytes(schedule, writer_of(schedule, number), network, operands, options);
+                                 : expected_bytes(schedule, writer_of(schedule, number), problem);
       (dense ? announced : growing) += demand("result " + tensor.name, bytes, !dense);
     } else if (tensor.opened) {
       announced += demand("conversion " + tensor.name, opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
@@ -132,7 +132,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
       if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
       if (writer >= nest.first && schedule.statements[writer].drained) {
         live += demand("workspace of " + tensor.name,
-                       options.machine.threads * drained_bytes(schedule, writer, network, operands, options));
+                       options.machine.threads * drained_bytes(schedule, writer, problem));
       }
       if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;
       if (writer >= nest.first && !leaves) {
@@ -141,13 +141,13 @@ MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const s
         const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
         const double bytes = tensor.format.all_dense()
                                  ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
-                                 : keyed_bytes(schedule, writer, shared, network, operands, options);
+                                 : keyed_bytes(schedule, writer, shared, problem);
         live += demand("workspace " + tensor.name, options.machine.threads * bytes);
         continue;
       }
       const bool dense = tensor.format.all_dense();
       const double bytes = dense ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
-                                 : expected_bytes(schedule, writer, network, operands, options);
+                                 : expected_bytes(schedule, writer, problem);
       if (writer >= nest.first) demand("intermediate " + tensor.name, bytes, !dense);
       (dense ? live : live_growing) += bytes;
     }

@@ -22,15 +22,13 @@ struct MemoryPlan {
   /// they grow, so that a limit refuses them only where it is reached.
   std::uint64_t announced_bytes = 0;
 };
-MemoryPlan memory_plan(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                       const PlanOptions& options);
+MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem);
 
 /// The limit that the options give, or the machine's memory where that is less.
 std::uint64_t usable_memory(const PlanOptions& options);
 
 /// What of it the operands leave, and the result of a network's one assignment if it is dense: one that grows while it
 /// is computed is charged then. Negative if they do not fit.
-double room_beside(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                   bool dense_result);
+double room_beside(const Problem& problem, bool dense_result);
 
 }  // namespace weft

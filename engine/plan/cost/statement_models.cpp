@@ -47,8 +47,9 @@ Table table_of(IndexSet key) {
 
 }  // namespace
 
-StatementModels::StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
-    : network_(network), operands_(operands), options_(options) {
+StatementModels::StatementModels(const Problem& problem)
+    : network_(problem.network), operands_(problem.operands), options_(problem.options) {
+  const auto& [network, operands, options] = problem;
   extents_.reserve(network.indices.size());
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
   // Several assignments number their operands each for themselves.

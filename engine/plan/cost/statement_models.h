@@ -110,7 +110,7 @@ class Rows {
 class StatementModels {
  public:
   /// Refers to all of its arguments.
-  StatementModels(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+  explicit StatementModels(const Problem& problem);
   StatementModels(const StatementModels&) = delete;
   StatementModels& operator=(const StatementModels&) = delete;
 

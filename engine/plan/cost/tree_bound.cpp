@@ -9,11 +9,12 @@
 
 namespace weft {
 
-TreeBound::TreeBound(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
-    : network_(network),
-      machine_(options.machine),
-      least_joined_(least_joined(options)),
-      result_(index_set(network.assignments.front().result.indices)) {
+TreeBound::TreeBound(const Problem& problem)
+    : network_(problem.network),
+      machine_(problem.options.machine),
+      least_joined_(least_joined(problem.options)),
+      result_(index_set(problem.network.assignments.front().result.indices)) {
+  const auto& [network, operands, options] = problem;
   const std::vector<TensorAccess>& accesses = network.assignments.front().terms.front().factors;
   factors_.reserve(accesses.size());
   for (const TensorAccess& access : accesses) {

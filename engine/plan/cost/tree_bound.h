@@ -15,7 +15,7 @@ namespace weft {
 class TreeBound {
  public:
   /// Of the trees of one term. Refers to all of its arguments.
-  TreeBound(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+  explicit TreeBound(const Problem& problem);
 
   /// Operands whose conversion takes less than `below_ns` may have their modes bound in any order.
   double least_ns(const ContractionTree& tree, double below_ns);

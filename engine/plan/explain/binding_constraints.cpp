@@ -26,20 +26,19 @@ Network without_trees(Network network) {
 
 class Relaxation {
  public:
-  Relaxation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
-             const PlanOptions& options, const Planner& planner)
-      : plan_(plan), network_(network), operands_(operands), options_(options), planner_(planner) {}
+  Relaxation(const Plan& plan, const Problem& problem, const Planner& planner)
+      : plan_(plan), network_(problem.network), operands_(problem.operands), options_(problem.options), planner_(planner) {}
 
   std::vector<ExplainedConstraint> tell() {
     if (plan_.producer == "user") {
-      add("schedule", network_, operands_, options_);
+      add("schedule", Problem{network_, operands_, options_});
       return std::move(told_);
     }
     for (std::size_t number = 0; number < operands_.size(); ++number) {
       if (!operands_[number].pinned) continue;
       std::vector<OperandFacts> free = operands_;
       free[number].pinned = false;
-      add(fmt::format("layout of {}", network_.tensors[operands_[number].tensor].name), network_, free, options_);
+      add(fmt::format("layout of {}", network_.tensors[operands_[number].tensor].name), Problem{network_, free, options_});
     }
     const bool in_text = std::ranges::any_of(network_.assignments, [](const Assignment& assignment) {
       return std::ranges::any_of(assignment.terms, is_pinned);
@@ -47,29 +46,28 @@ class Relaxation {
     if (options_.tree || in_text) {
       PlanOptions free = options_;
       free.tree.reset();
-      add("contraction tree", without_trees(network_), operands_, free);
+      add("contraction tree", Problem{without_trees(network_), operands_, free});
     }
     if (options_.memory_limit != ~std::uint64_t{0}) {
       PlanOptions free = options_;
       free.memory_limit = ~std::uint64_t{0};
-      add(fmt::format("memory limit of {}", bytes_text(static_cast<double>(options_.memory_limit))), network_, operands_,
-          free);
+      add(fmt::format("memory limit of {}", bytes_text(static_cast<double>(options_.memory_limit))), Problem{network_, operands_, free});
     }
     if (options_.strict_fp) {
       PlanOptions free = options_;
       free.strict_fp = false;
-      add("strict floating point", network_, operands_, free);
+      add("strict floating point", Problem{network_, operands_, free});
     }
     return std::move(told_);
   }
 
  private:
-  void add(std::string name, const Network& network, const std::vector<OperandFacts>& operands,
-           const PlanOptions& options) {
+  void add(std::string name, const Problem& problem) {
+    const auto& [network, operands, options] = problem;
     // Something cheaper is enough to know that a constraint binds: a proof for each would take as long again.
     PlanOptions unproven = options;
     unproven.prove = false;
-    const auto relaxed = planner_(network, operands, unproven);
+    const auto relaxed = planner_(Problem{network, operands, unproven});
     ExplainedConstraint constraint{std::move(name), false, {}};
     if (!relaxed) {
       constraint.effect = "without it there is no plan: " + relaxed.error().message;
@@ -94,10 +92,8 @@ class Relaxation {
 
 }  // namespace
 
-std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Network& network,
-                                                     const std::vector<OperandFacts>& operands,
-                                                     const PlanOptions& options, const Planner& planner) {
-  return Relaxation(plan, network, operands, options, planner).tell();
+std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Problem& problem, const Planner& planner) {
+  return Relaxation(plan, problem, planner).tell();
 }
 
 }  // namespace weft

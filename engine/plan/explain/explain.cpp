@@ -120,9 +120,8 @@ std::string explain_search(const Plan& plan) {
 
 }  // namespace
 
-std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options) {
-  return explain(plan, explanation(plan, network, operands, options), network, options);
+std::string explain(const Plan& plan, const Problem& problem) {
+  return explain(plan, explanation(plan, problem), problem.network, problem.options);
 }
 
 std::string explain(const Plan& plan, const Explanation& explained, const Network& given, const PlanOptions& options) {

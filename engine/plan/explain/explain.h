@@ -10,7 +10,6 @@ namespace weft {
 
 /// Several lines for people: tree, nest, layouts (kept or converted, why), workspaces with bytes, iterations, flops,
 /// bytes and time per loop, memory, the runner-up and why it lost.
-std::string explain(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options);
+std::string explain(const Plan& plan, const Problem& problem);
 
 }  // namespace weft

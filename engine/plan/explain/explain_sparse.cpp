@@ -79,8 +79,8 @@ std::string absence_reason(const Schedule& schedule, const std::vector<OperandFa
                      fmt::join(kept, ", "), kept.size() == 1 ? "has" : "have");
 }
 
-std::string result_reason(const Schedule& schedule, std::uint32_t result, const Network& network,
-                          const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+std::string result_reason(const Schedule& schedule, std::uint32_t result, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const ScheduledTensor& tensor = schedule.tensors[result];
   const bool requested = options.result_formats.contains(tensor.name);
   if (tensor.like) {
@@ -90,7 +90,7 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
   }
   if (!has_sparse_level(tensor.format)) return requested ? "requested" : "dense: any entry may be written";
   const std::size_t writer = writer_of(schedule, result);
-  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands, options);
+  const ExpectedEntries expected = expected_entries(schedule, writer, problem);
   std::string text = fmt::format("{}: {}; {}", requested ? "requested" : "sparse", expected_text(expected),
                                  how_written(schedule, writer, network));
   if (tensor.delivered) {
@@ -100,12 +100,12 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
   return text;
 }
 
-std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermediate, const Network& network,
-                                const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermediate, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const ScheduledTensor& tensor = schedule.tensors[intermediate];
   if (!has_sparse_level(tensor.format)) return {};
   const std::size_t writer = writer_of(schedule, intermediate);
-  const ExpectedEntries expected = expected_entries(schedule, writer, network, operands, options);
+  const ExpectedEntries expected = expected_entries(schedule, writer, problem);
   if (may_be_computed(tensor.format)) {
     return fmt::format("stored with compressed levels: {}; {}", expected_text(expected), how_written(schedule, writer, network));
   }

@@ -26,9 +26,8 @@ std::vector<std::string> names_of(const std::vector<IndexId>& indices, const Net
 
 class Explainer {
  public:
-  Explainer(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
-            const PlanOptions& options)
-      : plan_(plan), schedule_(plan.schedule), network_(network), operands_(operands), options_(options) {}
+  Explainer(const Plan& plan, const Problem& problem)
+      : plan_(plan), schedule_(plan.schedule), network_(problem.network), operands_(problem.operands), options_(problem.options) {}
 
   /// `cost`: predicted for the threads of a run, which are so many.
   Explanation explain(const Cost& cost, double threads) {
@@ -237,14 +236,14 @@ class Explainer {
         }
         case TensorRole::intermediate:
           told.role = "intermediate";
-          told.reason = intermediate_reason(schedule_, number, network_, operands_, options_);
+          told.reason = intermediate_reason(schedule_, number, Problem{network_, operands_, options_});
           if (!told.reason.empty()) break;
           told.reason = fmt::format("over {}, in the order its writer needs",
                                     print_indices(tensor.modes, network_));
           break;
         case TensorRole::result:
           told.role = "result";
-          told.reason = result_reason(schedule_, number, network_, operands_, options_);
+          told.reason = result_reason(schedule_, number, Problem{network_, operands_, options_});
           break;
       }
       explanation_.layouts.push_back(std::move(told));
@@ -256,7 +255,7 @@ class Explainer {
     const ScheduledStatement& statement = schedule_.statements[writer];
     const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];
     const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
-    const double bytes = drained_bytes(schedule_, writer, network_, operands_, options_);
+    const double bytes = drained_bytes(schedule_, writer, Problem{network_, operands_, options_});
     const std::vector<IndexId> outside(statement.loops.begin(),
                                        statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
     ExplainedWorkspace told;
@@ -294,8 +293,8 @@ class Explainer {
       told.name = label(schedule_, number);
       told.indices = names_of(stored, network_);
       if (!tensor.format.all_dense()) {
-        bytes = shared.empty() ? expected_bytes(schedule_, writer, network_, operands_, options_)
-                               : keyed_bytes(schedule_, writer, index_set(shared), network_, operands_, options_);
+        bytes = shared.empty() ? expected_bytes(schedule_, writer, Problem{network_, operands_, options_})
+                               : keyed_bytes(schedule_, writer, index_set(shared), Problem{network_, operands_, options_});
       }
       told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
       told.place = shared.empty() ? "between loop nests"
@@ -315,12 +314,12 @@ class Explainer {
 
 }  // namespace
 
-Explanation explanation(const Plan& plan, const Network& given, const std::vector<OperandFacts>& operands,
-                        const PlanOptions& options, unsigned threads) {
+Explanation explanation(const Plan& plan, const Problem& problem, unsigned threads) {
+  const auto& [given, operands, options] = problem;
   const Network network = scheduled_network(plan.schedule, given);
   const bool others = threads != 0 && threads != options.machine.threads;
-  const Cost cost = others ? predicted_cost(plan.schedule, given, operands, options, threads) : plan.cost;
-  return Explainer(plan, network, operands, options).explain(cost, others ? threads : options.machine.threads);
+  const Cost cost = others ? predicted_cost(plan.schedule, problem, threads) : plan.cost;
+  return Explainer(plan, Problem{network, operands, options}).explain(cost, others ? threads : options.machine.threads);
 }
 
 ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement) {

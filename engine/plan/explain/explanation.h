@@ -8,8 +8,7 @@ namespace weft {
 
 /// Counted iterations and measured times stay empty, and constraints are listed without their effects. `threads`: of the run that
 /// times are predicted for; 0: those that the plan was chosen for.
-Explanation explanation(const Plan& plan, const Network& network, const std::vector<OperandFacts>& operands,
-                        const PlanOptions& options, unsigned threads = 0);
+Explanation explanation(const Plan& plan, const Problem& problem, unsigned threads = 0);
 
 /// The nest that a statement, by its position, is part of.
 ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement);
@@ -19,8 +18,6 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
 
 /// The constraints of a plan, and which of them bind: for each, `planner`, plan(), tells what it costs by planning without it. Takes as long
 /// as planning, once per constraint; nothing where there is none.
-std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Network& network,
-                                                     const std::vector<OperandFacts>& operands,
-                                                     const PlanOptions& options, const Planner& planner);
+std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Problem& problem, const Planner& planner);
 
 }  // namespace weft

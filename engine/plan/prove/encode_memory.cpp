@@ -15,7 +15,7 @@ void Encoding::encode_workspaces(const Alternative& alternative, const std::vect
                                  const PlanOptions& options, Encoded& encoded) {
   const Schedule& schedule = alternative.schedule;
   const Family memory = solver_.family(memory_family);
-  const WorkspaceBytes sizes(alternative, *planned().network, operands, options);
+  const WorkspaceBytes sizes(alternative, Problem{*planned().network, operands, options});
   encoded.result = sizes.of_result();
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) encoded.between.push_back(sizes.between(writer));
   std::map<std::tuple<std::size_t, bool, IndexSet>, Literal> known;

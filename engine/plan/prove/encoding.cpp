@@ -40,10 +40,9 @@ Weights weights(const std::vector<std::pair<Literal, double>>& sizes, double bou
 
 }  // namespace
 
-Encoding::Encoding(Solver& solver, const Network& network, const std::vector<OperandFacts>& operands,
-                   const PlanOptions& options, std::uint64_t memory_limit)
-    : solver_(solver), options_(options), memory_limit_(memory_limit) {
-  next_assignment(network, operands, {}, 0, true, {});
+Encoding::Encoding(Solver& solver, const Problem& problem, std::uint64_t memory_limit)
+    : solver_(solver), options_(problem.options), memory_limit_(memory_limit) {
+  next_assignment(problem.network, problem.operands, {}, 0, true, {});
   assignments_.back().lasting.reset();
 }
 

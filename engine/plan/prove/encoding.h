@@ -36,8 +36,7 @@ struct ChosenNests {
 class Encoding {
  public:
   /// `memory_limit` of 0: no constraint on memory.
-  Encoding(Solver& solver, const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-           std::uint64_t memory_limit);
+  Encoding(Solver& solver, const Problem& problem, std::uint64_t memory_limit);
 
   /// Of several assignments: alternatives that are added from now on are those of another one, whose operands may be
   /// results of earlier ones. A copy of one of the `shared` operands is paid once, whichever assignments read it.

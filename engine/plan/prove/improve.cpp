@@ -18,8 +18,8 @@ constexpr std::size_t most_options_explained = 60'000;
 
 }  // namespace
 
-Improvement improve(const SearchResult& found, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options) {
+Improvement improve(const SearchResult& found, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   Improvement improvement;
   std::vector<Alternative> alternatives = found.open;
   if (options.prove && found.winner) alternatives.push_back(*found.winner);
@@ -37,7 +37,7 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   });
   request.kept = options.prove || sparse ? kept_for_proofs : 1;
   improvement.report.asked = true;
-  auto proof = prove(network, operands, options, alternatives, request);
+  auto proof = prove(problem, alternatives, request);
   if (!proof) {
     improvement.proven = false;
     improvement.report.unavailable = proof.error().message;
@@ -54,16 +54,16 @@ Improvement improve(const SearchResult& found, const Network& network, const std
   return improvement;
 }
 
-std::string why_nothing_fits(const SearchResult& found, const Network& network,
-                             const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+std::string why_nothing_fits(const SearchResult& found, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   if (found.open.empty() || found.open.size() > most_explained || !found.all_trees || !found.all_exhausted) return {};
   auto solver = Solver::create(Tracking::families, options.cancelled_by);
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {
-    Encoding encoding(asked, network, operands, options, usable_memory(options));
+    Encoding encoding(asked, problem, usable_memory(options));
     std::size_t left = most_options_explained;
     for (const Alternative& alternative : found.open) {
-      const CostModel model(alternative.schedule, network, operands, options, alternative.free, alternative.room);
+      const CostModel model(alternative.schedule, problem, alternative.free, alternative.room);
       IntervalProgram program(model);
       const NestGraph graph = nest_graph(model, program, std::numeric_limits<double>::infinity(), left);
       if (!graph.complete || !program.exact()) return false;

@@ -14,12 +14,10 @@ struct Improvement {
 
 /// Only where the search has left something open or a proof is wanted; else nothing is loaded and nothing spent. A
 /// missing library or spent effort leave the search's result as it is, and the report says so.
-Improvement improve(const SearchResult& found, const Network& network, const std::vector<OperandFacts>& operands,
-                    const PlanOptions& options);
+Improvement improve(const SearchResult& found, const Problem& problem);
 
 /// Why nothing that the search has left open fits into memory: a part of a sentence, empty where that is not proven.
 /// Names the intermediates of the constraints that contradict each other.
-std::string why_nothing_fits(const SearchResult& found, const Network& network,
-                             const std::vector<OperandFacts>& operands, const PlanOptions& options);
+std::string why_nothing_fits(const SearchResult& found, const Problem& problem);
 
 }  // namespace weft

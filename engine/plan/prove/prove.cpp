@@ -19,9 +19,8 @@ constexpr int most_refused = 32;                  // choices that the judges ref
 
 class Prover {
  public:
-  Prover(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-         const std::vector<Alternative>& alternatives, const ProofRequest& request)
-      : network_(network), operands_(operands), options_(options), alternatives_(alternatives), request_(request),
+  Prover(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request)
+      : network_(problem.network), operands_(problem.operands), options_(problem.options), alternatives_(alternatives), request_(request),
         best_ns_(request.below_ns) {}
 
   Expected<Proof> run() {
@@ -68,7 +67,7 @@ class Prover {
   double below() const { return best_ns_ * request_.kept; }
 
   CostModel model_of(const Alternative& alternative) const {
-    return CostModel(alternative.schedule, network_, operands_, options_, alternative.free, alternative.room);
+    return CostModel(alternative.schedule, Problem{network_, operands_, options_}, alternative.free, alternative.room);
   }
 
   void open(std::size_t number) {
@@ -99,7 +98,7 @@ class Prover {
   Expected<void> solve(const std::vector<std::pair<std::size_t, NestGraph>>& group) {
     Expected<Solver> solver = Solver::create(Tracking::none, options_.cancelled_by);
     if (!solver) return std::unexpected(solver.error());
-    Encoding encoding(*solver, network_, operands_, options_, request_.memory_limit);
+    Encoding encoding(*solver, Problem{network_, operands_, options_}, request_.memory_limit);
     for (const auto& [number, graph] : group) encoding.add(alternatives_[number], graph);
     encoding.close();
     proof_.solved += group.size();
@@ -123,7 +122,7 @@ class Prover {
       if (loops_ns < chosen.ns * (1 - proof_rounding)) slack_ = std::max(slack_, chosen.ns / loops_ns);
       if (slack_ > request_.kept) proof_.overpriced = true;
       const bool fits = request_.memory_limit == 0 || candidate.cost.announced_bytes <= request_.memory_limit;
-      if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, network_, operands_, options_)) {
+      if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, Problem{network_, operands_, options_})) {
         best_ns_ = candidate.cost.ns;
         proof_.cheaper = std::move(candidate);
         continue;
@@ -147,7 +146,7 @@ class Prover {
     }
     schedule = complete(std::move(schedule), network_, model_of(alternative), alternative.free, operands_);
     schedule.roots = chosen.roots;
-    Cost ns = cost(schedule, network_, operands_, options_);
+    Cost ns = cost(schedule, Problem{network_, operands_, options_});
     return {std::move(schedule), std::move(ns)};
   }
 
@@ -165,9 +164,9 @@ class Prover {
 
 }  // namespace
 
-Expected<Proof> prove(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+Expected<Proof> prove(const Problem& problem,
                       const std::vector<Alternative>& alternatives, const ProofRequest& request) {
-  return Prover(network, operands, options, alternatives, request).run();
+  return Prover(problem, alternatives, request).run();
 }
 
 }  // namespace weft

@@ -40,7 +40,7 @@ struct Proof {
 };
 
 /// Unsupported error where Z3 cannot be loaded. A function of its arguments.
-Expected<Proof> prove(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+Expected<Proof> prove(const Problem& problem,
                       const std::vector<Alternative>& alternatives, const ProofRequest& request);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
     made.plan.optimal = made.optimal;
     return false;
   }
-  auto proof = prove_jointly(made.stored, forest.operands(), options, forest.counted(), request, forest.judge_of(made.stored));
+  auto proof = prove_jointly(Problem{made.stored, forest.operands(), options}, forest.counted(), request, forest.judge_of(made.stored));
   if (!proof) {
     made.plan.solver.asked = true;
     made.plan.solver.unavailable = proof.error().message;

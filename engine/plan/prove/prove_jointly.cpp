@@ -24,11 +24,11 @@ constexpr double most_joint_work = 1'000'000;             // loops priced
 
 class JointProver {
  public:
-  JointProver(const Network& stored, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+  JointProver(const Problem& problem,
               const std::vector<Occurrence>& counted, const ProofRequest& request, const JointJudge& judge)
-      : stored_(stored), operands_(operands), options_(options), counted_(counted), request_(request), judge_(judge) {
-    for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(stored, part));
-    for (const OperandFacts& facts : operands) {
+      : stored_(problem.network), operands_(problem.operands), options_(problem.options), counted_(counted), request_(request), judge_(judge) {
+    for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(problem.network, part));
+    for (const OperandFacts& facts : problem.operands) {
       const std::size_t readers = readers_of(facts.tensor);
       if (readers > 1 && may_be_converted(facts)) shared_[facts.tensor] = 1 / static_cast<double>(readers);
     }
@@ -78,12 +78,12 @@ class JointProver {
     std::vector<OperandFacts> ways;
     const bool read = readers_of(result(part)) > 0;
     const bool complete = for_each_known(part, 0, operands_, [&](const std::vector<OperandFacts>& known) {
-      const ResultFormat plain = plainest_result_format(networks_[part], known, options_);
+      const ResultFormat plain = plainest_result_format(Problem{networks_[part], known, options_});
       const bool sparse = !plain.format.all_dense();
       if (sparse && read && is_wanted(part)) return false;
       std::vector<std::optional<Format>> own{std::nullopt};
       if (read && !is_wanted(part)) {
-        const SharedLayouts layouts = result_layouts(networks_[part], known, options_);
+        const SharedLayouts layouts = result_layouts(Problem{networks_[part], known, options_});
         if (!layouts.all) return false;
         if (sparse && !layouts.formats.empty()) own.clear();
         for (const Format& format : layouts.formats) own.emplace_back(format);
@@ -100,7 +100,7 @@ class JointProver {
     PlanOptions& options = options_of_.emplace_back(options_);
     options.joins = renumbered(options_.joins, counted_, occurrences(networks_[part], known));
     if (own) options.result_formats[stored_.tensors[result(part)].name] = *own;
-    AlternativeChoice choice = all_alternatives(networks_[part], known, options, most_alternatives);
+    AlternativeChoice choice = all_alternatives(Problem{networks_[part], known, options}, most_alternatives);
     if (!choice.complete || opened_.size() + choice.alternatives.size() > most_alternatives) return false;
     for (Alternative& alternative : choice.alternatives) {
       const ScheduledTensor& target = alternative.schedule.tensors.back();
@@ -133,7 +133,7 @@ class JointProver {
   }
 
   CostModel model_of(const Opened& opened) const {
-    return CostModel(opened.alternative.schedule, networks_[opened.part], *opened.known, *opened.options,
+    return CostModel(opened.alternative.schedule, Problem{networks_[opened.part], *opened.known, *opened.options},
                      opened.alternative.free, opened.alternative.room);
   }
 
@@ -224,7 +224,7 @@ class JointProver {
     Expected<Solver> solver = Solver::create(Tracking::none, options_.cancelled_by);
     if (!solver) return std::unexpected(solver.error());
     proof_.report.asked = true;
-    Encoding encoding(*solver, networks_.front(), operands_, options_, request_.memory_limit);
+    Encoding encoding(*solver, Problem{networks_.front(), operands_, options_}, request_.memory_limit);
     std::vector<std::size_t> added;
     double operand_bytes = 0;
     for (const OperandFacts& facts : operands_) operand_bytes += static_cast<double>(facts.exact_bytes());
@@ -292,7 +292,7 @@ class JointProver {
     schedule = complete(std::move(schedule), networks_[opened.part], model_of(opened), opened.alternative.free, *opened.known);
     schedule.roots = chosen.roots;
     Plan plan;
-    plan.cost = cost(schedule, networks_[opened.part], *opened.known, *opened.options);
+    plan.cost = cost(schedule, Problem{networks_[opened.part], *opened.known, *opened.options});
     plan.schedule = std::move(schedule);
     plan.producer = "z3";
     plan.optimal = "all";
@@ -318,10 +318,9 @@ class JointProver {
 
 }  // namespace
 
-Expected<JointProof> prove_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
-                                   const PlanOptions& options, const std::vector<Occurrence>& counted,
+Expected<JointProof> prove_jointly(const Problem& problem, const std::vector<Occurrence>& counted,
                                    const ProofRequest& request, const JointJudge& judge) {
-  return JointProver(stored, operands, options, counted, request, judge).run();
+  return JointProver(problem, counted, request, judge).run();
 }
 
 }  // namespace weft

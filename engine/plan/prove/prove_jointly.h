@@ -19,8 +19,7 @@ struct JointProof {
 /// and one memory limit over all of it (0: none). `below_ns` is infinite where no schedule is
 /// known; `counted` numbers the joins of `options`. Nests up to `kept` times dearer than the best are left to the solver. Unsupported error where Z3 cannot be
 /// loaded. A function of its arguments.
-Expected<JointProof> prove_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
-                                   const PlanOptions& options, const std::vector<Occurrence>& counted,
+Expected<JointProof> prove_jointly(const Problem& problem, const std::vector<Occurrence>& counted,
                                    const ProofRequest& request, const JointJudge& judge);
 
 }  // namespace weft

@@ -6,15 +6,15 @@
 
 namespace weft {
 
-WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Network& network, const std::vector<OperandFacts>& operands,
-                               const PlanOptions& options)
-    : alternative_(alternative), network_(network), options_(options) {
+WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& problem)
+    : alternative_(alternative), network_(problem.network), options_(problem.options) {
+  const auto& [network, operands, options] = problem;
   const Schedule& schedule = alternative.schedule;
   const bool sparse = std::ranges::any_of(schedule.statements, [&](const ScheduledStatement& statement) {
     return has_sparse_level(schedule.tensors[statement.target.tensor].format);
   });
   if (!sparse) return;
-  model_.emplace(schedule, network, operands, options, alternative.free, alternative.room);
+  model_.emplace(schedule, problem, alternative.free, alternative.room);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     products_.push_back(estimate_of(schedule, number, network, operands, options.joins));
   }

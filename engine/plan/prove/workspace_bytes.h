@@ -13,8 +13,7 @@ namespace weft {
 /// All figures are bytes of one thread. Refers to all of its arguments.
 class WorkspaceBytes {
  public:
-  WorkspaceBytes(const Alternative& alternative, const Network& network, const std::vector<OperandFacts>& operands,
-                 const PlanOptions& options);
+  WorkspaceBytes(const Alternative& alternative, const Problem& problem);
 
   /// Of the intermediate that a statement writes, inside loops over `shared`, which its reader shares.
   double inside(std::size_t writer, IndexSet shared) const;

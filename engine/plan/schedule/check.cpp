@@ -72,8 +72,8 @@ Expected<void> check_leaving(const Schedule& schedule, std::size_t first, std::s
 
 }  // namespace
 
-Expected<void> check_tensors(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                             const PlanOptions& options) {
+Expected<void> check_tensors(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   std::size_t results = 0;
   for (const ScheduledTensor& tensor : schedule.tensors) {
     const std::size_t modes = tensor.role == TensorRole::intermediate ? tensor.modes.size()
@@ -105,7 +105,7 @@ Expected<void> check_tensors(const Schedule& schedule, const Network& network, c
     if (network.assignments[0].result.tensor != tensor.tensor) {
       return input_error(fmt::format("schedule: {} is not the result of the expression", tensor.name));
     }
-    if (auto done = check_result(schedule, tensor, network, operands, options); !done) return done;
+    if (auto done = check_result(schedule, tensor, problem); !done) return done;
   }
   if (results != 1) return input_error(fmt::format("schedule: {} lines 'result', expected one", results));
   return {};
@@ -159,11 +159,11 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
   return {};
 }
 
-Expected<void> check(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                     const PlanOptions& options) {
-  if (auto done = check_plannable(network, operands, options); !done) return done;
-  if (network.assignments.size() > 1) return check_forest(schedule, network, operands, options);
-  if (auto done = check_tensors(schedule, network, operands, options); !done) return done;
+Expected<void> check(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  if (auto done = check_plannable(problem); !done) return done;
+  if (network.assignments.size() > 1) return check_forest(schedule, problem);
+  if (auto done = check_tensors(schedule, problem); !done) return done;
   if (auto done = check_products(schedule, network); !done) return done;
   if (auto done = check_loops(schedule, network, options); !done) return done;
   if (auto done = check_sparse(schedule, network); !done) return done;

@@ -13,15 +13,13 @@ namespace weft {
 /// Legal? Independent of every producer: loops cover indices, concordance of sparse layouts, fused prefixes equal,
 /// intermediates written before read and shared prefixes consistent, the tree's products computed, presence of dense
 /// intermediates (NaN and Inf), result formats honoured, strict-fp. Input error naming the statement.
-Expected<void> check(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                     const PlanOptions& options);
+Expected<void> check(const Schedule& schedule, const Problem& problem);
 
 /// "schedule, statement 2: " for statement 1: how messages of the rules begin.
 std::string place(std::size_t statement);
 
 /// Roles, formats and names of the tensors; conversions; formats of results.
-Expected<void> check_tensors(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                             const PlanOptions& options);
+Expected<void> check_tensors(const Schedule& schedule, const Problem& problem);
 
 /// The statements compute the products of the tree, and the tree those of the term.
 Expected<void> check_products(const Schedule& schedule, const Network& network);
@@ -34,8 +32,7 @@ Expected<void> check_loops(const Schedule& schedule, const Network& network, con
 Expected<void> check_roots(const Schedule& schedule, const Network& network, const PlanOptions& options);
 
 /// The format a result is computed and handed over in, or the pattern that it shares, is what was requested and possible.
-Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& result, const Network& network,
-                            const std::vector<OperandFacts>& operands, const PlanOptions& options);
+Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& result, const Problem& problem);
 
 /// Targets with compressed levels are appended to in the order of their levels, or drained; intermediates inside a nest
 /// have one key; what comes in no order drives alone.
@@ -48,8 +45,7 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
 
 /// All rules, for a network of several assignments: results that are asked for are stored; each stored assignment is
 /// legal by itself, with earlier results as operands; presence across them.
-Expected<void> check_forest(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options);
+Expected<void> check_forest(const Schedule& schedule, const Problem& problem);
 
 /// Whether an intermediate tells absent entries from zeros wherever it is read: by its levels, or because every entry of
 /// what is dense is provably accumulated.

@@ -43,17 +43,17 @@ Expected<void> check_read(const Schedule& schedule, const std::vector<ForestPart
 
 }  // namespace
 
-Expected<void> check_forest(const Schedule& schedule, const Network& given, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options) {
+Expected<void> check_forest(const Schedule& schedule, const Problem& problem) {
+  const auto& [given, operands, options] = problem;
   if (auto done = check_wanted(schedule, given, options); !done) return done;
   const Network network = scheduled_network(schedule, given);
   PlanOptions of_parts = options;
   of_parts.tree.reset();
-  if (network.assignments.size() == 1) return check(schedule, network, operands, of_parts);
+  if (network.assignments.size() == 1) return check(schedule, Problem{network, operands, of_parts});
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) return std::unexpected(parts.error());
   for (const ForestPart& part : *parts) {
-    if (auto done = check(part.schedule, part.network, part.operands, of_parts); !done) {
+    if (auto done = check(part.schedule, Problem{part.network, part.operands, of_parts}); !done) {
       // The rules count statements within their assignment.
       done.error().message += fmt::format("\nin the assignment to {}",
                                           part.network.tensors[part.network.assignments[0].result.tensor].name);

@@ -36,8 +36,8 @@ Expected<void> check_delivered(const ScheduledTensor& result) {
                                  result.name, result.format.text(), delivered.text()));
 }
 
-Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& result, const Network& network,
-                          const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& result, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   if (*result.like >= schedule.tensors.size() || schedule.tensors[*result.like].role != TensorRole::operand) {
     return input_error(fmt::format("schedule: {} can only be like an operand", result.name));
   }
@@ -226,8 +226,8 @@ Expected<void> check_target(const Schedule& schedule, const Network& network, st
 
 }  // namespace
 
-Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& result, const Network& network,
-                            const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& result, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const Format& handed_over = result.delivered ? *result.delivered : result.format;
   const auto requested = options.result_formats.find(result.name);
   if (requested != options.result_formats.end() && !same_layout(requested->second, handed_over)) {
@@ -237,7 +237,7 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
   if (result.delivered) {
     if (auto done = check_delivered(result); !done) return done;
   }
-  if (result.like) return check_like(schedule, result, network, operands, options);
+  if (result.like) return check_like(schedule, result, problem);
   const auto pattern = options.result_patterns.find(result.name);
   if (pattern == options.result_patterns.end()) return {};
   const auto operand = std::ranges::find(network.tensors, pattern->second, &TensorDeclaration::name);

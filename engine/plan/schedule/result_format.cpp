@@ -24,8 +24,8 @@ bool has_sparse_factor(const Network& network, const std::vector<OperandFacts>& 
 }
 
 // The requested pattern, or the one that the result provably has.
-std::optional<ResultFormat> like_format(const Network& network, const std::vector<OperandFacts>& operands,
-                                        const PlanOptions& options) {
+std::optional<ResultFormat> like_format(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const auto pattern = options.result_patterns.find(result_of(network).name);
   std::optional<TensorId> operand;
   if (pattern == options.result_patterns.end()) {
@@ -84,14 +84,14 @@ Format in_order_of_loops(const Format& any, const ProductEstimate& product, cons
   return sparse_result_format(product, indices, std::move(order), block, any.scalar);
 }
 
-std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
-                                         const PlanOptions& options) {
+std::vector<ResultFormat> result_formats(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const TensorDeclaration& result = result_of(network);
   const std::vector<IndexId>& indices = network.assignments.front().result.indices;
   const auto requested = options.result_formats.find(result.name);
   const bool asked = requested != options.result_formats.end();
   if (options.result_patterns.contains(result.name)) {
-    const auto like = like_format(network, operands, options);
+    const auto like = like_format(problem);
     return {like ? *like : ResultFormat{dense_format(result.extents.size(), result.scalar)}};
   }
   if (asked && requested->second.all_dense()) return {{requested->second}};
@@ -104,7 +104,7 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
   if (!asked && product.fill(index_set(indices)) >= sparse_fill) return {dense};
 
   // Shared positions cost nothing: where they are possible nothing is cheaper.
-  const auto like = like_format(network, operands, options);
+  const auto like = like_format(problem);
   if (like && like->like && (!asked || same_layout(like->format, requested->second))) return {*like};
   const IndexSet unrestricted = index_set(indices) & ~product.restricted();
   if (!asked) {
@@ -125,9 +125,8 @@ std::vector<ResultFormat> result_formats(const Network& network, const std::vect
   return ways;
 }
 
-ResultFormat plainest_result_format(const Network& network, const std::vector<OperandFacts>& operands,
-                                    const PlanOptions& options) {
-  return result_formats(network, operands, options).front();
+ResultFormat plainest_result_format(const Problem& problem) {
+  return result_formats(problem).front();
 }
 
 void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen) {

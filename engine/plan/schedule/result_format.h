@@ -23,12 +23,10 @@ struct ResultFormat {
 /// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order, and in
 /// whatever order the loops take (in_any_order), to be converted; the pattern of an operand where that is provably the
 /// result's; without a request what the estimated fill says. Dense results have exactly one way.
-std::vector<ResultFormat> result_formats(const Network& network, const std::vector<OperandFacts>& operands,
-                                         const PlanOptions& options);
+std::vector<ResultFormat> result_formats(const Problem& problem);
 
 /// The first of them.
-ResultFormat plainest_result_format(const Network& network, const std::vector<OperandFacts>& operands,
-                                    const PlanOptions& options);
+ResultFormat plainest_result_format(const Problem& problem);
 
 /// Writes a way into the result of a schedule that has one tensor per occurrence of an operand.
 void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen);

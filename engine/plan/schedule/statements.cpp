@@ -139,8 +139,8 @@ Expected<void> check_plannable_result(const Network& network, const TensorDeclar
 
 }  // namespace
 
-Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,
-                               const PlanOptions& options) {
+Expected<void> check_plannable(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   if (network.assignments.empty()) return input_error("there is no assignment");
   if (network.indices.size() > most_planned_indices) {
     return unsupported(fmt::format("{} indices in one network are not supported yet: at most {}", network.indices.size(),
@@ -163,7 +163,7 @@ Expected<void> check_plannable(const Network& network, const std::vector<Operand
 
 Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,
                        const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  return statements_of(network, tree, order, operands, plainest_result_format(network, operands, options));
+  return statements_of(network, tree, order, operands, plainest_result_format(Problem{network, operands, options}));
 }
 
 Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,

@@ -15,8 +15,7 @@ namespace weft {
 struct ResultFormat;
 
 /// What this planner can plan: assignments of one term each, at most 64 indices, dense results.
-Expected<void> check_plannable(const Network& network, const std::vector<OperandFacts>& operands,
-                               const PlanOptions& options);
+Expected<void> check_plannable(const Problem& problem);
 
 /// A schedule of the first assignment with tensors and statements but no loops yet. Every occurrence of an operand has a tensor of its own, in
 /// the order of the factors and in its given layout, so that layouts can be chosen per occurrence; intermediates

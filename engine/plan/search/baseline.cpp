@@ -123,8 +123,8 @@ bool stands_beside_pattern(const Schedule& schedule) {
 }
 
 // Intermediates named in `kept` have compressed levels, as those on the way to a sparse result have.
-Schedule plain_schedule(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-                        const std::set<std::string>& kept) {
+Schedule plain_schedule(const Problem& problem, const std::set<std::string>& kept) {
+  const auto& [network, operands, options] = problem;
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
   const ContractionTree tree = options.tree ? *options.tree : term.pinned;
@@ -184,9 +184,10 @@ bool lacks_entries(const Schedule& schedule, const Network& network, const std::
 
 // Intermediates are dense, but for those that could not tell absent from zero beside NaN or Inf: loops change with their levels, so
 // that others may come after them.
-Schedule assignment_baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+Schedule assignment_baseline(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   std::set<std::string> kept;
-  Schedule schedule = plain_schedule(network, operands, options, kept);
+  Schedule schedule = plain_schedule(problem, kept);
   if (all_finite(operands)) return schedule;
   for (bool more = true; more;) {
     more = false;
@@ -195,23 +196,24 @@ Schedule assignment_baseline(const Network& network, const std::vector<OperandFa
       if (!annihilated[tensor]) continue;
       more = (!knows_its_entries(schedule, network, tensor) && kept.insert(schedule.tensors[tensor].name).second) || more;
     }
-    if (more) schedule = plain_schedule(network, operands, options, kept);
+    if (more) schedule = plain_schedule(problem, kept);
   }
   return schedule;
 }
 
 }  // namespace
 
-Schedule baseline_with_known_entries(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+Schedule baseline_with_known_entries(const Problem& problem) {
   std::set<std::string> kept;
-  for (const ScheduledTensor& tensor : plain_schedule(network, operands, options, kept).tensors) {
+  for (const ScheduledTensor& tensor : plain_schedule(problem, kept).tensors) {
     if (tensor.role == TensorRole::intermediate) kept.insert(tensor.name);
   }
-  return plain_schedule(network, operands, options, kept);
+  return plain_schedule(problem, kept);
 }
 
-Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  if (network.assignments.size() == 1) return assignment_baseline(network, operands, options);
+Schedule baseline(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  if (network.assignments.size() == 1) return assignment_baseline(problem);
   // An assignment that is no result is inlined into its readers, unless parentheses there sum it first: y = S(i); z = (y * U(j)).
   std::vector<TensorId> dropped;
   for (const Assignment& assignment : network.assignments) {
@@ -231,9 +233,9 @@ Schedule baseline(const Network& network, const std::vector<OperandFacts>& opera
       const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
       const Network part = part_network(stored, assignment);
       if (!is_wanted(declared.name, network, options) && !declared.extents.empty()) {
-        own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(part, known, own).format.scalar);
+        own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(Problem{part, known, own}).format.scalar);
       }
-      parts.push_back(baseline_of(part, known, own));
+      parts.push_back(baseline_of(Problem{part, known, own}));
       const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
       known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
     }

@@ -10,10 +10,10 @@ namespace weft {
 
 /// Unfused, in stored order, sparse operands in discordant order converted: one n-ary product, or one nest per product
 /// of a pinned tree. Legal whenever that tree is; the n-ary product always is.
-Schedule baseline(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+Schedule baseline(const Problem& problem);
 
 /// For what a later assignment reads beside NaN or Inf, where absent stays absent all the way to the result: the baseline of one assignment with every intermediate in compressed levels, or a single entry: nothing is accumulated into the
 /// result where a factor is absent. Its own format is for the options to ask for.
-Schedule baseline_with_known_entries(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+Schedule baseline_with_known_entries(const Problem& problem);
 
 }  // namespace weft

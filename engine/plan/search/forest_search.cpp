@@ -43,27 +43,27 @@ std::string proof(const ForestAttempt& attempt, const std::string& optimal) {
 
 }  // namespace
 
-ForestSearch::ForestSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-              const Planner& planner, bool layouts)
-    : network_(network),
-      operands_(operands),
-      options_(options),
-      counted_(options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands)),
+ForestSearch::ForestSearch(const Problem& problem, const Planner& planner, bool layouts)
+    : network_(problem.network),
+      operands_(problem.operands),
+      options_(problem.options),
+      counted_(problem.options.joins.empty() ? std::vector<Occurrence>{} : occurrences(problem.network, problem.operands)),
       // Joins are counted by the accesses of the whole network; an assignment alone numbers its own.
-      planner_([this, &planner](const Network& one, const std::vector<OperandFacts>& known, const PlanOptions& with) {
+      planner_([this, &planner](const Problem& part) {
+        const auto& [one, known, with] = part;
         PlanOptions own = with;
         if (!counted_.empty()) own.joins = renumbered(with.joins, counted_, occurrences(one, known));
         own.prove = proves(with);
-        auto planned = planner(one, known, own);
+        auto planned = planner(Problem{one, known, own});
         if (planned && own.prove != with.prove) {
           planned->optimal = "false";
           planned->proof = proof_of("false", false, "the effort for a proof was spent on other assignments, or other layouts");
         }
         return planned;
       }),
-      layouts_(layouts && options.objective == Objective::time) {
+      layouts_(layouts && problem.options.objective == Objective::time) {
   options_.tree.reset();
-  known_entries_ = !std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
+  known_entries_ = !std::ranges::all_of(problem.operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
 }
 
 void ForestSearch::explore() {
@@ -213,7 +213,7 @@ void ForestSearch::refuse(Error error) {
 }
 
 Expected<void> ForestSearch::planned_parts(ForestAttempt& made) {
-  auto joint = plan_jointly(made.stored, operands_, options_, planner_, layouts_, judge_of(made.stored), known_entries_);
+  auto joint = plan_jointly(Problem{made.stored, operands_, options_}, planner_, layouts_, judge_of(made.stored), known_entries_);
   if (!joint) return std::unexpected(joint.error());
   made.parts = std::move(joint->parts);
   made.optimal = joint->all_layouts ? joint->optimal : "false";
@@ -224,8 +224,8 @@ Expected<void> ForestSearch::planned_parts(ForestAttempt& made) {
 JointJudge ForestSearch::judge_of(const Network& stored) {
   return [this, &stored](const std::vector<Plan>& parts) -> Expected<double> {
     const Schedule schedule = schedule_of(parts, stored);
-    if (auto legal = check(schedule, network_, operands_, options_); !legal) return std::unexpected(legal.error());
-    const Cost judged = cost(schedule, network_, operands_, options_);
+    if (auto legal = check(schedule, Problem{network_, operands_, options_}); !legal) return std::unexpected(legal.error());
+    const Cost judged = cost(schedule, Problem{network_, operands_, options_});
     if (judged.announced_bytes <= usable_memory(options_)) return judged.ns;
     ++too_large_;
     return std::unexpected(Error{
@@ -258,7 +258,7 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   }
   Plan plan;
   plan.schedule = schedule_with(made, made.parts.size(), {});
-  plan.cost = legal_cost(plan.schedule, network_, operands_, options_);
+  plan.cost = legal_cost(plan.schedule, Problem{network_, operands_, options_});
   plan.producer = "baseline";
   plan.optimal = made.optimal;
   for (std::size_t number = 0; number < made.parts.size(); ++number) {
@@ -269,8 +269,8 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
     if (!part.runner_up) continue;
     const Schedule other = schedule_with(made, number, *part.runner_up);
     // The parts after it are planned for the layout that the chosen one gives its result.
-    if (!check_forest(other, network_, operands_, options_)) continue;
-    Cost judged = legal_cost(other, network_, operands_, options_);
+    if (!check_forest(other, Problem{network_, operands_, options_})) continue;
+    Cost judged = legal_cost(other, Problem{network_, operands_, options_});
     if (plan.runner_up && plan.runner_up_cost->ns <= judged.ns) continue;
     plan.runner_up = other;
     plan.runner_up_cost = std::move(judged);

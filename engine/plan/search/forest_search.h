@@ -39,8 +39,7 @@ struct ForestAttempt {
 class ForestSearch {
  public:
   /// Refers to network and operands. `planner` plans one assignment.
-  ForestSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-               const Planner& planner, bool layouts);
+  ForestSearch(const Problem& problem, const Planner& planner, bool layouts);
   ForestSearch(const ForestSearch&) = delete;
   ForestSearch& operator=(const ForestSearch&) = delete;
 

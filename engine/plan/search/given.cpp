@@ -31,14 +31,14 @@ Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why) {
                .code = ErrorCode::memory_limit};
 }
 
-Expected<Plan> plan_given(const Schedule& given, const Network& network, const std::vector<OperandFacts>& operands,
-                          const PlanOptions& options) {
+Expected<Plan> plan_given(const Schedule& given, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   // It may have been made for other extents, or by somebody who leaves widths to weft.
   const Schedule schedule = with_widths(given, scheduled_network(given, network), operands);
-  if (auto legal = check(schedule, network, operands, options); !legal) return std::unexpected(legal.error());
+  if (auto legal = check(schedule, problem); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = schedule;
-  plan.cost = legal_cost(schedule, network, operands, options);
+  plan.cost = legal_cost(schedule, problem);
   plan.producer = "user";
   plan.optimal = "false";
   plan.candidates = 1;

@@ -9,8 +9,7 @@
 namespace weft {
 
 /// A user's schedule, checked and judged; producer "user".
-Expected<Plan> plan_given(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
-                          const PlanOptions& options);
+Expected<Plan> plan_given(const Schedule& schedule, const Problem& problem);
 
 /// Resource error: a schedule of this cost is the smallest that was found, and needs more than `limit` bytes. `why`: what keeps
 /// everything smaller from being chosen, a part of a sentence, or nothing.

@@ -47,13 +47,13 @@ bool same_copy(const Copy& left, const Copy& right) {
 
 class JointPlanner {
  public:
-  JointPlanner(const Network& stored, const std::vector<OperandFacts>& operands, const PlanOptions& options,
+  JointPlanner(const Problem& problem,
                const Planner& planner, bool layouts, const JointJudge& judge, bool known_entries)
-      : stored_(stored), operands_(operands), options_(options), planner_(planner), layouts_(layouts), judge_(judge),
+      : stored_(problem.network), operands_(problem.operands), options_(problem.options), planner_(planner), layouts_(layouts), judge_(judge),
         known_entries_(known_entries) {
-    for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(stored, part));
+    for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(problem.network, part));
     if (!layouts) return;
-    for (const OperandFacts& facts : operands) {
+    for (const OperandFacts& facts : problem.operands) {
       const std::size_t readers = readers_of(facts.tensor);
       if (readers > 1 && may_be_converted(facts)) shared_.push_back({facts.tensor, 1 / static_cast<double>(readers), {}});
     }
@@ -159,7 +159,7 @@ class JointPlanner {
       const auto shared = std::ranges::find(shared_, facts.tensor, &Shared::tensor);
       if (shares && shared != shared_.end()) facts.conversion_share = shared->share;
     }
-    auto plan = planner_(networks_[part], seen, options);
+    auto plan = planner_(Problem{networks_[part], seen, options});
     if (!plan) {
       // Memory left over by other choices might have been enough.
       if (plan.error().kind == ErrorKind::resource) cut_off_ = true;
@@ -204,7 +204,7 @@ class JointPlanner {
     for (std::size_t part = 0; part < parts(); ++part) {
       ways_.emplace_back();
       if (layouts_ && is_free(part)) {
-        SharedLayouts layouts = result_layouts(networks_[part], known, options_);
+        SharedLayouts layouts = result_layouts(Problem{networks_[part], known, options_});
         ways_[part] = std::move(layouts.formats);
         if (!layouts.all) cut_off_ = true;
       }
@@ -227,7 +227,7 @@ class JointPlanner {
     std::deque<Planned> made;
     std::vector<const Planned*> chosen;
     for (std::size_t part = 0; part < parts(); ++part) {
-      const Format plainest = plainest_result_format(networks_[part], known, options_).format;
+      const Format plainest = plainest_result_format(Problem{networks_[part], known, options_}).format;
       const bool appended = is_free(part) && plainest.order() > 0;
       const Format own = appended ? sparse_format(plainest.order(), plainest.scalar) : plainest;
       // What is appended to knows its entries however it is planned.
@@ -237,7 +237,7 @@ class JointPlanner {
         PlanOptions options = options_;
         options.memory_limit = assignment_room(stored_, part, operands_, options_);
         if (appended) options.result_formats[stored_.tensors[result(part)].name] = own;
-        auto plan = plan_given(baseline_with_known_entries(networks_[part], known, options), networks_[part], known, options);
+        auto plan = plan_given(baseline_with_known_entries(Problem{networks_[part], known, options}), Problem{networks_[part], known, options});
         if (plan) {
           plan->producer = "baseline";
           const Format format = plan->schedule.tensors[plan->schedule.statements.back().target.tensor].format;
@@ -465,10 +465,9 @@ class JointPlanner {
 
 }  // namespace
 
-Expected<JointParts> plan_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
-                                  const PlanOptions& options, const Planner& planner, bool layouts,
+Expected<JointParts> plan_jointly(const Problem& problem, const Planner& planner, bool layouts,
                                   const JointJudge& judge, bool known_entries) {
-  return JointPlanner(stored, operands, options, planner, layouts, judge, known_entries).run();
+  return JointPlanner(problem, planner, layouts, judge, known_entries).run();
 }
 
 }  // namespace weft

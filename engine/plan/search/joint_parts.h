@@ -29,8 +29,7 @@ using JointJudge = std::function<Expected<double>(const std::vector<Plan>&)>;
 /// only its share of a conversion. Without `layouts` everything stays as planned one by one. Counted in alternatives
 /// tried, never in time. Memory: every part is planned for what the dense results of later ones leave. `known_entries`: where nothing
 /// else is legal, what later assignments alone read has compressed levels.
-Expected<JointParts> plan_jointly(const Network& stored, const std::vector<OperandFacts>& operands,
-                                  const PlanOptions& options, const Planner& planner, bool layouts,
+Expected<JointParts> plan_jointly(const Problem& problem, const Planner& planner, bool layouts,
                                   const JointJudge& judge, bool known_entries = false);
 
 }  // namespace weft

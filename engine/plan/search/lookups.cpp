@@ -53,12 +53,11 @@ struct Statements {
 
 class LookupSearch {
  public:
-  LookupSearch(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options,
-               AlternativeModels& models)
-      : network_(network),
-        operands_(operands),
-        options_(options),
-        memory_(usable_memory(options)),
+  LookupSearch(const Problem& problem, AlternativeModels& models)
+      : network_(problem.network),
+        operands_(problem.operands),
+        options_(problem.options),
+        memory_(usable_memory(problem.options)),
         models_(models) {}
 
   std::optional<Candidate> cheapest(const SearchResult& found) {
@@ -81,7 +80,7 @@ class LookupSearch {
 
   std::vector<Schedule> all() {
     std::vector<Schedule> schedules;
-    std::vector<Statements> open = alternatives(choose_trees(network_, operands_, options_).trees, true);
+    std::vector<Statements> open = alternatives(choose_trees(Problem{network_, operands_, options_}).trees, true);
     for (std::size_t number = 0; number < open.size(); ++number) {
       if (is_second_thought(open[number].schedule)) {
         if (auto made = scheduled(open[number], infinity)) schedules.push_back(std::move(made->schedule));
@@ -252,10 +251,10 @@ class LookupSearch {
       schedule.statements[number].fused = nests->fused[number];
     }
     schedule = complete(std::move(schedule), network_, model, free, operands_);
-    if (!copies_are_looked_up(schedule) || !check(schedule, network_, operands_, options_)) return std::nullopt;
+    if (!copies_are_looked_up(schedule) || !check(schedule, Problem{network_, operands_, options_})) return std::nullopt;
     Candidate candidate{std::move(schedule), {}};
-    candidate.cost = cost(candidate.schedule, network_, operands_, options_);
-    return statements.free != 0 ? candidate : with_open_layouts(std::move(candidate), network_, operands_, options_);
+    candidate.cost = cost(candidate.schedule, Problem{network_, operands_, options_});
+    return statements.free != 0 ? candidate : with_open_layouts(std::move(candidate), Problem{network_, operands_, options_});
   }
 
   // A copy in a nest of its own would be a conversion, and one that drives where the operand could saves nothing.
@@ -324,15 +323,13 @@ std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t
   return schedule;
 }
 
-std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Network& network,
-                                          const std::vector<OperandFacts>& operands, const PlanOptions& options) {
-  return LookupSearch(network, operands, options, *found.models).cheapest(found);
+std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Problem& problem) {
+  return LookupSearch(problem, *found.models).cheapest(found);
 }
 
-std::vector<Schedule> lookup_schedules(const Network& network, const std::vector<OperandFacts>& operands,
-                                       const PlanOptions& options) {
-  AlternativeModels models(network, operands, options);
-  return LookupSearch(network, operands, options, models).all();
+std::vector<Schedule> lookup_schedules(const Problem& problem) {
+  AlternativeModels models(problem);
+  return LookupSearch(problem, models).all();
 }
 
 }  // namespace weft

@@ -20,12 +20,10 @@ std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t
 /// each with one copy, and with further ones as long as they help; loops are decided anew for all, and of what comes near the
 /// best the layouts, one by one. With and without partial sums (partial_sums.h). Nothing where none is
 /// cheaper than what the search has found, or fits into memory.
-std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Network& network,
-                                          const std::vector<OperandFacts>& operands, const PlanOptions& options);
+std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Problem& problem);
 
 /// For tests: the cheapest loops of every tree with every choice of copies (one or more intermediates, three at most),
 /// whatever they take.
-std::vector<Schedule> lookup_schedules(const Network& network, const std::vector<OperandFacts>& operands,
-                                       const PlanOptions& options);
+std::vector<Schedule> lookup_schedules(const Problem& problem);
 
 }  // namespace weft

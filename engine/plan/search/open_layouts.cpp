@@ -73,8 +73,8 @@ double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOpt
   return least;
 }
 
-Candidate with_open_layouts(Candidate candidate, const Network& network, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options) {
+Candidate with_open_layouts(Candidate candidate, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const std::uint64_t memory = usable_memory(options);
   for (std::size_t number = 0; number < candidate.schedule.tensors.size(); ++number) {
     const ScheduledTensor tensor = candidate.schedule.tensors[number];
@@ -88,11 +88,11 @@ Candidate with_open_layouts(Candidate candidate, const Network& network, const s
       if (!tensor.converted && takes >= advancing_ns(candidate, network, number, format)) continue;
       Schedule opened = candidate.schedule;
       opened.tensors[number] = std::move(made);
-      const CostModel model(opened, network, operands, options, std::vector<bool>(opened.tensors.size(), false));
+      const CostModel model(opened, problem, std::vector<bool>(opened.tensors.size(), false));
       opened = with_widths(with_decided_loops(std::move(opened), model), network, operands);
-      Cost cost = time_cost(opened, network, operands, options, model);
-      if (cost.ns >= candidate.cost.ns || !check(opened, network, operands, options)) continue;
-      cost = with_memory(std::move(cost), opened, network, operands, options);
+      Cost cost = time_cost(opened, problem, model);
+      if (cost.ns >= candidate.cost.ns || !check(opened, problem)) continue;
+      cost = with_memory(std::move(cost), opened, problem);
       if (cost.announced_bytes > memory && cost.announced_bytes > candidate.cost.announced_bytes) continue;
       candidate = {std::move(opened), std::move(cost)};
     }

@@ -17,7 +17,6 @@ double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOpt
 
 /// The schedule with those operands opened in place that make it cheaper, each as far as pays; loops and everything
 /// else stay. Operands that are pinned, dense already or converted to another order of modes stay too.
-Candidate with_open_layouts(Candidate candidate, const Network& network, const std::vector<OperandFacts>& operands,
-                            const PlanOptions& options);
+Candidate with_open_layouts(Candidate candidate, const Problem& problem);
 
 }  // namespace weft

@@ -8,7 +8,7 @@ namespace weft {
 
 Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                               PlanOptions& options, JoinCounter& counter) {
-  for (const JoinSet join : uncounted_joins(schedule, network, operands, options)) {
+  for (const JoinSet join : uncounted_joins(schedule, Problem{network, operands, options})) {
     const auto ratio = counter.ratio(join);
     if (!ratio) return std::unexpected(ratio.error());
     options.joins[join] = quantised(*ratio);
@@ -19,10 +19,9 @@ Expected<void> count_joins_of(const Schedule& schedule, const Network& network, 
 namespace {
 
 // What nobody counted looks cheap for that alone: the last choice need not be better than one before it.
-Plan cheapest_of(std::vector<Plan> plans, const Network& network, const std::vector<OperandFacts>& operands,
-                 const PlanOptions& options) {
+Plan cheapest_of(std::vector<Plan> plans, const Problem& problem) {
   for (Plan& plan : plans) {
-    plan.cost = legal_cost(plan.schedule, network, operands, options);
+    plan.cost = legal_cost(plan.schedule, problem);
     plan.optimal = "false";
     plan.proof = proof_of("false", false, "a plan that looks cheaper depends on joins that were not counted");
     plan.runner_up.reset();
@@ -55,7 +54,7 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
       continue;
     }
     seen.push_back(std::move(*planned));
-    if (round >= most_rounds) return cheapest_of(std::move(seen), network, operands, options);
+    if (round >= most_rounds) return cheapest_of(std::move(seen), Problem{network, operands, options});
     if (!seen.back().runner_up) continue;
     if (auto counted = count_joins_of(*seen.back().runner_up, network, operands, options, counter); !counted) {
       return std::unexpected(counted.error());

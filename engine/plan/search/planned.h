@@ -54,7 +54,7 @@ struct Plan {
 };
 
 /// plan(), or what stands for it.
-using Planner = std::function<Expected<Plan>(const Network&, const std::vector<OperandFacts>&, const PlanOptions&)>;
+using Planner = std::function<Expected<Plan>(const Problem&)>;
 
 /// The sentence of Plan::proof. `beyond`: the schedule has what is tried beside the proven choices; `why_not`: what keeps
 /// a plan from being proven.

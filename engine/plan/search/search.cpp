@@ -37,18 +37,19 @@ constexpr Effort for_proofs{2'000'000, 64, 100'000, 1024, 1024};
 
 class Search {
  public:
-  Search(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options, bool fused)
-      : network_(network),
-        operands_(operands),
-        options_(options),
+  Search(const Problem& problem, bool fused)
+      : network_(problem.network),
+        operands_(problem.operands),
+        options_(problem.options),
         fused_(fused),
-        effort_(options.prove ? for_proofs : usual),
-        meeting_(sparse_operands_meet(network, operands)),
-        memory_(usable_memory(options)),
-        priced_(std::make_shared<AlternativeModels>(network, operands, options)),
+        effort_(problem.options.prove ? for_proofs : usual),
+        meeting_(sparse_operands_meet(problem.network, problem.operands)),
+        memory_(usable_memory(problem.options)),
+        priced_(std::make_shared<AlternativeModels>(problem)),
         models_(*priced_),
         formats_(priced_->formats()),
-        convertible_(network, operands, options) {
+        convertible_(problem) {
+    const auto& [network, operands, options] = problem;
     const double room = work_of_proof(options, effort_.work);
     if (room < usual_work) effort_ = usual;  // nor is there room for the statements of so many trees
     effort_.work = room;
@@ -56,17 +57,17 @@ class Search {
   }
 
   SearchResult run() {
-    TreeChoice choice = choose_trees(network_, operands_, options_);
+    TreeChoice choice = choose_trees(Problem{network_, operands_, options_});
     const std::size_t nodes = network_.assignments.front().terms.front().factors.size() + 1;
     const auto product = std::ranges::find_if(choice.trees, [&](const ContractionTree& tree) { return tree.nodes.size() == nodes; });
     if (product != choice.trees.end()) result_.product = *product;
     if (!fused_) keep_storing(choice.trees);
-    result_.trees_too_large = leave_out_too_large(choice.trees, network_, operands_, options_, formats_.front());
+    result_.trees_too_large = leave_out_too_large(choice.trees, Problem{network_, operands_, options_}, formats_.front());
     result_.all_trees = choice.complete;
     result_.trees = choice.trees.size();
     const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
     std::vector<std::pair<double, std::size_t>> ranked;
-    TreeBound bound(network_, operands_, options_);
+    TreeBound bound(Problem{network_, operands_, options_});
     for (const ContractionTree& tree : choice.trees) {
       if (is_spent(1) || is_cancelled(options_)) {
         result_.all_trees = false;
@@ -91,7 +92,7 @@ class Search {
         for (const ResultFormat& format : formats_) {
           Schedule statements = statements_of(network_, tree, order, operands_, format);
           const std::size_t contractions = statements.statements.size();
-          for (Schedule& variant : statement_variants(std::move(statements), network_, operands_, options_, every_order, !fused_)) {
+          for (Schedule& variant : statement_variants(std::move(statements), Problem{network_, operands_, options_}, every_order, !fused_)) {
             sums_first_ = sums_first_ || variant.statements.size() > contractions;
             trees_.back().orders.push_back(models_.order_of(std::move(variant)));
           }
@@ -309,10 +310,10 @@ class Search {
     }
     Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
     if (is_of_model(statements(record), record.free) && is_of_model(candidate.schedule, record.free)) {
-      candidate.cost = with_memory(time_cost(candidate.schedule, network_, operands_, options_, model), candidate.schedule,
-                                   network_, operands_, options_);
+      candidate.cost = with_memory(time_cost(candidate.schedule, Problem{network_, operands_, options_}, model), candidate.schedule,
+                                   Problem{network_, operands_, options_});
     } else {
-      candidate.cost = cost(candidate.schedule, network_, operands_, options_);
+      candidate.cost = cost(candidate.schedule, Problem{network_, operands_, options_});
     }
     const bool too_large = candidate.cost.announced_bytes > memory_;
     if (too_large) {
@@ -326,7 +327,7 @@ class Search {
     // Where it is not legal, another order of the same loops might be.
     const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
                                    [&](const Candidate& other) { return other.schedule == candidate.schedule; });
-    const bool legal = known || check(candidate.schedule, network_, operands_, options_);
+    const bool legal = known || check(candidate.schedule, Problem{network_, operands_, options_});
     if (!fits || !legal || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
       if (!sparse_result() || too_large || !legal || options_.prove) {
         open_.push_back(number_of(record));
@@ -358,7 +359,7 @@ class Search {
   void serialize(Candidate& candidate) const {
     Schedule serial = candidate.schedule;
     std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
-    Cost less = cost(serial, network_, operands_, options_);
+    Cost less = cost(serial, Problem{network_, operands_, options_});
     if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
   }
 
@@ -387,9 +388,8 @@ class Search {
 
 }  // namespace
 
-SearchResult search_schedules(const Network& network, const std::vector<OperandFacts>& operands,
-                              const PlanOptions& options, bool fused) {
-  return Search(network, operands, options, fused).run();
+SearchResult search_schedules(const Problem& problem, bool fused) {
+  return Search(problem, fused).run();
 }
 
 }  // namespace weft

@@ -11,23 +11,23 @@ constexpr int most_halvings = 6;
 
 }  // namespace
 
-void add_smaller_intermediates(SearchResult& found, const Network& network, const std::vector<OperandFacts>& operands,
-                               const PlanOptions& options) {
+void add_smaller_intermediates(SearchResult& found, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const std::uint64_t limit = usable_memory(options);
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
   const Schedule& cheapest = found.candidates.front().schedule;
   const ScheduledTensor& result = cheapest.tensors[cheapest.statements.back().target.tensor];
-  double room = room_beside(network, operands, options, result.format.all_dense() && !result.delivered);
+  double room = room_beside(problem, result.format.all_dense() && !result.delivered);
   std::vector<Candidate> added;
   for (int halving = 0; halving <= most_halvings && room >= 1 && !is_cancelled(options); ++halving, room /= 2) {
     PlanOptions bounded = options;
     bounded.memory_limit = static_cast<std::uint64_t>(room);
     bounded.prove = false;
-    SearchResult smaller = search_schedules(network, operands, bounded, true);
+    SearchResult smaller = search_schedules(Problem{network, operands, bounded}, true);
     found.tried += smaller.tried;
     for (Candidate& candidate : smaller.candidates) {
       // Judged with the limit that there is: it says how many private copies there are.
-      candidate.cost = cost(candidate.schedule, network, operands, options);
+      candidate.cost = cost(candidate.schedule, problem);
       if (candidate.cost.announced_bytes <= limit) added.push_back(candidate);
     }
     if (!smaller.candidates.empty() && smaller.candidates.front().cost.announced_bytes <= limit) break;

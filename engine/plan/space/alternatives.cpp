@@ -17,8 +17,8 @@ std::vector<Schedule> all_statements(const Network& network, const ContractionTr
                                      const PlanOptions& options, std::size_t most) {
   std::vector<Schedule> found;
   for (const std::vector<std::uint32_t>& order : statement_orders(tree, most)) {
-    for (const ResultFormat& format : result_formats(network, operands, options)) {
-      std::ranges::move(statement_variants(statements_of(network, tree, order, operands, format), network, operands, options, true),
+    for (const ResultFormat& format : result_formats(Problem{network, operands, options})) {
+      std::ranges::move(statement_variants(statements_of(network, tree, order, operands, format), Problem{network, operands, options}, true),
                         std::back_inserter(found));
     }
   }
@@ -51,10 +51,10 @@ void for_each_nest(Schedule statements, const std::function<bool(const Schedule&
   each_nest_from(statements, 0, visit);
 }
 
-AlternativeChoice all_alternatives(const Network& network, const std::vector<OperandFacts>& operands,
-                                   const PlanOptions& options, std::size_t most) {
+AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
+  const auto& [network, operands, options] = problem;
   AlternativeChoice choice;
-  const TreeChoice trees = choose_trees(network, operands, options);
+  const TreeChoice trees = choose_trees(problem);
   choice.complete = trees.complete;
   for (const ContractionTree& tree : trees.trees) {
     for (Schedule& statements : all_statements(network, tree, operands, options, most)) {

@@ -13,8 +13,7 @@ struct AlternativeChoice {
 };
 
 /// Every tree, depth-first order of statements, set of converted accesses and choice of dense levels.
-AlternativeChoice all_alternatives(const Network& network, const std::vector<OperandFacts>& operands,
-                                   const PlanOptions& options, std::size_t most);
+AlternativeChoice all_alternatives(const Problem& problem, std::size_t most);
 
 /// Calls with every order of loops and every fusion of the statements, as long as the answer is true.
 void for_each_nest(Schedule statements, const std::function<bool(const Schedule&)>& visit);

@@ -15,11 +15,11 @@ constexpr std::size_t most_free_modes = 12;
 
 }  // namespace
 
-ConvertibleAccesses::ConvertibleAccesses(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options)
-    : network_(network), operands_(operands), options_(options) {
-  const Term& term = network.assignments.front().terms.front();
+ConvertibleAccesses::ConvertibleAccesses(const Problem& problem)
+    : network_(problem.network), operands_(problem.operands), options_(problem.options) {
+  const Term& term = problem.network.assignments.front().terms.front();
   for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
-    const OperandFacts& facts = facts_of(operands, term.factors[factor].tensor);
+    const OperandFacts& facts = facts_of(problem.operands, term.factors[factor].tensor);
     if (!may_be_converted(facts) || facts.format.order() > most_free_modes || factor >= AlternativeModels::most_factors) continue;
     factors_.push_back(factor);
   }

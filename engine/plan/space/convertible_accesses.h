@@ -14,7 +14,7 @@ namespace weft {
 class ConvertibleAccesses {
  public:
   /// Refers to all of its arguments.
-  ConvertibleAccesses(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+  explicit ConvertibleAccesses(const Problem& problem);
 
   std::size_t size() const { return factors_.size(); }
   bool empty() const { return factors_.empty(); }

@@ -16,11 +16,11 @@ void keep_storing(std::vector<ContractionTree>& trees) {
   if (std::any_of(trees.begin(), trees.end(), stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
 }
 
-std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Network& network,
-                                  const std::vector<OperandFacts>& operands, const PlanOptions& options,
+std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Problem& problem,
                                   const ResultFormat& result) {
+  const auto& [network, operands, options] = problem;
   if (options.memory_limit == PlanOptions{}.memory_limit) return 0;
-  const double room = room_beside(network, operands, options, result.format.all_dense() && !result.delivered);
+  const double room = room_beside(problem, result.format.all_dense() && !result.delivered);
   double largest = scalar_bytes(Scalar::f64);
   for (const Index& index : network.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
   if (largest <= room) return 0;

@@ -95,8 +95,8 @@ std::vector<Schedule> with_partial_sums(Schedule statements, const Network& netw
   return found;
 }
 
-std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const std::vector<OperandFacts>& operands,
-                                         const PlanOptions& options, bool every_order, bool unfused) {
+std::vector<Schedule> statement_variants(Schedule statements, const Problem& problem, bool every_order, bool unfused) {
+  const auto& [network, operands, options] = problem;
   std::vector<Schedule> found;
   for (Schedule& one : with_partial_sums(std::move(statements), network, options)) {
     const bool for_dense_results = unfused || annihilates_any(one, operands);

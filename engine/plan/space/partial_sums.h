@@ -17,7 +17,6 @@ std::vector<Schedule> with_partial_sums(Schedule statements, const Network& netw
 
 /// All that the planner chooses from for a tree and an order of its statements: with partial sums, and for each of them what
 /// with_sparse_intermediates() says.
-std::vector<Schedule> statement_variants(Schedule statements, const Network& network, const std::vector<OperandFacts>& operands,
-                                         const PlanOptions& options, bool every_order, bool unfused = false);
+std::vector<Schedule> statement_variants(Schedule statements, const Problem& problem, bool every_order, bool unfused = false);
 
 }  // namespace weft

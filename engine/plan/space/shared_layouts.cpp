@@ -55,9 +55,10 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
   return found;
 }
 
-SharedLayouts result_layouts(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+SharedLayouts result_layouts(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const TensorAccess& result = network.assignments.front().result;
-  const ResultFormat plain = plainest_result_format(network, operands, options);
+  const ResultFormat plain = plainest_result_format(problem);
   if (plain.like || plain.delivered || result.indices.size() < 2) return {};
   if (result.indices.size() > most_shared_modes) return {{}, false};
   SharedLayouts found;

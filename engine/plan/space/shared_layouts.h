@@ -19,6 +19,6 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
 
 /// How the result of a network of one assignment may be stored if nobody asked: every order of its modes. Without the
 /// plain order of a dense result, and without any where the result takes the positions of an operand.
-SharedLayouts result_layouts(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+SharedLayouts result_layouts(const Problem& problem);
 
 }  // namespace weft

@@ -39,8 +39,8 @@ std::optional<std::uint32_t> wanted_last(const OperandFacts& operand, const Netw
 
 }  // namespace
 
-std::vector<std::vector<OperandFacts>> transposed_operands(const Network& network, const std::vector<OperandFacts>& operands,
-                                                           const PlanOptions& options) {
+std::vector<std::vector<OperandFacts>> transposed_operands(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const Assignment& assignment = network.assignments.front();
   IndexSet vectorizable = options.strict_fp ? index_set(assignment.result.indices) : ~IndexSet{0};
   for (const TensorAccess& access : assignment.terms.front().factors) {

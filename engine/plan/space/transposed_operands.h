@@ -14,8 +14,7 @@ namespace weft {
 /// Facts as if some dense operands were given with their modes in another order, in which the last is an index that no sparse
 /// operand filters (and, with strict floating point, nothing sums over): all that have one together, then each alone. Nothing
 /// where every dense operand has such an index last, or is pinned. Of one assignment.
-std::vector<std::vector<OperandFacts>> transposed_operands(const Network& network, const std::vector<OperandFacts>& operands,
-                                                           const PlanOptions& options);
+std::vector<std::vector<OperandFacts>> transposed_operands(const Problem& problem);
 
 /// A schedule for such facts, for those that are given: what was transposed is converted.
 Schedule with_transposed(Schedule schedule, const std::vector<OperandFacts>& operands);

@@ -300,7 +300,8 @@ std::vector<ContractionTree> all_trees(std::size_t leaves) {
   return trees;
 }
 
-TreeChoice choose_trees(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
+TreeChoice choose_trees(const Problem& problem) {
+  const auto& [network, operands, options] = problem;
   const Term& term = network.assignments[0].terms[0];
   if (options.tree) return {{*options.tree}, true};
   if (!term.open || term.factors.size() == 1) return {{term.pinned}, true};

@@ -20,6 +20,6 @@ std::vector<ContractionTree> all_trees(std::size_t leaves);
 /// The pinned tree alone where there is one. Else all trees up to 6 factors (or parenthesised groups), ordered by
 /// estimated work; beyond that the best binary tree by dynamic programming over subsets, or greedily where there are
 /// too many connected subsets, and the single n-ary product.
-TreeChoice choose_trees(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
+TreeChoice choose_trees(const Problem& problem);
 
 }  // namespace weft

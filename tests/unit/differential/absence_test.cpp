@@ -43,7 +43,7 @@ std::string difference(const CoordinateMap& found, const CoordinateMap& expected
 /// Lowered, verified, the products of the network, and the expected values.
 std::string interpreted_defect(const Schedule& schedule, const Case& drawn) {
   const BuiltNetwork& built = drawn.built;
-  if (const auto legal = check(schedule, built.network, built.facts, drawn.options); !legal) return legal.error().message;
+  if (const auto legal = check(schedule, Problem{built.network, built.facts, drawn.options}); !legal) return legal.error().message;
   const auto nests = lower(schedule, built.network, finite_tensors(schedule, built.facts));
   if (!nests) return nests.error().message;
   std::string problem = difference_from_network(schedule, built.network, *nests);
@@ -105,21 +105,21 @@ TEST_CASE("beside NaN and infinities every pinned tree has schedules, and they m
   std::size_t kept = 0, not_finite = 0, ordered = 0;
   for_each_case(runs(is_sanitized() ? 100 : 400), [&](const Case& drawn, std::uint64_t seed) {
     const BuiltNetwork& built = drawn.built;
-    const auto planned = plan(built.network, built.facts, drawn.options);
+    const auto planned = plan(Problem{built.network, built.facts, drawn.options});
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(interpreted_defect(planned->schedule, drawn) == "");
     if (seed % 8 == 0 && may_be_unfused(drawn)) {
       PlanOptions fewest = drawn.options;
       fewest.objective = Objective::workspace_order;
-      const auto least = plan(built.network, built.facts, fewest);
+      const auto least = plan(Problem{built.network, built.facts, fewest});
       // Layouts may contradict each other; that values are not finite is no reason.
       if (least) CHECK(interpreted_defect(least->schedule, drawn) == "");
       else CHECK(least.error().message.find("NaN or Inf") == std::string::npos);
       ordered += least ? 1 : 0;
     }
     if (may_be_unfused(drawn)) {
-      CHECK(interpreted_defect(baseline(built.network, built.facts, drawn.options), drawn) == "");
-      const auto unfused = plan_unfused(built.network, built.facts, drawn.options);
+      CHECK(interpreted_defect(baseline(Problem{built.network, built.facts, drawn.options}), drawn) == "");
+      const auto unfused = plan_unfused(Problem{built.network, built.facts, drawn.options});
       REQUIRE_MESSAGE(unfused, unfused.error().message);
       CHECK(interpreted_defect(unfused->schedule, drawn) == "");
     }
@@ -138,10 +138,10 @@ TEST_CASE("random networks that hold NaN and infinities, compiled and run") {
     const BuiltNetwork& built = drawn.built;
     const Pipeline& pipeline = drawn.options.strict_fp ? strict : seed % 4 == 0 ? checked : usual;
     const std::uint64_t turn = may_be_unfused(drawn) ? seed % 4 : 0;
-    auto planned = turn == 2 ? plan_unfused(built.network, built.facts, drawn.options)
+    auto planned = turn == 2 ? plan_unfused(Problem{built.network, built.facts, drawn.options})
                              : pipeline.plan(built.network, built.facts, drawn.options);
     REQUIRE_MESSAGE(planned, planned.error().message);
-    if (turn == 3) planned->schedule = baseline(built.network, built.facts, drawn.options);
+    if (turn == 3) planned->schedule = baseline(Problem{built.network, built.facts, drawn.options});
     CHECK(defect_of_runs(pipeline, cut_for_threads(*planned, built, drawn.options), {{1, false}, {2, seed % 2 == 0}}, built,
                          equals(drawn)) == "");
   });
@@ -156,11 +156,11 @@ TEST_CASE("random networks that hold NaN and infinities, planned as if finite wh
     std::size_t plans = 0;
     const auto planned = plan_by_need(by_need.facts, by_need.network, drawn.options.machine, [&] {
       ++plans;
-      return seed % 4 == 1 && may_be_unfused(drawn) ? plan_unfused(by_need.network, by_need.facts, drawn.options)
+      return seed % 4 == 1 && may_be_unfused(drawn) ? plan_unfused(Problem{by_need.network, by_need.facts, drawn.options})
                                                     : pipeline.plan(by_need.network, by_need.facts, drawn.options);
     });
     REQUIRE_MESSAGE(planned, planned.error().message);
-    const auto legal = check(planned->schedule, drawn.built.network, drawn.built.facts, drawn.options);
+    const auto legal = check(planned->schedule, Problem{drawn.built.network, drawn.built.facts, drawn.options});
     CHECK_MESSAGE(legal, legal.error().message);
     CHECK(defect_of_runs(pipeline, cut_for_threads(*planned, by_need, drawn.options), {{1, false}, {2, seed % 2 == 0}}, by_need,
                          equals(drawn)) == "");
@@ -179,7 +179,7 @@ TEST_CASE("random networks compiled for finite operands, run over others that ar
     if (drawn.options.strict_fp) return;
     const auto finite = built(drawn.finite, resources);
     REQUIRE_MESSAGE(finite, finite.error().message);
-    const auto planned = seed % 4 == 1 && may_be_unfused(drawn) ? plan_unfused(finite->network, finite->facts, drawn.options)
+    const auto planned = seed % 4 == 1 && may_be_unfused(drawn) ? plan_unfused(Problem{finite->network, finite->facts, drawn.options})
                                        : pipeline.plan(finite->network, finite->facts, drawn.options);
     REQUIRE_MESSAGE(planned, planned.error().message);
     CompileFor made_for{.grade = seed % 2 == 0 ? Specialization::generic : Specialization::profiled, .calls = 1};
@@ -310,11 +310,11 @@ TEST_CASE("random networks of several assignments that hold NaN and infinities: 
     BuiltNetwork by_need = *made;
     const auto needed = plan_by_need(by_need.facts, by_need.network, options.machine, [&] { return pipeline.plan(by_need.network, by_need.facts, options); });
     REQUIRE_MESSAGE(needed, needed.error().message);
-    const auto still_legal = check(needed->schedule, made->network, made->facts, options);
+    const auto still_legal = check(needed->schedule, Problem{made->network, made->facts, options});
     CHECK_MESSAGE(still_legal, still_legal.error().message);
     CHECK(defect_of_forest(pipeline, *needed, by_need, options, made->tensors, expected, 1) == "");
     if (seed % 3 == 0) {
-      const auto unfused = plan_unfused(made->network, made->facts, options);
+      const auto unfused = plan_unfused(Problem{made->network, made->facts, options});
       REQUIRE_MESSAGE(unfused, unfused.error().message);
       CHECK(defect_of_forest(pipeline, *unfused, *made, options, made->tensors, expected, 1) == "");
     }
@@ -324,8 +324,8 @@ TEST_CASE("random networks of several assignments that hold NaN and infinities: 
       CHECK(defect_of_forest(pipeline, *sooner, *finite, options, made->tensors, expected, 1) == "");
     }
     if (seed % 3 == 2) {
-      const Schedule plain = baseline(made->network, made->facts, options);
-      const auto legal = check(plain, made->network, made->facts, options);
+      const Schedule plain = baseline(Problem{made->network, made->facts, options});
+      const auto legal = check(plain, Problem{made->network, made->facts, options});
       // One product of all that nobody wants may have too many indices.
       CHECK_MESSAGE((legal || legal.error().kind == ErrorKind::unsupported), legal.error().message);
       Plan plan;

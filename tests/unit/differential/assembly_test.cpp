@@ -62,7 +62,7 @@ class Chain {
     if (schedule != nullptr) {
       auto given = parse_schedule(schedule, *network);
       REQUIRE_MESSAGE(given, given.error().message);
-      plan = plan_given(*given, *network, facts, options);
+      plan = plan_given(*given, Problem{*network, facts, options});
     }
     REQUIRE_MESSAGE(plan, plan.error().message);
     test::make_worth_threads(*plan);

@@ -130,7 +130,7 @@ TEST_CASE("deliberate faults are noticed") {
     const auto made = built(random, resources);
     REQUIRE_MESSAGE(made, made.error().message);
     const CoordinateMap expected = expected_result(random);
-    const auto planned = plan(made->network, made->facts, {});
+    const auto planned = plan(Problem{made->network, made->facts, {}});
     REQUIRE_MESSAGE(planned, planned.error().message);
     const Schedule& schedule = planned->schedule;
     const auto nests = lower(schedule, made->network, std::vector<bool>(schedule.tensors.size(), true));

@@ -84,7 +84,7 @@ bool sums_first(const Schedule& schedule) {
 TEST_CASE("copies for lookups change no result") {
   const Runs drawn = runs(is_sanitized() ? 30 : 250);
   const std::size_t schedules = compared(drawn, [](const BuiltNetwork& built, const PlanOptions& options, std::uint64_t) {
-    return lookup_schedules(built.network, built.facts, options);
+    return lookup_schedules(Problem{built.network, built.facts, options});
   });
   MESSAGE(schedules << " schedules with copies");
   if (drawn.count >= 30) CHECK(schedules > drawn.count / 8);
@@ -93,7 +93,7 @@ TEST_CASE("copies for lookups change no result") {
 TEST_CASE("operands that are summed first change no result") {
   const Runs drawn = runs(is_sanitized() ? 30 : 250);
   const std::size_t schedules = compared(drawn, [](const BuiltNetwork& built, const PlanOptions& options, std::uint64_t seed) {
-    std::vector<Schedule> found = sample_schedules(built.network, built.facts, options, 30, seed);
+    std::vector<Schedule> found = sample_schedules(Problem{built.network, built.facts, options}, 30, seed);
     std::erase_if(found, [](const Schedule& schedule) { return !sums_first(schedule); });
     return found;
   });

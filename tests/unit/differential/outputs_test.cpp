@@ -143,8 +143,8 @@ TEST_CASE("random networks added to parts of larger arrays with any alpha and be
     const CoordinateMap expected = expected_result(random);
     PlanOptions options;
     options.strict_fp = seed % 3 == 2;
-    auto planned = seed % 4 == 0 ? plan_given(baseline(made->network, made->facts, options), made->network, made->facts, options)
-                                 : plan(made->network, made->facts, options);
+    auto planned = seed % 4 == 0 ? plan_given(baseline(Problem{made->network, made->facts, options}), Problem{made->network, made->facts, options})
+                                 : plan(Problem{made->network, made->facts, options});
     REQUIRE_MESSAGE(planned, planned.error().message);
     CompileFor made_for{.grade = seed % 2 == 0 ? Specialization::generic : Specialization::profiled};
     if (dice.percent(60)) made_for.scaled.insert("R");

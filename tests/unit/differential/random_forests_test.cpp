@@ -66,7 +66,7 @@ std::string defect(const Schedule& schedule, const BuiltNetwork& built, const Ra
 /// The baseline contracts what nobody wants in one product with its readers, whose loops may be too many to interpret.
 bool is_interpreted_soon(const Schedule& schedule, const BuiltNetwork& built, const PlanOptions& options) {
   double iterations = 0;
-  for (const LoopCost& loop : cost(schedule, built.network, built.facts, options).loops) iterations += loop.iterations;
+  for (const LoopCost& loop : cost(schedule, Problem{built.network, built.facts, options}).loops) iterations += loop.iterations;
   return iterations < 3e6;
 }
 
@@ -76,7 +76,7 @@ std::string text_defect(const Plan& plan, const BuiltNetwork& built, const PlanO
   const auto read = parse_schedule(text, built.network);
   if (!read) return read.error().message + "\nin\n" + text;
   if (*read != plan.schedule) return "another schedule is read than\n" + text + "namely\n" + print(*read, built.network);
-  const auto given = plan_given(*read, built.network, built.facts, options);
+  const auto given = plan_given(*read, Problem{built.network, built.facts, options});
   if (!given) return given.error().message + "\nin\n" + text;
   if (given->cost == plan.cost) return "";
   return fmt::format("a cost of {} ns instead of {} is read from\n{}", given->cost.ns, plan.cost.ns, text);
@@ -137,17 +137,17 @@ TEST_CASE("schedules of several assignments mean what the assignments mean, and 
   std::size_t several = 0;
   for_each_forest(runs(is_sanitized() ? 60 : 200), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
     const PlanOptions options = options_of(random);
-    const Schedule plain = baseline(built.network, built.facts, options);
-    const auto legal = check(plain, built.network, built.facts, options);
+    const Schedule plain = baseline(Problem{built.network, built.facts, options});
+    const auto legal = check(plain, Problem{built.network, built.facts, options});
     // One product of all that nobody wants may have too many indices.
     const bool too_many = !legal && legal.error().kind == ErrorKind::unsupported;
     CHECK_MESSAGE((legal || too_many), legal.error().message);
     if (legal && is_interpreted_soon(plain, built, options)) CHECK(defect(plain, built, random, expected) == "");
-    const auto planned = plan(built.network, built.facts, options);
+    const auto planned = plan(Problem{built.network, built.facts, options});
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect(planned->schedule, built, random, expected) == "");
     CHECK(text_defect(*planned, built, options) == "");
-    const auto unfused = plan_unfused(built.network, built.facts, options);
+    const auto unfused = plan_unfused(Problem{built.network, built.facts, options});
     REQUIRE_MESSAGE(unfused, unfused.error().message);
     CHECK(defect(unfused->schedule, built, random, expected) == "");
     several += planned->schedule.earlier_trees.empty() ? 0 : 1;
@@ -187,7 +187,7 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
         REQUIRE_MESSAGE(planned, planned.error().message);
         CHECK(text_defect(*planned, built, options_of(random)) == "");
         CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
-        const auto unfused = plan_unfused(built.network, built.facts, options_of(random));
+        const auto unfused = plan_unfused(Problem{built.network, built.facts, options_of(random)});
         REQUIRE_MESSAGE(unfused, unfused.error().message);
         CHECK(defect_of_runs(*pipeline, *unfused, built, random, expected) == "");
         for (const auto& [coordinates, value] : expected.at(random.assignments.back().name)) with_nan += std::isnan(value) ? 1 : 0;
@@ -209,7 +209,7 @@ TEST_CASE("several assignments over long extents, compiled and run") {
         PlanOptions options = options_of(random);
         options.memory_limit = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
         const bool unfused = (computed + refused + slow) % 3 == 2;
-        auto planned = unfused ? plan_unfused(built.network, built.facts, options)
+        auto planned = unfused ? plan_unfused(Problem{built.network, built.facts, options})
                                : pipeline->plan(built.network, built.facts, options);
         if (!planned) {
           CHECK_MESSAGE(planned.error().kind == ErrorKind::resource, planned.error().message);

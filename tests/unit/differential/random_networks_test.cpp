@@ -64,14 +64,14 @@ void for_each_network(const Runs& drawn, const RandomLimits& limits, const Body&
 TEST_CASE("what the planner's and the baseline's schedules mean is what the network means") {
   std::size_t transposed = 0;
   for_each_network(runs(is_sanitized() ? 100 : 500), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
-    CHECK(defect(baseline(built.network, built.facts, {}), built, expected) == "");
-    const auto planned = plan(built.network, built.facts, {});
+    CHECK(defect(baseline(Problem{built.network, built.facts, {}}), built, expected) == "");
+    const auto planned = plan(Problem{built.network, built.facts, {}});
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect(planned->schedule, built, expected) == "");
-    const auto unfused = plan_unfused(built.network, built.facts, {});
+    const auto unfused = plan_unfused(Problem{built.network, built.facts, {}});
     REQUIRE_MESSAGE(unfused, unfused.error().message);
     CHECK(defect(unfused->schedule, built, expected) == "");
-    const auto converting = plan(built.network, built.facts, called_often());
+    const auto converting = plan(Problem{built.network, built.facts, called_often()});
     REQUIRE_MESSAGE(converting, converting.error().message);
     CHECK(defect(converting->schedule, built, expected) == "");
     transposed += transposes(converting->schedule) ? 1 : 0;
@@ -84,7 +84,7 @@ TEST_CASE("schedules with the least workspaces mean what the network means, or s
   for_each_network(runs(is_sanitized() ? 20 : 100), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
     PlanOptions options;
     options.objective = Objective::workspace_order;
-    const auto plan = weft::plan(built.network, built.facts, options);
+    const auto plan = weft::plan(Problem{built.network, built.facts, options});
     if (!plan) {
       // Pinned layouts that disagree, an operand and its transpose, NaN or Inf beside an intermediate.
       REQUIRE_MESSAGE(plan.error().message.find("objective") != std::string::npos, plan.error().message);
@@ -102,7 +102,7 @@ TEST_CASE("every schedule of a tiny network means the same") {
   const RandomLimits tiny{.factors = 3, .order = 3, .indices = 4, .extent = 3, .long_extent = 3, .index_space = 81};
   std::size_t schedules = 0;
   for_each_network(runs(is_sanitized() ? 10 : 60), tiny, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
-    for (const Schedule& schedule : enumerate_schedules(built.network, built.facts, {}, 400)) {
+    for (const Schedule& schedule : enumerate_schedules(Problem{built.network, built.facts, {}}, 400)) {
       CHECK(defect(schedule, built, expected) == "");
       ++schedules;
     }
@@ -138,7 +138,7 @@ TEST_CASE("random networks, compiled and run") {
         }
         if (turn == 5) {
           Plan flat = *plan;
-          flat.schedule = baseline(built.network, built.facts, {});
+          flat.schedule = baseline(Problem{built.network, built.facts, {}});
           CHECK(defect_of_runs(usual, cut_for_threads(flat, built, {}), {{2, false}}, built, equals(expected)) == "");
         }
       });
@@ -149,7 +149,7 @@ TEST_CASE("schedules of tiny networks, compiled and run") {
   const Pipeline pipeline = pipeline_with(false, false);
   std::size_t number = 0, compiled = 0;
   for_each_network(runs(is_sanitized() ? 5 : 60), tiny, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
-    for (const Schedule& schedule : enumerate_schedules(built.network, built.facts, {}, 400)) {
+    for (const Schedule& schedule : enumerate_schedules(Problem{built.network, built.facts, {}}, 400)) {
       if (number++ % 23 != 0) continue;
       Plan plan;
       plan.schedule = schedule;

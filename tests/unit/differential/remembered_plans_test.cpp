@@ -21,16 +21,16 @@ namespace {
 std::string defect(const BuiltNetwork& built, const PlanOptions& options) {
   std::vector<OperandFacts> facts;
   for (const OperandFacts& operand : built.facts) facts.push_back(quantised(operand));
-  const auto made = plan(built.network, facts, options);
+  const auto made = plan(Problem{built.network, facts, options});
   if (!made) return made.error().message;
   const std::string text = print_plan(*made, built.network);
   const auto back = restored_plan(text, built.network, facts, options);
   if (!back) return back.error().message + "\nin\n" + text;
   if (back->schedule != made->schedule || back->cost != made->cost) return "another plan comes back from\n" + text;
   if (print_plan(*back, built.network) != text) return "what comes back prints otherwise than\n" + text;
-  const auto again = plan(built.network, facts, options);
+  const auto again = plan(Problem{built.network, facts, options});
   if (!again || print_plan(*again, built.network) != text) return "planned again otherwise than\n" + text;
-  return explanation(*made, built.network, facts, options).loops.size() == made->cost.loops.size() ? ""
+  return explanation(*made, Problem{built.network, facts, options}).loops.size() == made->cost.loops.size() ? ""
                                                                                                    : "loops unexplained";
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("counting changes no result, and counts do not depend on threads") {
     auto planned = pipeline->plan(made->network, made->facts, {});
     REQUIRE_MESSAGE(planned, planned.error().message);
     make_worth_threads(*planned);
-    const Explanation predicted = explanation(*planned, made->network, made->facts, {});
+    const Explanation predicted = explanation(*planned, Problem{made->network, made->facts, {}});
     const auto kernel = pipeline->compile(made->network, *planned, made->facts, true);
     REQUIRE_MESSAGE(kernel, kernel.error().message);
     std::map<std::string, Tensor> results;

@@ -52,14 +52,14 @@ void for_each_network(const Runs& drawn, const Draw& draw, const Body& body) {
 
 /// Unfused, an operand that lends the result its positions may stand in another nest.
 bool lends_from_afar(const Schedule& schedule, const BuiltNetwork& built, const RequestedNetwork& requested) {
-  return requested.pattern && !weft::check(schedule, built.network, built.facts, options_of(requested));
+  return requested.pattern && !weft::check(schedule, Problem{built.network, built.facts, options_of(requested)});
 }
 
 void check_meaning(const RequestedNetwork& requested, const BuiltNetwork& built) {
   const PlanOptions options = options_of(requested);
-  const Schedule plain = baseline(built.network, built.facts, options);
+  const Schedule plain = baseline(Problem{built.network, built.facts, options});
   if (!lends_from_afar(plain, built, requested)) CHECK(defect(plain, built, requested) == "");
-  const auto planned = plan(built.network, built.facts, options);
+  const auto planned = plan(Problem{built.network, built.facts, options});
   REQUIRE_MESSAGE(planned, planned.error().message);
   CHECK(defect(planned->schedule, built, requested) == "");
 }
@@ -93,7 +93,7 @@ class Running {
     }
     if (turn == 5) {
       Plan flat = *plan;
-      flat.schedule = baseline(built.network, built.facts, options);
+      flat.schedule = baseline(Problem{built.network, built.facts, options});
       if (!lends_from_afar(flat.schedule, built, requested))
         CHECK(defect_of_runs(usual_, cut_for_threads(flat, built, options), {{2, false}}, built, is_structural(requested)) == "");
     }

@@ -41,7 +41,7 @@ CoordinateMap result_of(const std::string& expression, const std::string& schedu
   options.results = {"A", "D"};
   const auto given = parse_schedule(schedule, *network);
   REQUIRE_MESSAGE(given, given.error().message);
-  auto plan = plan_given(*given, *network, facts, options);
+  auto plan = plan_given(*given, Problem{*network, facts, options});
   REQUIRE_MESSAGE(plan, plan.error().message);
   make_worth_threads(*plan);
   const auto kernel = pipeline.compile(*network, *plan, facts);

@@ -27,8 +27,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Problem mttkrp(std::uint64_t entries = 300000) {
-  Problem made = problem("T:ijk:sss:" + std::to_string(entries) + " B:jr C:kr -> ir",
+OwnedProblem mttkrp(std::uint64_t entries = 300000) {
+  OwnedProblem made = problem("T:ijk:sss:" + std::to_string(entries) + " B:jr C:kr -> ir",
                          {{'i', 500}, {'j', 400}, {'k', 300}, {'r', 32}});
   for (OperandFacts& operand : made.operands) operand = quantised(operand);
   return made;
@@ -70,7 +70,7 @@ struct Traced {
     };
     pipeline = *Pipeline::create(options);
   }
-  Plan plan(const Problem& made) {
+  Plan plan(const OwnedProblem& made) {
     auto found = pipeline->plan(made.network, made.operands, made.options);
     REQUIRE(found.has_value());
     return *found;
@@ -118,7 +118,7 @@ TEST_CASE("a plan is found in memory and, by another pipeline, on disk") {
   CHECK(second.plan(mttkrp()).origin == PlanOrigin::memory);
 
   // Nearly equal data share the plan; its memory is that of the data at hand.
-  Problem nearly = mttkrp(300300);
+  OwnedProblem nearly = mttkrp(300300);
   for (OperandFacts& operand : nearly.operands) operand.counted->bytes += 1000;
   const Plan shared = second.plan(nearly);
   CHECK(shared.origin == PlanOrigin::memory);
@@ -176,7 +176,7 @@ TEST_CASE("a plan that is cancelled is not remembered, and others who wait for i
   const Directory directory;
   Traced pipeline(directory.path());
   const Cancellation token;
-  Problem cancelled = mttkrp();
+  OwnedProblem cancelled = mttkrp();
   cancelled.options.cancelled_by = {Cancellation(), token};
   token.cancel();
   const auto none = pipeline.pipeline->plan(cancelled.network, cancelled.operands, cancelled.options);
@@ -189,7 +189,7 @@ TEST_CASE("a plan that is cancelled is not remembered, and others who wait for i
   std::atomic<int> wrong{0};
   for (int number = 0; number < 8; ++number) {
     threads.emplace_back([&, number] {
-      const Problem mine = number % 2 == 0 ? cancelled : mttkrp();
+      const OwnedProblem mine = number % 2 == 0 ? cancelled : mttkrp();
       const auto found = pipeline.pipeline->plan(mine.network, mine.operands, mine.options);
       const bool right = found ? true : number % 2 == 0 && found.error().kind == ErrorKind::cancelled;
       if (!right) ++wrong;
@@ -214,38 +214,38 @@ TEST_CASE("a directory that cannot be used costs the plan nothing") {
 TEST_CASE("the key tells everything apart that plans depend on") {
   std::set<std::string> keys;
   const auto add = [&](auto change) {
-    Problem made = mttkrp();
+    OwnedProblem made = mttkrp();
     change(made);
     CHECK(keys.insert(plan_key(made.network, made.operands, made.options)).second);
   };
-  add([](Problem&) {});
-  add([](Problem& made) { made.options.calls = 2; });
-  add([](Problem& made) { made.options.memory_limit = 1 << 30; });
-  add([](Problem& made) { made.options.memory_limit = 1 << 30, ++made.operands[0].counted->bytes; });
-  add([](Problem& made) { made.options.strict_fp = true; });
-  add([](Problem& made) { made.options.prove = true; });
-  add([](Problem& made) { made.options.tree = flat_tree(3); });
-  add([](Problem& made) { made.options.result_formats["R"] = dense_format(2, Scalar::f32); });
-  add([](Problem& made) { made.options.results.insert("R"); });
-  add([](Problem& made) { made.options.machine.threads = 4; });
-  add([](Problem& made) { made.options.objective = Objective::workspace_order; });
-  add([](Problem& made) { made.operands[0].pinned = true; });
-  add([](Problem& made) { made.operands[0].bytes *= 2; });
-  add([](Problem& made) { made.operands[0].format.levels[1].crd_bits = 64; });
-  add([](Problem& made) { made.operands[1].format.levels[0].strided = true; });
-  add([](Problem& made) { made.operands[1].statistics = Statistics({400, 32}, dense_format(2), 12800, {}, false); });
-  add([](Problem& made) { made.network.indices[0].extent = 501; });
-  add([](Problem& made) { made.network.tensors[made.network.assignments[0].result.tensor].scalar = Scalar::f32; });
-  add([](Problem& made) { made.network.assignments[0].terms[0].coefficient = 2; });
+  add([](OwnedProblem&) {});
+  add([](OwnedProblem& made) { made.options.calls = 2; });
+  add([](OwnedProblem& made) { made.options.memory_limit = 1 << 30; });
+  add([](OwnedProblem& made) { made.options.memory_limit = 1 << 30, ++made.operands[0].counted->bytes; });
+  add([](OwnedProblem& made) { made.options.strict_fp = true; });
+  add([](OwnedProblem& made) { made.options.prove = true; });
+  add([](OwnedProblem& made) { made.options.tree = flat_tree(3); });
+  add([](OwnedProblem& made) { made.options.result_formats["R"] = dense_format(2, Scalar::f32); });
+  add([](OwnedProblem& made) { made.options.results.insert("R"); });
+  add([](OwnedProblem& made) { made.options.machine.threads = 4; });
+  add([](OwnedProblem& made) { made.options.objective = Objective::workspace_order; });
+  add([](OwnedProblem& made) { made.operands[0].pinned = true; });
+  add([](OwnedProblem& made) { made.operands[0].bytes *= 2; });
+  add([](OwnedProblem& made) { made.operands[0].format.levels[1].crd_bits = 64; });
+  add([](OwnedProblem& made) { made.operands[1].format.levels[0].strided = true; });
+  add([](OwnedProblem& made) { made.operands[1].statistics = Statistics({400, 32}, dense_format(2), 12800, {}, false); });
+  add([](OwnedProblem& made) { made.network.indices[0].extent = 501; });
+  add([](OwnedProblem& made) { made.network.tensors[made.network.assignments[0].result.tensor].scalar = Scalar::f32; });
+  add([](OwnedProblem& made) { made.network.assignments[0].terms[0].coefficient = 2; });
   // Without a limit, sizes that are rounded away decide nothing.
-  Problem larger = mttkrp();
+  OwnedProblem larger = mttkrp();
   ++larger.operands[0].counted->bytes;
   CHECK(keys.contains(plan_key(larger.network, larger.operands, larger.options)));
 }
 
 TEST_CASE("the text of a plan is a schedule that a user can give back") {
-  const Problem made = mttkrp();
-  const auto found = plan(made.network, made.operands, made.options);
+  const OwnedProblem made = mttkrp();
+  const auto found = plan(made);
   REQUIRE(found.has_value());
   const auto schedule = parse_schedule(print_plan(*found, made.network), made.network);
   REQUIRE(schedule.has_value());
@@ -256,11 +256,11 @@ TEST_CASE("the text of a plan is a schedule that a user can give back") {
 }
 
 TEST_CASE("a hundred plans are one plan, on any number of threads and in any order") {
-  const Problem made = mttkrp();
-  const Problem other = problem("A:ipq:sss:1728 B:jpr:sss:1728 C:kqr:sss:1728 -> ijk",
+  const OwnedProblem made = mttkrp();
+  const OwnedProblem other = problem("A:ipq:sss:1728 B:jpr:sss:1728 C:kqr:sss:1728 -> ijk",
                                 {{'i', 40}, {'j', 40}, {'k', 40}, {'p', 40}, {'q', 40}, {'r', 40}});
-  const auto text = [](const Problem& one) {
-    auto found = plan(one.network, one.operands, one.options);
+  const auto text = [](const OwnedProblem& one) {
+    auto found = plan(one);
     return found ? print_plan(*found, one.network) : found.error().message;
   };
   const std::string wanted = text(made);
@@ -281,7 +281,7 @@ TEST_CASE("a hundred plans are one plan, on any number of threads and in any ord
 TEST_CASE("a hit takes less than planning") {
   const Directory directory;
   Traced pipeline(directory.path());
-  const Problem made = mttkrp();
+  const OwnedProblem made = mttkrp();
   const auto seconds = [&](auto&& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
@@ -293,7 +293,7 @@ TEST_CASE("a hit takes less than planning") {
   double planning = 1;
   for (int n = 0; n < 20; ++n) {
     memory = std::min(memory, seconds([&] { pipeline.plan(made); }));
-    planning = std::min(planning, seconds([&] { CHECK(plan(made.network, made.operands, made.options).has_value()); }));
+    planning = std::min(planning, seconds([&] { CHECK(plan(made).has_value()); }));
     Traced fresh(directory.path());
     disk = std::min(disk, seconds([&] { fresh.plan(made); }));
   }

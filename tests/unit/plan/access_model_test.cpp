@@ -15,7 +15,7 @@ using namespace weft::plan_test;
 namespace {
 
 struct Made {
-  Problem problem;
+  OwnedProblem problem;
   Schedule schedule;
 };
 
@@ -123,7 +123,7 @@ TEST_CASE("a free layout binds any set, dense where there is room for it") {
 }
 
 TEST_CASE("both modes of a diagonal are bound together") {
-  const Problem made = problem("T:ii:ss:20 -> ", {{'i', 10}});
+  const OwnedProblem made = problem("T:ii:ss:20 -> ", {{'i', 10}});
   const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
   for (const bool free : {false, true}) {
     const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, 4, made.network, made.operands);
@@ -136,7 +136,7 @@ TEST_CASE("both modes of a diagonal are bound together") {
 }
 
 TEST_CASE("empty tensors and extents of 0 give no positions and no division by zero") {
-  const Problem made = problem("T:ij:ss:5 -> ", {{'i', 0}, {'j', 3}});
+  const OwnedProblem made = problem("T:ij:ss:5 -> ", {{'i', 0}, {'j', 3}});
   const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
   for (const bool free : {false, true}) {
     const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, 4, made.network, made.operands);
@@ -148,7 +148,7 @@ TEST_CASE("empty tensors and extents of 0 give no positions and no division by z
 
 TEST_CASE("rows of a dense array reach the share of a cache that their distance leaves") {
   const auto share = [](std::uint64_t last, IndexSet block) {
-    const Problem made = problem("B:ijk -> ", {{'i', 40}, {'j', 32}, {'k', last}});
+    const OwnedProblem made = problem("B:ijk -> ", {{'i', 40}, {'j', 32}, {'k', last}});
     const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
     return AccessModel(schedule.statements[0].factors[0], schedule.tensors[0], false, 1, made.network, made.operands)
         .reached_share(block, 4096, 64);

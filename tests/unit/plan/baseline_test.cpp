@@ -10,8 +10,8 @@ using namespace weft;
 using namespace weft::plan_test;
 
 TEST_CASE("the baseline follows the stored order and converts what is discordant") {
-  const Problem made = problem("B:kr T:ijk:sss:5000 D:ji:ss:50 -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 8}});
-  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  const OwnedProblem made = problem("B:kr T:ijk:sss:5000 D:ji:ss:50 -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 8}});
+  const Schedule schedule = baseline(made);
   REQUIRE(schedule.statements.size() == 1);
   CHECK(schedule.statements[0].loops == std::vector<IndexId>{0, 1, 2, 3});
   CHECK(schedule.statements[0].vector == IndexId{3});
@@ -19,13 +19,13 @@ TEST_CASE("the baseline follows the stored order and converts what is discordant
   CHECK_FALSE(schedule.tensors[1].converted);
   CHECK(schedule.tensors[2].converted);
   CHECK(schedule.tensors[2].format.text() == "ss:1,0");
-  CHECK(check(schedule, made.network, made.operands, made.options).has_value());
+  CHECK(check(schedule, made).has_value());
 }
 
 TEST_CASE("pinned operands lead the loops and are never converted") {
-  Problem made = problem("T:ijk:sss:5000 D:ji:ss:50 -> ", {{'i', 20}, {'j', 20}, {'k', 20}});
+  OwnedProblem made = problem("T:ijk:sss:5000 D:ji:ss:50 -> ", {{'i', 20}, {'j', 20}, {'k', 20}});
   made.operands[1].pinned = true;
-  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  const Schedule schedule = baseline(made);
   CHECK(schedule.statements[0].loops == std::vector<IndexId>{1, 0, 2});
   CHECK(schedule.tensors[0].converted);
   CHECK_FALSE(schedule.tensors[1].converted);
@@ -33,12 +33,12 @@ TEST_CASE("pinned operands lead the loops and are never converted") {
 }
 
 TEST_CASE("a pinned tree has one nest per product") {
-  Problem made = problem("A:ij B:jk C:kl -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
+  OwnedProblem made = problem("A:ij B:jk C:kl -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
   made.options.tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
-  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  const Schedule schedule = baseline(made);
   CHECK(schedule.statements.size() == 2);
   CHECK(schedule.roots.size() == 2);
-  CHECK(check(schedule, made.network, made.operands, made.options).has_value());
+  CHECK(check(schedule, made).has_value());
 }
 
 }  // namespace baseline_test

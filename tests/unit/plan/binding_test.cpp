@@ -38,7 +38,7 @@ TEST_CASE("the second level of a diagonal is late") {
 }
 
 TEST_CASE("operands that end sparse may be converted unless pinned") {
-  Problem made = problem("A:ij:ss:5 B:ij:ds:5 C:ij:sd:5 D:ij s:- -> ", {{'i', 4}, {'j', 4}});
+  OwnedProblem made = problem("A:ij:ss:5 B:ij:ds:5 C:ij:sd:5 D:ij s:- -> ", {{'i', 4}, {'j', 4}});
   CHECK(may_be_converted(made.operands[0]));
   CHECK(may_be_converted(made.operands[1]));
   CHECK_FALSE(may_be_converted(made.operands[2]));
@@ -49,8 +49,8 @@ TEST_CASE("operands that end sparse may be converted unless pinned") {
 }
 
 TEST_CASE("only an unshared innermost loop without sparse levels becomes vector code") {
-  const Problem made = problem("T:ij:ss:9 B:jr -> ir", {{'i', 4}, {'j', 4}, {'r', 8}});
-  Schedule schedule = baseline(made.network, made.operands, made.options);
+  const OwnedProblem made = problem("T:ij:ss:9 B:jr -> ir", {{'i', 4}, {'j', 4}, {'r', 8}});
+  Schedule schedule = baseline(made);
   CHECK(may_be_vector(schedule, 0, made.options));
   CHECK(filters(schedule, schedule.statements[0], 0));
   CHECK(filters(schedule, schedule.statements[0], 1));

@@ -29,8 +29,8 @@ const std::string stored_text =
 
 std::string changed(const std::string& from, const std::string& to) { return test::replaced(stored_text, from, to); }
 
-Problem rows() {
-  Problem made = forest_problem("S = M:ij:ss:9 A:j -> i; O = S:i D:ih -> ih", extents);
+OwnedProblem rows() {
+  OwnedProblem made = forest_problem("S = M:ij:ss:9 A:j -> i; O = S:i D:ih -> ih", extents);
   made.options.results = {"S"};
   return made;
 }
@@ -40,7 +40,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("results that are wanted are stored as results, and no others") {
-  Problem made = rows();
+  OwnedProblem made = rows();
   CHECK(defect(made, stored_text) == "");
   CHECK(contains(defect(made, changed("result S", "intermediate S[i]")), "the result S is not stored"));
   const std::string fused =
@@ -64,18 +64,18 @@ TEST_CASE("results that are wanted are stored as results, and no others") {
 }
 
 TEST_CASE("each assignment obeys the rules of one") {
-  const Problem made = rows();
+  const OwnedProblem made = rows();
   CHECK(contains(defect(made, changed("loops i,j\n", "loops i,j   vector j\n")), "in the assignment to S"));
   CHECK(contains(defect(made, changed("loops i,h   vector h", "loops i,h   vector i")), "in the assignment to O"));
   CHECK(contains(defect(made, changed("S[i] * D[i,h]", "D[i,h]")), "in the assignment to O"));
   CHECK(contains(defect(made, changed("parallel i owner\n  parallel i owner", "parallel i owner")), "parallel"));
   Schedule more = schedule_of(made, stored_text);
   more.roots.push_back(RootReduction::serial);
-  CHECK(contains(check(more, made.network, made.operands, made.options).error().message, "parallel"));
+  CHECK(contains(check(more, made).error().message, "parallel"));
 }
 
 TEST_CASE("beside NaN and Inf an intermediate between assignments must be written everywhere, a result need not") {
-  Problem made = rows();
+  OwnedProblem made = rows();
   OperandFacts& d = made.operands.back();
   d.statistics = Statistics(d.statistics.extents(), d.format, d.statistics.nnz(), {}, false);
   // A dense result stores every entry, zeros included, whatever was accumulated.
@@ -85,7 +85,7 @@ TEST_CASE("beside NaN and Inf an intermediate between assignments must be writte
 }
 
 TEST_CASE("a later assignment reads what is handed over, zeros of dense levels included") {
-  Problem made = forest_problem("S = M:ij:ss:9 -> ij; O = S:ij D:jh -> ih", extents);
+  OwnedProblem made = forest_problem("S = M:ij:ss:9 -> ij; O = S:ij D:jh -> ih", extents);
   made.options.result_formats = {{"S", *parse_format("hd")}, {"O", sparse_format(2)}};
   const auto text = [](const std::string& computed) {
     return "schedule\n  tree S = M\n  tree O = (S * D)\n  layout M ss:0,1 f64\n  result S " + computed + " f64 delivered hd:0,1 f64\n"
@@ -101,7 +101,7 @@ TEST_CASE("a later assignment reads what is handed over, zeros of dense levels i
 }
 
 TEST_CASE("what is stored between assignments may share a pattern, and its text says so") {
-  const Problem made = forest_problem("S = M:ij:ss:9 A:j -> ij; O = S:ij D:jh -> ih", extents);
+  const OwnedProblem made = forest_problem("S = M:ij:ss:9 A:j -> ij; O = S:ij D:jh -> ih", extents);
   const std::string text =
       "schedule\n  tree S = (M * A)\n  tree O = (S * D)\n  layout M ss:0,1 f64\n  layout A d:0 f64\n  intermediate S[i,j] ss:0,1 f64 like M\n"
       "  layout D dd:0,1 f64\n  result O dd:0,1 f64\n  S[i,j] += M[i,j] * A[j]   loops i,j\n  O[i,h] += S[i,j] * D[j,h]   loops i,j,h   vector h\n"
@@ -111,7 +111,7 @@ TEST_CASE("what is stored between assignments may share a pattern, and its text 
 }
 
 TEST_CASE("what a scalar is made from has to be known if any of its readers makes entries") {
-  Problem made = forest_problem("S = M:ij:ss:9 A:j -> i; u = S:i E:i -> ; P = u: D:ih -> h; O = u: M:ij -> ij", extents);
+  OwnedProblem made = forest_problem("S = M:ij:ss:9 A:j -> i; u = S:i E:i -> ; P = u: D:ih -> h; O = u: M:ij -> ij", extents);
   made.options.results = {"P"};
   made.options.result_formats["O"] = sparse_format(2);
   const auto text = [](const std::string& kind) {

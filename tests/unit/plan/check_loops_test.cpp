@@ -9,7 +9,7 @@ using namespace weft;
 using namespace weft::plan_test;
 
 TEST_CASE("intersections list every sparse factor of the loop once, one of them driving") {
-  const Problem made = problem("A:ij:ss:50 B:ij:ss:50 C:jk:ss:50 -> ik", {{'i', 20}, {'j', 20}, {'k', 20}});
+  const OwnedProblem made = problem("A:ij:ss:50 B:ij:ss:50 C:jk:ss:50 -> ik", {{'i', 20}, {'j', 20}, {'k', 20}});
   const std::string head =
       "schedule\n tree (A * B * C)\n layout A ss:0,1 f64\n layout B ss:0,1 f64\n layout C ss:0,1 f64\n"
       " result R dd:0,1 f64\n R[i,k] += A[i,j] * B[i,j] * C[j,k] loops i,j,k\n";
@@ -33,8 +33,8 @@ TEST_CASE("intersections list every sparse factor of the loop once, one of them 
 }
 
 TEST_CASE("factors of all statements that share a loop meet in it") {
-  const Problem made = problem("A:ij:ss:50 B:ik:ss:50 -> jk", {{'i', 20}, {'j', 20}, {'k', 20}});
-  const Problem chain = problem("A:ij:ss:50 B:ij:ss:50 C:i:s:5 -> i", {{'i', 20}, {'j', 20}});
+  const OwnedProblem made = problem("A:ij:ss:50 B:ik:ss:50 -> jk", {{'i', 20}, {'j', 20}, {'k', 20}});
+  const OwnedProblem chain = problem("A:ij:ss:50 B:ij:ss:50 C:i:s:5 -> i", {{'i', 20}, {'j', 20}});
   const std::string text =
       "schedule\n tree ((A * B) * C)\n layout A ss:0,1 f64\n layout B ss:0,1 f64\n layout C s:0 f64\n"
       " intermediate x[i] d:0 f64\n result R d:0 f64\n x[i] += A[i,j] * B[i,j] loops i,j\n";
@@ -48,7 +48,7 @@ TEST_CASE("factors of all statements that share a loop meet in it") {
 }
 
 TEST_CASE("shared loops must exist on both sides") {
-  const Problem made = problem("A:ij B:jk -> ik", {{'i', 3}, {'j', 3}, {'k', 3}});
+  const OwnedProblem made = problem("A:ij B:jk -> ik", {{'i', 3}, {'j', 3}, {'k', 3}});
   const std::string text =
       "schedule\n tree (A * B)\n layout A dd:0,1 f64\n layout B dd:0,1 f64\n result R dd:0,1 f64\n"
       " R[i,k] += A[i,j] * B[j,k] loops i,j,k";

@@ -16,8 +16,8 @@ using namespace weft::plan_test;
 namespace {
 
 // T's third level lies below a sparse or a dense one; B may hold NaN.
-Problem mttkrp(const std::string& kinds, bool finite) {
-  Problem made = problem("T:ijk:" + kinds + ":4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+OwnedProblem mttkrp(const std::string& kinds, bool finite) {
+  OwnedProblem made = problem("T:ijk:" + kinds + ":4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
   made.operands[1].statistics = Statistics({20, 32}, dense_format(2), 640, {}, finite);
   return made;
 }
@@ -47,7 +47,7 @@ TEST_CASE("beside NaN an intermediate is read only where it was provably written
 }
 
 TEST_CASE("two factors that meet in a sum may have nothing in common") {
-  Problem made = problem("T:ijk:sss:4000 D:ik:ss:50 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+  OwnedProblem made = problem("T:ijk:sss:4000 D:ik:ss:50 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
   const std::string sum =
       "schedule\n tree ((T * C * D) * B)\n layout T sss f64\n layout C dd f64\n layout D ss f64\n layout B dd f64\n"
       " intermediate x[i,j,r] ddd f64\n result R dd f64\n x[i,j,r] += T[i,j,k] * C[k,r] * D[i,k] loops i,j,k,r\n"
@@ -58,7 +58,7 @@ TEST_CASE("two factors that meet in a sum may have nothing in common") {
 }
 
 TEST_CASE("an intermediate of infinite factors is not finite") {
-  const Problem made = mttkrp("sss", false);
+  const OwnedProblem made = mttkrp("sss", false);
   Schedule schedule = schedule_of(
       made, text("sss", "i,j,k,r", "i,j,r fused 2") + " parallel i owner\n");
   CHECK(is_finite(schedule, 3, made.operands));
@@ -84,7 +84,7 @@ TEST_CASE("beside NaN an intermediate is read wherever its levels know its entri
 }
 
 TEST_CASE("a single entry knows whether it is there, inside a nest and between nests") {
-  Problem made = problem("a:i:s:5 b:i:s:5 B:j -> j", {{'i', 20}, {'j', 20}});
+  OwnedProblem made = problem("a:i:s:5 b:i:s:5 B:j -> j", {{'i', 20}, {'j', 20}});
   made.operands[2].statistics = Statistics({20}, dense_format(1), 20, {}, false);
   CHECK(defect(made, "schedule\n tree ((a * b) * B)\n layout a s f64\n layout b s f64\n layout B d f64\n intermediate x[] f64\n"
                      " result R d f64\n x[] += a[i] * b[i] loops i\n R[j] += x[] * B[j] loops j\n parallel i private\n parallel j owner\n")
@@ -92,7 +92,7 @@ TEST_CASE("a single entry knows whether it is there, inside a nest and between n
 }
 
 TEST_CASE("what is absent annihilates further on, too") {
-  Problem made = problem("T:ik:ss:20 C:k D:i B:i -> i", {{'i', 20}, {'k', 20}});
+  OwnedProblem made = problem("T:ik:ss:20 C:k D:i B:i -> i", {{'i', 20}, {'k', 20}});
   const auto schedule = [](const std::string& x, const std::string& y) {
     return "schedule\n tree (((T * C) * D) * B)\n layout T ss f64\n layout C d f64\n layout D d f64\n layout B d f64\n intermediate x[i] " +
            x + " f64\n intermediate y[i] " + y +
@@ -114,32 +114,32 @@ TEST_CASE("what is absent annihilates further on, too") {
 }
 
 TEST_CASE("plan() avoids what check() would refuse") {
-  const Problem made = mttkrp("dds", false);
-  const auto planned = plan(made.network, made.operands, made.options);
+  const OwnedProblem made = mttkrp("dds", false);
+  const auto planned = plan(made);
   REQUIRE(planned.has_value());
-  CHECK(check(planned->schedule, made.network, made.operands, made.options).has_value());
-  Problem pinned = made;
+  CHECK(check(planned->schedule, made).has_value());
+  OwnedProblem pinned = made;
   pinned.options.tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
   pinned.operands[0].pinned = true;
-  const auto kept = plan(pinned.network, pinned.operands, pinned.options);
+  const auto kept = plan(pinned);
   REQUIRE_MESSAGE(kept, kept.error().message);
-  CHECK(check(kept->schedule, pinned.network, pinned.operands, pinned.options));
-  CHECK(explain(*kept, pinned.network, pinned.operands, pinned.options)
+  CHECK(check(kept->schedule, pinned));
+  CHECK(explain(*kept, pinned)
             .find("\nB holds NaN or Inf, so that x has to tell absent entries from zeros") != std::string::npos);
   pinned.operands[1] = mttkrp("dds", true).operands[1];
-  const auto finite = plan(pinned.network, pinned.operands, pinned.options);
+  const auto finite = plan(pinned);
   REQUIRE(finite);
-  CHECK(explain(*finite, pinned.network, pinned.operands, pinned.options).find("NaN") == std::string::npos);
+  CHECK(explain(*finite, pinned).find("NaN") == std::string::npos);
 }
 
 TEST_CASE("the baseline keeps absence in what needs it, and in nothing else") {
   // x = T * C is read beside B, y = D * E beside finite factors.
-  Problem made = problem("T:ik:ss:20 C:k B:i D:jl:ss:20 E:l -> ij", {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}});
+  OwnedProblem made = problem("T:ik:ss:20 C:k B:i D:jl:ss:20 E:l -> ij", {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}});
   made.options.tree = *parse_tree("(((T * C) * B) * (D * E))", {"T", "C", "B", "D", "E"});
   const auto levels = [&] {
     std::string text;
-    const Schedule plain = baseline(made.network, made.operands, made.options);
-    const auto legal = check(plain, made.network, made.operands, made.options);
+    const Schedule plain = baseline(made);
+    const auto legal = check(plain, made);
     CHECK_MESSAGE(legal, legal.error().message);
     for (const ScheduledTensor& tensor : plain.tensors) {
       if (tensor.role == TensorRole::intermediate) text += print_indices(tensor.modes, made.network) + ":" + tensor.format.text() + " ";
@@ -153,14 +153,14 @@ TEST_CASE("the baseline keeps absence in what needs it, and in nothing else") {
 }
 
 TEST_CASE("the baseline keeps absence that comes from an earlier assignment") {
-  Problem made = forest_problem("S = T:im:ss:5 -> ; R = S: U:jk V:k -> j", {{'i', 20}, {'m', 20}, {'j', 20}, {'k', 20}});
+  OwnedProblem made = forest_problem("S = T:im:ss:5 -> ; R = S: U:jk V:k -> j", {{'i', 20}, {'m', 20}, {'j', 20}, {'k', 20}});
   Term& term = made.network.assignments.back().terms.front();
   term.pinned = *parse_tree("((S * U) * V)", {"S", "U", "V"});
   term.open = false;
   for (OperandFacts& facts : made.operands) {
     if (facts.format.order() == 1) facts.statistics = Statistics({20}, dense_format(1), 20, {}, false);
   }
-  const auto legal = check(baseline(made.network, made.operands, made.options), made.network, made.operands, made.options);
+  const auto legal = check(baseline(made), made);
   CHECK_MESSAGE(legal, legal.error().message);
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("a dense intermediate between two nests makes entries of a sparse resu
            " x[i] += T[i,j] * C[j] loops i,j\n R[i] += x[i] * B[i] loops i\n parallel i owner\n parallel i owner\n";
   };
   const auto problem_of = [](const std::string& kinds) {
-    Problem made = problem("T:ij:" + kinds + " C:j B:i -> i", {{'i', 20}, {'j', 20}});
+    OwnedProblem made = problem("T:ij:" + kinds + " C:j B:i -> i", {{'i', 20}, {'j', 20}});
     made.options.result_formats["R"] = sparse_format(1);
     return made;
   };

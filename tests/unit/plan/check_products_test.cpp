@@ -11,12 +11,12 @@ using namespace weft::plan_test;
 
 namespace {
 
-Schedule made_schedule(const Problem& made, const std::string& tree, const std::vector<std::string>& names) {
+Schedule made_schedule(const OwnedProblem& made, const std::string& tree, const std::vector<std::string>& names) {
   const ContractionTree parsed = *parse_tree(tree, names);
   return statements_of(made.network, parsed, statement_orders(parsed, 1).front(), made.operands, made.options);
 }
 
-std::string message(const Schedule& schedule, const Problem& made) {
+std::string message(const Schedule& schedule, const OwnedProblem& made) {
   const auto done = check_products(schedule, made.network);
   return done ? "" : done.error().message;
 }
@@ -24,7 +24,7 @@ std::string message(const Schedule& schedule, const Problem& made) {
 }  // namespace
 
 TEST_CASE("the products of a tree are accepted, changed ones are not") {
-  const Problem made = problem("A:ij B:jk C:kl -> il", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}});
+  const OwnedProblem made = problem("A:ij B:jk C:kl -> il", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}});
   const Schedule good = made_schedule(made, "((A * B) * C)", {"A", "B", "C"});
   CHECK(message(good, made).empty());
 
@@ -58,7 +58,7 @@ TEST_CASE("the products of a tree are accepted, changed ones are not") {
 }
 
 TEST_CASE("an index is summed only where nobody needs it any more") {
-  const Problem made = problem("A:ij B:jk C:jl -> il", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}});
+  const OwnedProblem made = problem("A:ij B:jk C:jl -> il", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}});
   Schedule bad = made_schedule(made, "((A * B) * C)", {"A", "B", "C"});
   CHECK(message(bad, made).empty());
   bad.tensors[3].modes = {0};
@@ -69,7 +69,7 @@ TEST_CASE("an index is summed only where nobody needs it any more") {
 }
 
 TEST_CASE("occurrences that are accessed alike stand for each other") {
-  const Problem made = problem("K:ij K:ij v:j -> i", {{'i', 4}, {'j', 4}});
+  const OwnedProblem made = problem("K:ij K:ij v:j -> i", {{'i', 4}, {'j', 4}});
   Schedule schedule = made_schedule(made, "((K * v) * K)", {"K", "K", "v"});
   CHECK(message(schedule, made).empty());
   CHECK(message(merge_layouts(schedule), made).empty());
@@ -80,7 +80,7 @@ TEST_CASE("occurrences that are accessed alike stand for each other") {
 }
 
 TEST_CASE("a single factor has a statement without a contraction") {
-  const Problem made = problem("A:ij:ss:5 -> j", {{'i', 4}, {'j', 4}});
+  const OwnedProblem made = problem("A:ij:ss:5 -> j", {{'i', 4}, {'j', 4}});
   CHECK(message(made_schedule(made, "A", {"A"}), made).empty());
 }
 

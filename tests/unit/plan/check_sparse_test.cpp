@@ -12,7 +12,7 @@ struct Change {
   const char* expected;
 };
 
-void refuses(const Problem& made, const std::string& good, const std::vector<Change>& changes) {
+void refuses(const OwnedProblem& made, const std::string& good, const std::vector<Change>& changes) {
   CHECK(defect(made, good) == "");
   for (const Change& change : changes) {
     std::string changed = good;
@@ -31,7 +31,7 @@ void refuses(const Problem& made, const std::string& good, const std::vector<Cha
 }  // namespace
 
 TEST_CASE("targets with compressed levels are appended to in order, or drained") {
-  const Problem made = problem("B:ik:ds:300 C:kj:ds:300 -> ij", {{'i', 40}, {'j', 40}, {'k', 40}});
+  const OwnedProblem made = problem("B:ik:ds:300 C:kj:ds:300 -> ij", {{'i', 40}, {'j', 40}, {'k', 40}});
   refuses(made, R"(schedule
   tree (B * C)
   layout B ds:0,1 f64
@@ -58,7 +58,7 @@ TEST_CASE("targets with compressed levels are appended to in order, or drained")
 }
 
 TEST_CASE("a dense workspace on the way to compressed levels is provably written") {
-  const Problem made = problem("A:ij:ds:300 B:jk:ds:300 C:kl:ds:300 -> il", {{'i', 40}, {'j', 40}, {'k', 40}, {'l', 40}});
+  const OwnedProblem made = problem("A:ij:ds:300 B:jk:ds:300 C:kl:ds:300 -> il", {{'i', 40}, {'j', 40}, {'k', 40}, {'l', 40}});
   refuses(made, R"(schedule
   tree ((A * B) * C)
   layout A ds:0,1 f64
@@ -84,7 +84,7 @@ TEST_CASE("a dense workspace on the way to compressed levels is provably written
 }
 
 TEST_CASE("positions are shared where the product has them, or where that is asked for") {
-  Problem made = problem("M:ij:ss:300 A:ir B:jr:ds:50 -> ij", {{'i', 40}, {'j', 40}, {'r', 8}});
+  OwnedProblem made = problem("M:ij:ss:300 A:ir B:jr:ds:50 -> ij", {{'i', 40}, {'j', 40}, {'r', 8}});
   made.options.result_patterns["R"] = "M";
   const std::string good = R"(schedule
   tree (M * A * B)

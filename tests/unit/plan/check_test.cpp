@@ -24,7 +24,7 @@ const char* const good =
     "  R[i,r] += x[i,j,r] * B[j,r]   loops i,j,r   fused 2   vector r\n"
     "  parallel i owner\n";
 
-Problem mttkrp() {
+OwnedProblem mttkrp() {
   return problem("T:ijk:sss:4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("check() refuses every seeded defect") {
 }
 
 TEST_CASE("a pinned layout is not converted, a requested result format is honoured") {
-  Problem made = mttkrp();
+  OwnedProblem made = mttkrp();
   const std::string converted = replaced("layout T sss:0,1,2 f64", "layout T dss:0,1,2 f64 converted");
   CHECK(defect(made, converted).empty());
   made.operands[0].pinned = true;
@@ -76,7 +76,7 @@ TEST_CASE("a pinned layout is not converted, a requested result format is honour
 }
 
 TEST_CASE("owners must own, and strict sums are not reordered") {
-  Problem made = mttkrp();
+  OwnedProblem made = mttkrp();
   std::string text = good;
   for (const auto& [from, to] : {std::pair<std::string, std::string>{"loops i,j,k,r", "loops j,i,k,r"},
                                  {"loops i,j,r", "loops j,i,r"},
@@ -91,7 +91,7 @@ TEST_CASE("owners must own, and strict sums are not reordered") {
   text.replace(text.find("private"), 7, "serial");
   CHECK(defect(made, text).empty());
 
-  Problem dot = problem("a:i b:i -> ", {{'i', 100}});
+  OwnedProblem dot = problem("a:i b:i -> ", {{'i', 100}});
   const std::string sum =
       "schedule\n tree (a * b)\n layout a d:0 f64\n layout b d:0 f64\n result R f64\n"
       " R[] += a[i] * b[i] loops i vector i\n parallel i serial\n";
@@ -101,7 +101,7 @@ TEST_CASE("owners must own, and strict sums are not reordered") {
 }
 
 TEST_CASE("a statement without loops runs serially, and every nest needs its line") {
-  const Problem made = problem("s:- t:- -> ", {});
+  const OwnedProblem made = problem("s:- t:- -> ", {});
   const std::string text =
       "schedule\n tree (s * t)\n layout s f64\n layout t f64\n result R f64\n R[] += s[] * t[] loops ()\n parallel () ";
   CHECK(defect(made, text + "serial\n").empty());
@@ -117,7 +117,7 @@ TEST_CASE("two products do not leave one nest that sparse factors filter") {
            " R[k,l] += x[i,k] * y[i,l] loops i,k,l\n parallel i owner\n parallel i private\n";
   };
   const std::map<char, std::uint64_t> extents{{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}};
-  const Problem sparse = problem("A:ij:ss:20 B:jk C:im D:ml -> kl", extents);
+  const OwnedProblem sparse = problem("A:ij:ss:20 B:jk C:im D:ml -> kl", extents);
   CHECK(defect(sparse, text("ss")).find("x and y both leave this loop nest") != std::string::npos);
   CHECK(defect(problem("A:ij B:jk C:im D:ml -> kl", extents), text("dd")).empty());
   std::string shared = text("ss");

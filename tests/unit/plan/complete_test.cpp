@@ -11,11 +11,11 @@ using namespace weft;
 using namespace weft::plan_test;
 
 TEST_CASE("free operands follow the loops, and are not converted to what they already are") {
-  const Problem made =
+  const OwnedProblem made =
       problem("A:ij:ss:2000 B:kj:ss:2000 -> ik", {{'i', 100}, {'j', 100000}, {'k', 100000}});
   Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
   const std::vector<bool> free{true, true, false};
-  const CostModel model(schedule, made.network, made.operands, made.options, free);
+  const CostModel model(schedule, made, free);
   schedule.statements[0].loops = {1, 0, 2};
   const Schedule done = complete(schedule, made.network, model, free, made.operands);
   CHECK(done.tensors[0].converted);
@@ -26,17 +26,17 @@ TEST_CASE("free operands follow the loops, and are not converted to what they al
   const Schedule other = complete(schedule, made.network, model, free, made.operands);
   CHECK(other.tensors[0].converted);
   CHECK_FALSE(other.tensors[1].converted);
-  CHECK(check(done, made.network, made.operands, made.options).has_value());
-  CHECK(check(other, made.network, made.operands, made.options).has_value());
+  CHECK(check(done, made).has_value());
+  CHECK(check(other, made).has_value());
 }
 
 TEST_CASE("an intermediate is stored in the order of the loops that write it") {
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
-  const Problem made = problem("T:ijk:sss:900 B:jr C:kr -> ir", {{'i', 10}, {'j', 10}, {'k', 10}, {'r', 8}});
+  const OwnedProblem made = problem("T:ijk:sss:900 B:jr C:kr -> ir", {{'i', 10}, {'j', 10}, {'k', 10}, {'r', 8}});
   Schedule schedule =
       statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
   const std::vector<bool> free(schedule.tensors.size(), false);
-  const CostModel model(schedule, made.network, made.operands, made.options, free);
+  const CostModel model(schedule, made, free);
   schedule.statements[0].loops = {1, 0, 2, 3};
   schedule.statements[1].loops = {1, 0, 3};
   schedule.statements[1].fused = 1;
@@ -44,7 +44,7 @@ TEST_CASE("an intermediate is stored in the order of the loops that write it") {
   CHECK(done.tensors[3].format.text() == "ddd:1,0,2");
   CHECK(done.statements[0].vector == IndexId{3});
   CHECK(done.roots.size() == 1);
-  CHECK(check(done, made.network, made.operands, made.options).has_value());
+  CHECK(check(done, made).has_value());
 }
 
 }  // namespace complete_test

@@ -51,7 +51,7 @@ TEST_CASE("fibers are as long as what shares the outer loops meets them") {
 }
 
 TEST_CASE("what statements before and behind filter outside lasts for all loops below") {
-  const Problem made = problem("K:ij:ss:600 L:jk:ss:600 M:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const OwnedProblem made = problem("K:ij:ss:600 L:jk:ss:600 M:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
   const std::string first = "  x[i,k] += K[i,j] * L[j,k]   loops i,k,j\n";
   const std::string second = "  R[] += x[i,k] * M[i,k]   loops i,k   fused ";
   const std::string begin =
@@ -62,7 +62,7 @@ TEST_CASE("what statements before and behind filter outside lasts for all loops 
     const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
     REQUIRE(occurred.size() == 3);
     const auto bit = [&](std::size_t access, std::size_t mode) { return JoinSet{1} << (occurred[access].first_bit + mode); };
-    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
     const JoinSet met = bit(2, 0) | (depth == "2" ? bit(2, 1) : 0);
     CHECK(model.others(schedule, {0, 0}) == met);
     CHECK(model.others(schedule, {1, 1}) == (bit(0, 0) | (depth == "2" ? bit(1, 1) : 0)));
@@ -72,7 +72,7 @@ TEST_CASE("what statements before and behind filter outside lasts for all loops 
     const JoinSet outside = bit(0, 0) | bit(1, 1) | met;
     counted.joins[outside | bit(0, 1)] = 10;
     counted.joins[outside | bit(1, 0)] = 10;
-    const auto walked = [&](const PlanOptions& options) { return cost(schedule, made.network, made.operands, options).loops[2]; };
+    const auto walked = [&](const PlanOptions& options) { return cost(schedule, Problem{made.network, made.operands, options}).loops[2]; };
     CHECK(walked(made.options).index == "j");
     CHECK(walked(counted).steps > 5 * walked(made.options).steps);
   }
@@ -105,7 +105,7 @@ TEST_CASE("a vector loop over adjacent elements beats a strided one") {
 }
 
 TEST_CASE("strict floating point has no vector loop over a sum") {
-  Problem dot = problem("a:i b:i -> ", {{'i', 100}});
+  OwnedProblem dot = problem("a:i b:i -> ", {{'i', 100}});
   CHECK(Made(dot, flat_tree(2)).model().loop(0, 0, first_only).decision.vector);
   dot.options.strict_fp = true;
   const Made strict(dot, flat_tree(2));
@@ -177,31 +177,31 @@ TEST_CASE("what every statement of a nest reads filters its shared loops") {
 }
 
 TEST_CASE("a sparse intermediate is walked as often as what it is made from was counted to meet") {
-  const Problem made = problem("K:ij:ss:200 L:jk:ss:200 M:ik:ss:6000 -> ik", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const OwnedProblem made = problem("K:ij:ss:200 L:jk:ss:200 M:ik:ss:6000 -> ik", {{'i', 200}, {'j', 200}, {'k', 200}});
   const Schedule schedule = schedule_of(
       made,
       "schedule\n  tree ((K * L) * M)\n  layout K ss:0,1 f64\n  layout L ss:0,1 f64\n  layout M ss:0,1 f64\n"
       "  intermediate x[i,k] da:0,1 f64\n  result R ss:0,1 f64\n  x[i,k] += K[i,j] * L[j,k]   loops i,j,k\n"
       "  R[i,k] += x[i,k] * M[i,k]   loops i,k   fused 1\n    meet k: drive x@2.1, search M@2.2\n  parallel i serial\n");
-  CHECK(check(schedule, made.network, made.operands, made.options));
+  CHECK(check(schedule, made));
   const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
   REQUIRE(occurred.size() == 3);
   PlanOptions counted = made.options;
   counted.joins[occurred[0].all() | occurred[1].all() | JoinSet{1} << occurred[2].first_bit] = 20;
-  const auto walked = [&](const PlanOptions& options) { return cost(schedule, made.network, made.operands, options).loops.back(); };
+  const auto walked = [&](const PlanOptions& options) { return cost(schedule, Problem{made.network, made.operands, options}).loops.back(); };
   CHECK(walked(made.options).index == "k");
   CHECK(walked(counted).steps > 5 * walked(made.options).steps);
 }
 
 TEST_CASE("a workspace takes in what its writer's operands were counted to have in common") {
-  Problem made = problem("K:ij:ss:2000 L:jk:ss:2000 M:ik:ss:6000 -> ", {{'i', 200}, {'j', 200}, {'k', 2000}});
+  OwnedProblem made = problem("K:ij:ss:2000 L:jk:ss:2000 M:ik:ss:6000 -> ", {{'i', 200}, {'j', 200}, {'k', 2000}});
   const Schedule schedule = schedule_of(
       made,
       "schedule\n  tree ((K * L) * M)\n  layout K ss:0,1 f64\n  layout L ss:0,1 f64\n  layout M ss:0,1 f64\n"
       "  intermediate x[i,k] da:0,1 f64\n  result R f64\n  x[i,k] += K[i,j] * L[j,k]   loops i,j,k\n"
       "  R[] += x[i,k] * M[i,k]   loops i,k   fused 1\n    meet k: search x@2.1, drive M@2.2\n  parallel i serial\n");
   const auto filled_ns = [&] {
-    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
     return model.workspace(0, one_index(0)).ns;
   };
   const double independent = filled_ns();

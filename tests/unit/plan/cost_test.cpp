@@ -10,13 +10,13 @@ using namespace weft;
 using namespace weft::plan_test;
 
 TEST_CASE("cost() lists every loop once, in the order of the nest") {
-  const Problem made = problem("T:ijk:sss:4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+  const OwnedProblem made = problem("T:ijk:sss:4000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
   const Schedule schedule = schedule_of(
       made,
       "schedule\n tree ((T * C) * B)\n layout T sss f64\n layout C dd f64\n layout B dd f64\n"
       " intermediate x[i,j,r] ddd f64\n result R dd f64\n x[i,j,r] += T[i,j,k] * C[k,r] loops i,j,k,r vector r\n"
       " R[i,r] += x[i,j,r] * B[j,r] loops i,j,r fused 2 vector r\n parallel i owner\n");
-  const Cost found = cost(schedule, made.network, made.operands, made.options);
+  const Cost found = cost(schedule, made);
   REQUIRE(found.loops.size() == 5);
   const char* names[] = {"i", "j", "k", "r", "r"};
   const std::uint32_t depths[] = {0, 1, 2, 3, 2};
@@ -33,35 +33,35 @@ TEST_CASE("cost() lists every loop once, in the order of the nest") {
 }
 
 TEST_CASE("conversions are paid once and divided by the calls") {
-  Problem made = problem("D:ji:ss:5000 T:ijk:sss:5000 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
-  const Schedule schedule = baseline(made.network, made.operands, made.options);
-  const Cost once = cost(schedule, made.network, made.operands, made.options);
+  OwnedProblem made = problem("D:ji:ss:5000 T:ijk:sss:5000 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const Schedule schedule = baseline(made);
+  const Cost once = cost(schedule, made);
   made.options.calls = 100;
-  const Cost often = cost(schedule, made.network, made.operands, made.options);
+  const Cost often = cost(schedule, made);
   CHECK(once.conversion_ns > 0);
   CHECK(often.conversion_ns == once.conversion_ns);
   CHECK(once.ns - often.ns == doctest::Approx(once.conversion_ns * 0.99));
 }
 
 TEST_CASE("private copies, serial roots and lost vectors show in the price") {
-  const Problem made = problem("T:ij:ss:400000 B:ir -> jr", {{'i', 2000}, {'j', 2000}, {'r', 32}});
+  const OwnedProblem made = problem("T:ij:ss:400000 B:ir -> jr", {{'i', 2000}, {'j', 2000}, {'r', 32}});
   const std::string text =
       "schedule\n tree (T * B)\n layout T ss f64\n layout B dd f64\n result R dd f64\n"
       " R[j,r] += T[i,j] * B[i,r] loops i,j,r";
   const auto ns = [&](const std::string& rest) {
-    return cost(schedule_of(made, text + rest), made.network, made.operands, made.options).ns;
+    return cost(schedule_of(made, text + rest), made).ns;
   };
   CHECK(ns(" vector r\n parallel i private\n") < ns(" vector r\n parallel i serial\n"));
   CHECK(ns(" vector r\n parallel i serial\n") < ns("\n parallel i serial\n"));
 }
 
 TEST_CASE("nothing to do costs next to nothing") {
-  const Problem empty = problem("T:ij:ss:5 x:j -> i", {{'i', 0}, {'j', 5}});
-  CHECK(cost(baseline(empty.network, empty.operands, empty.options), empty.network, empty.operands, empty.options).flops ==
+  const OwnedProblem empty = problem("T:ij:ss:5 x:j -> i", {{'i', 0}, {'j', 5}});
+  CHECK(cost(baseline(empty), empty).flops ==
         0);
-  const Problem scalars = problem("s:- t:- -> ", {});
+  const OwnedProblem scalars = problem("s:- t:- -> ", {});
   const Cost found =
-      cost(baseline(scalars.network, scalars.operands, scalars.options), scalars.network, scalars.operands, scalars.options);
+      cost(baseline(scalars), scalars);
   CHECK(found.loops.empty());
   CHECK(found.ns > 0);
 }

@@ -51,7 +51,7 @@ Pairs skewed(std::size_t count, std::uint32_t extent, std::uint64_t seed) {
 }
 
 struct Wedge {
-  Problem made;
+  OwnedProblem made;
   Tensor first;
   Tensor second;
   double paths = 0;  // K[i,j] * L[j,k] with all combinations
@@ -150,16 +150,16 @@ TEST_CASE("a plan with counts depends on nothing that was not counted, and its c
   int planned = 0;
   const auto plan_once = [&](const PlanOptions& with) {
     ++planned;
-    return plan(made.made.network, made.made.operands, with);
+    return plan(Problem{made.made.network, made.made.operands, with});
   };
   const auto found = plan_counted(made.made.network, made.made.operands, options, counter, plan_once);
   REQUIRE(found);
   CHECK(planned > 1);
-  CHECK(uncounted_joins(found->schedule, made.made.network, made.made.operands, options).empty());
-  CHECK(cost(found->schedule, made.made.network, made.made.operands, options).ns == doctest::Approx(found->cost.ns));
+  CHECK(uncounted_joins(found->schedule, Problem{made.made.network, made.made.operands, options}).empty());
+  CHECK(cost(found->schedule, Problem{made.made.network, made.made.operands, options}).ns == doctest::Approx(found->cost.ns));
   PlanOptions alone = made.made.options;
   REQUIRE(count_joins_of(found->schedule, made.made.network, made.made.operands, alone, counter));
-  CHECK(cost(found->schedule, made.made.network, made.made.operands, alone).ns == doctest::Approx(found->cost.ns));
+  CHECK(cost(found->schedule, Problem{made.made.network, made.made.operands, alone}).ns == doctest::Approx(found->cost.ns));
 }
 
 TEST_CASE("joins are counted before anything is proven") {
@@ -170,7 +170,7 @@ TEST_CASE("joins are counted before anything is proven") {
   std::vector<std::pair<bool, std::size_t>> asked;  // for a proof, and with so many counts
   const auto found = plan_counted(made.made.network, made.made.operands, options, counter, [&](const PlanOptions& with) {
     asked.emplace_back(with.prove, with.joins.size());
-    return plan(made.made.network, made.made.operands, with);
+    return plan(Problem{made.made.network, made.made.operands, with});
   });
   REQUIRE(found);
   REQUIRE(asked.size() > 2);
@@ -195,7 +195,7 @@ TEST_CASE("joins are counted across assignments, in whatever products they end u
   std::size_t dearer = 0;
   for (const std::string& text : texts) {
     CAPTURE(text);
-    Problem made = forest_problem(text, extents);
+    OwnedProblem made = forest_problem(text, extents);
     std::map<TensorId, const Tensor*> tensors;
     for (OperandFacts& facts : made.operands) {
       const std::string& name = made.network.tensors[facts.tensor].name;
@@ -207,13 +207,13 @@ TEST_CASE("joins are counted across assignments, in whatever products they end u
     JoinCounter counter(made.network, made.operands, tensors, JoinEffort{}, Resources());
     PlanOptions options = made.options;
     const auto found = plan_counted(made.network, made.operands, options, counter, [&](const PlanOptions& with) {
-      return plan(made.network, made.operands, with);
+      return plan(Problem{made.network, made.operands, with});
     });
     REQUIRE_MESSAGE(found, found.error().message);
     CHECK_FALSE(options.joins.empty());
-    CHECK(uncounted_joins(found->schedule, made.network, made.operands, options).empty());
-    CHECK(cost(found->schedule, made.network, made.operands, options).ns == doctest::Approx(found->cost.ns));
-    if (found->cost.ns > 1.05 * cost(found->schedule, made.network, made.operands, made.options).ns) ++dearer;
+    CHECK(uncounted_joins(found->schedule, Problem{made.network, made.operands, options}).empty());
+    CHECK(cost(found->schedule, Problem{made.network, made.operands, options}).ns == doctest::Approx(found->cost.ns));
+    if (found->cost.ns > 1.05 * cost(found->schedule, made).ns) ++dearer;
   }
   CHECK(dearer > 1);
 }

@@ -25,7 +25,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t effort = 1'000'000'000;
 
 // Two or three factors of which most are sparse, over two to four indices, and a result with compressed levels.
-Problem sparse_product(unsigned seed) {
+OwnedProblem sparse_product(unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
   const char* const products[] = {"ik kj -> ij", "ik kj -> ij", "ij jk -> k",     "ik kl lj -> ij", "ik kj ij -> ij",
@@ -50,7 +50,7 @@ Problem sparse_product(unsigned seed) {
   std::map<char, std::uint64_t> extents;
   const std::uint64_t choices[] = {7, 20, 60, 200, 1000};
   for (const char index : {'i', 'j', 'k', 'l', 'r'}) extents[index] = choices[below(std::size(choices))];
-  Problem made = problem(text + "-> " + result, extents);
+  OwnedProblem made = problem(text + "-> " + result, extents);
   Format format = sparse_format(result.size());
   if (below(2) == 0 && result.size() > 1) std::swap(format.mode_order.front(), format.mode_order.back());
   if (below(3) == 0) format.levels.front().kind = LevelKind::dense;
@@ -71,13 +71,13 @@ RootReduction shared_by_threads(const Schedule& schedule, const CostModel& model
   return model.root(loops.front(), nest, model.loop(0, loops.front(), nest).iterations, 1e30).reduction;
 }
 
-Enumerated enumerated(const Problem& made) {
+Enumerated enumerated(const OwnedProblem& made) {
   constexpr std::size_t limit = 6000;
   Enumerated found;
-  const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+  const std::vector<Schedule> all = enumerate_schedules(made, limit);
   found.complete = all.size() < limit;
   for (Schedule schedule : all) {
-    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
     std::vector<RootReduction> parallel;
     for (std::size_t first = 0; first < schedule.statements.size(); ++first) {
       if (schedule.statements[first].fused == 0) parallel.push_back(shared_by_threads(schedule, model, first));
@@ -86,7 +86,7 @@ Enumerated enumerated(const Problem& made) {
       for (std::size_t root = 0; root < parallel.size(); ++root) {
         schedule.roots[root] = (serial >> root & 1) != 0 ? RootReduction::serial : parallel[root];
       }
-      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      const Cost judged = cost(schedule, made);
       if (std::isinf(judged.ns)) continue;
       found.least_bytes = std::min(found.least_bytes, judged.announced_bytes);
       if (judged.announced_bytes > made.options.memory_limit || judged.ns >= found.ns) continue;
@@ -110,7 +110,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   std::size_t wrong = 0;
   for (unsigned seed = 1; seed <= networks(16); ++seed) {
     CAPTURE(seed);
-    Problem made = sparse_product(seed);
+    OwnedProblem made = sparse_product(seed);
     CAPTURE(print(made.network));
     const Enumerated free = enumerated(made);
     if (!free.complete || free.bytes_of_cheapest <= free.least_bytes) continue;
@@ -119,21 +119,21 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       CAPTURE(limit);
       made.options.memory_limit = limit;
       const Enumerated expected = enumerated(made);
-      const AlternativeChoice choice = all_alternatives(made.network, made.operands, made.options, 100'000);
+      const AlternativeChoice choice = all_alternatives(made, 100'000);
       REQUIRE(choice.complete);
-      const auto proof = prove(made.network, made.operands, made.options, choice.alternatives, {infinity, limit, effort, 1.05});
+      const auto proof = prove(made, choice.alternatives, {infinity, limit, effort, 1.05});
       REQUIRE(proof.has_value());
       refused += proof->refused;
       REQUIRE(proof->cheaper.has_value() == std::isfinite(expected.ns));
       if (!proof->cheaper) {
         CHECK(proof->proven);
-        CHECK_FALSE(plan(made.network, made.operands, made.options).has_value());
+        CHECK_FALSE(plan(made).has_value());
         ++impossible;
         continue;
       }
       const Schedule& cheapest = proof->cheaper->schedule;
-      CHECK(check(cheapest, made.network, made.operands, made.options).has_value());
-      CHECK(proof->cheaper->cost == cost(cheapest, made.network, made.operands, made.options));
+      CHECK(check(cheapest, made).has_value());
+      CHECK(proof->cheaper->cost == cost(cheapest, made));
       CHECK(proof->cheaper->cost.announced_bytes <= limit);
       if (proof->proven && !proof->overpriced) CHECK(proof->cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
       else if (std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::schedule)) ++open;

@@ -12,23 +12,23 @@ using namespace weft;
 using namespace weft::plan_test;
 
 TEST_CASE("every loop order of one product, and every fusion of two") {
-  const Problem one = problem("A:ij B:jk -> ik", {{'i', 4}, {'j', 4}, {'k', 4}});
-  CHECK(enumerate_schedules(one.network, one.operands, one.options, 1000).size() == 6);
-  Problem two = problem("a:i b:i c:i -> i", {{'i', 4}});
+  const OwnedProblem one = problem("A:ij B:jk -> ik", {{'i', 4}, {'j', 4}, {'k', 4}});
+  CHECK(enumerate_schedules(one, 1000).size() == 6);
+  OwnedProblem two = problem("a:i b:i c:i -> i", {{'i', 4}});
   two.options.tree = *parse_tree("((a * b) * c)", {"a", "b", "c"});
-  CHECK(enumerate_schedules(two.network, two.operands, two.options, 1000).size() == 2);  // fused or not
+  CHECK(enumerate_schedules(two, 1000).size() == 2);  // fused or not
   two.options.tree.reset();
-  CHECK(enumerate_schedules(two.network, two.operands, two.options, 1000).size() == 7);
-  CHECK(enumerate_schedules(two.network, two.operands, two.options, 3).size() == 3);
+  CHECK(enumerate_schedules(two, 1000).size() == 7);
+  CHECK(enumerate_schedules(two, 3).size() == 3);
 }
 
 TEST_CASE("enumerated schedules are legal, different and read back") {
-  const Problem made = problem("A:ij:ss:30 B:jk:ss:30 c:k -> i", {{'i', 9}, {'j', 9}, {'k', 9}});
-  const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, 5000);
+  const OwnedProblem made = problem("A:ij:ss:30 B:jk:ss:30 c:k -> i", {{'i', 9}, {'j', 9}, {'k', 9}});
+  const std::vector<Schedule> all = enumerate_schedules(made, 5000);
   CHECK(all.size() > 100);
   std::set<std::string> texts;
   for (const Schedule& schedule : all) {
-    REQUIRE(check(schedule, made.network, made.operands, made.options).has_value());
+    REQUIRE(check(schedule, made).has_value());
     const std::string text = print(schedule, made.network);
     texts.insert(text);
     REQUIRE(schedule_of(made, text) == schedule);

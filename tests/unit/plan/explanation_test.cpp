@@ -14,7 +14,7 @@ using namespace weft::plan_test;
 
 namespace {
 
-Problem mttkrp() {
+OwnedProblem mttkrp() {
   return problem("T:ijk:sss:3000000 B:jr C:kr -> ir", {{'i', 500}, {'j', 500}, {'k', 500}, {'r', 32}});
 }
 
@@ -27,9 +27,9 @@ const ExplainedLayout& layout(const Explanation& explained, const std::string& n
 }  // namespace
 
 TEST_CASE("figures of an explanation are those of the cost, and every loop has a statement") {
-  const Problem made = mttkrp();
+  const OwnedProblem made = mttkrp();
   const Plan found = planned(made);
-  const Explanation explained = explanation(found, made.network, made.operands, made.options);
+  const Explanation explained = explanation(found, made);
   REQUIRE(explained.loops.size() == found.cost.loops.size());
   double sum = 0;
   for (std::size_t loop = 0; loop < explained.loops.size(); ++loop) {
@@ -57,15 +57,15 @@ TEST_CASE("figures of an explanation are those of the cost, and every loop has a
 }
 
 TEST_CASE("a loop walks what the statements that share it bind there, and no more") {
-  const Problem made = problem("M:ij:ss:50 v:j N:ik:ss:60 -> ik", {{'i', 20}, {'j', 20}, {'k', 20}});
+  const OwnedProblem made = problem("M:ij:ss:50 v:j N:ik:ss:60 -> ik", {{'i', 20}, {'j', 20}, {'k', 20}});
   const auto given = plan_given(
       schedule_of(made,
                   "schedule\n tree ((M * v) * N)\n layout M ss:0,1 f64\n layout v d:0 f64\n layout N ss:0,1 f64\n"
                   " intermediate x[i] d:0 f64\n result R dd:0,1 f64\n x[i] += M[i,j] * v[j] loops i,j\n"
                   " R[i,k] += x[i] * N[i,k] loops i,k fused 1\n parallel i owner\n"),
-      made.network, made.operands, made.options);
+      made);
   REQUIRE_MESSAGE(given.has_value(), given.error().message);
-  const Explanation explained = explanation(*given, made.network, made.operands, made.options);
+  const Explanation explained = explanation(*given, made);
   std::vector<std::string> how;
   for (const ExplainedLoop& loop : explained.loops) how.push_back(loop.index + " " + loop.how);
   CHECK(how == std::vector<std::string>{"i merges M, N", "j walks M", "k walks N"});
@@ -73,10 +73,10 @@ TEST_CASE("a loop walks what the statements that share it bind there, and no mor
 }
 
 TEST_CASE("conversions say what they are for and what they cost") {
-  Problem made = problem("A:ipq:sss:17280 B:jpr:sss:17280 C:kqr:sss:17280 D:jkr:sss:17280 -> ijk",
+  OwnedProblem made = problem("A:ipq:sss:17280 B:jpr:sss:17280 C:kqr:sss:17280 D:jkr:sss:17280 -> ijk",
                          {{'i', 120}, {'j', 120}, {'k', 120}, {'p', 120}, {'q', 120}, {'r', 120}});
   made.options.calls = 1000;
-  const Explanation explained = explanation(planned(made), made.network, made.operands, made.options);
+  const Explanation explained = explanation(planned(made), made);
   const auto converted = std::ranges::find(explained.layouts, true, &ExplainedLayout::converted);
   REQUIRE(converted != explained.layouts.end());
   CHECK(converted->conversion_ns > 0);
@@ -87,41 +87,41 @@ TEST_CASE("conversions say what they are for and what they cost") {
 }
 
 TEST_CASE("a pinned tree that costs binds, one that is chosen anyway does not") {
-  Problem made = mttkrp();
-  CHECK(binding_constraints(planned(made), made.network, made.operands, made.options, plan).empty());
+  OwnedProblem made = mttkrp();
+  CHECK(binding_constraints(planned(made), made, plan).empty());
   const Plan free = planned(made);
 
-  Problem pinned = made;
+  OwnedProblem pinned = made;
   pinned.options.tree = flat_tree(3);
   const Plan slower = planned(pinned);
   REQUIRE(slower.cost.ns > free.cost.ns);
-  const auto found = binding_constraints(slower, pinned.network, pinned.operands, pinned.options, plan);
+  const auto found = binding_constraints(slower, pinned, plan);
   REQUIRE(found.size() == 1);
   CHECK(found[0].name == "contraction tree");
   CHECK(found[0].binds);
   CHECK(found[0].effect.starts_with("without it "));
 
   pinned.options.tree = free.schedule.tree;
-  const auto same = binding_constraints(planned(pinned), pinned.network, pinned.operands, pinned.options, plan);
+  const auto same = binding_constraints(planned(pinned), pinned, plan);
   REQUIRE(same.size() == 1);
   CHECK_FALSE(same[0].binds);
 }
 
 TEST_CASE("pinned layouts, memory limits and strict floating point are constraints") {
-  Problem made = mttkrp();
+  OwnedProblem made = mttkrp();
   made.operands[0].pinned = true;
   made.options.memory_limit = std::uint64_t{1} << 40;
   made.options.strict_fp = true;
   const Plan found = planned(made);
   std::vector<std::string> names;
-  for (const ExplainedConstraint& constraint : binding_constraints(found, made.network, made.operands, made.options, plan)) {
+  for (const ExplainedConstraint& constraint : binding_constraints(found, made, plan)) {
     names.push_back(constraint.name);
   }
   CHECK(names == std::vector<std::string>{"layout of T", "memory limit of 1.1 TB", "strict floating point"});
 
-  const auto given = plan_given(found.schedule, made.network, made.operands, made.options);
+  const auto given = plan_given(found.schedule, made);
   REQUIRE(given.has_value());
-  const auto by_user = binding_constraints(*given, made.network, made.operands, made.options, plan);
+  const auto by_user = binding_constraints(*given, made, plan);
   REQUIRE(by_user.size() == 1);
   CHECK(by_user[0].name == "schedule");
 }

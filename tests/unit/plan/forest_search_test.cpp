@@ -27,7 +27,7 @@ std::size_t stored(const Plan& found, const std::string& name) {
 }  // namespace
 
 TEST_CASE("what is read once is fused into its reader") {
-  Problem made = forest_problem(sampled, extents);
+  OwnedProblem made = forest_problem(sampled, extents);
   const Plan found = planned(made);
   CHECK(stored(found, "S") == 0);
   CHECK(found.schedule.earlier_trees.empty());
@@ -35,15 +35,15 @@ TEST_CASE("what is read once is fused into its reader") {
   // One entry of S at a time, where storing it would take 96 MB.
   for (const MemoryDemand& demand : found.cost.memory) CHECK(demand.bytes < 1'000'000);
   const std::string tree = print_trees(found.schedule, made.network);
-  const Problem alone = problem("M:ij:ss:30000 A:ik B:jk D:jh -> ih", extents);
-  const auto same = plan(alone.network, alone.operands, alone.options);
+  const OwnedProblem alone = problem("M:ij:ss:30000 A:ik B:jk D:jh -> ih", extents);
+  const auto same = plan(alone);
   REQUIRE(same);
   CHECK(same->cost.ns == found.cost.ns);
   CHECK(print_trees(same->schedule, alone.network) == tree);
 }
 
 TEST_CASE("what is wanted is stored once and read from there") {
-  Problem made = forest_problem(sampled, extents);
+  OwnedProblem made = forest_problem(sampled, extents);
   made.options.results = {"S"};
   CHECK(planned(made).cost.peak_bytes < 50'000'000);
   made.options.result_formats["S"] = dense_format(2);
@@ -65,7 +65,7 @@ TEST_CASE("what is read often is stored where computing it again is dearer") {
 }
 
 TEST_CASE("beside NaN and Inf what nobody asked for is not stored dense where entries may be absent") {
-  Problem made = forest_problem("S = M:ij:ss:9000 X:ia Y:aj -> ij; O = S:ij S:ji D:ij -> i", {{'a', 500}, {'i', 100}, {'j', 100}});
+  OwnedProblem made = forest_problem("S = M:ij:ss:9000 X:ia Y:aj -> ij; O = S:ij S:ji D:ij -> i", {{'a', 500}, {'i', 100}, {'j', 100}});
   CHECK(stored(planned(made), "S") == 1);
   OperandFacts& d = made.operands.back();
   d.statistics = Statistics(d.statistics.extents(), d.format, d.statistics.nnz(), {}, false);
@@ -76,7 +76,7 @@ TEST_CASE("beside NaN and Inf what nobody asked for is not stored dense where en
 
 TEST_CASE("beside NaN and Inf what is too large to be written into what reads it is stored with compressed levels") {
   // Three times three times three times three factors, and none of it may be dense beside D.
-  Problem made = forest_problem("S = M:ij:ss:30 -> ij; P = S:ij S:jk S:ki -> ij; Q = P:ij P:jk P:ki -> ij; U = Q:ij Q:jk Q:ki -> ij; "
+  OwnedProblem made = forest_problem("S = M:ij:ss:30 -> ij; P = S:ij S:jk S:ki -> ij; Q = P:ij P:jk P:ki -> ij; U = Q:ij Q:jk Q:ki -> ij; "
                                 "O = U:ij U:jk U:ki D:ij -> i", {{'i', 10}, {'j', 10}, {'k', 10}});
   OperandFacts& d = made.operands.back();
   d.statistics = Statistics(d.statistics.extents(), d.format, d.statistics.nnz(), {}, false);
@@ -85,12 +85,12 @@ TEST_CASE("beside NaN and Inf what is too large to be written into what reads it
   for (const ScheduledTensor& tensor : found.schedule.tensors) {
     if (std::string("SPQU").find(tensor.name) != std::string::npos) CHECK_FALSE(tensor.format.all_dense());
   }
-  const auto unfused = plan_unfused(made.network, made.operands, made.options);
+  const auto unfused = plan_unfused(made);
   REQUIRE_MESSAGE(unfused, unfused.error().message);
 }
 
 TEST_CASE("beside NaN and Inf a number keeps absence from its factors on") {
-  Problem made = forest_problem("S = A:li:ss:6 B:lk:ss:6 D:k -> ; U = E:n:s:5 -> ; O = S U C:j -> j",
+  OwnedProblem made = forest_problem("S = A:li:ss:6 B:lk:ss:6 D:k -> ; U = E:n:s:5 -> ; O = S U C:j -> j",
                                 {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}, {'n', 20}});
   Term& sum = made.network.assignments.front().terms.front();
   sum.pinned = *parse_tree("((A * B) * D)", {"A", "B", "D"});
@@ -103,18 +103,18 @@ TEST_CASE("beside NaN and Inf a number keeps absence from its factors on") {
                                 [](const ScheduledTensor& tensor) { return tensor.modes.size() == 1; })
         ->format.text();
   };
-  const auto finite = plan_unfused(made.network, made.operands, made.options);
+  const auto finite = plan_unfused(made);
   REQUIRE_MESSAGE(finite, finite.error().message);
   CHECK(of_product(*finite) == "d:0");
   OperandFacts& c = made.operands.back();
   c.statistics = Statistics(c.statistics.extents(), c.format, c.statistics.nnz(), {}, false);
-  const auto kept = plan_unfused(made.network, made.operands, made.options);
+  const auto kept = plan_unfused(made);
   REQUIRE_MESSAGE(kept, kept.error().message);
   CHECK(of_product(*kept) == "s:0");
 }
 
 TEST_CASE("what parentheses store on the way to a sparse result has compressed levels, finite or not") {
-  Problem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> ik", extents);
+  OwnedProblem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> ik", extents);
   made.network.assignments.back().terms.front().open = false;
   made.options.result_formats["O"] = sparse_format(2);
   const Plan found = planned(made);
@@ -125,14 +125,14 @@ TEST_CASE("what parentheses store on the way to a sparse result has compressed l
 }
 
 TEST_CASE("a sum that parentheses read is stored before") {
-  Problem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> k", extents);
+  OwnedProblem made = forest_problem("S = M:ij:ss:300 -> i; O = S:i D:ij:ss:200 C:jk -> k", extents);
   made.network.assignments.back().terms.front().open = false;
   CHECK(stored(planned(made), "S") == 1);
-  CHECK(baseline(made.network, made.operands, made.options).earlier_trees.size() == 1);
+  CHECK(baseline(made).earlier_trees.size() == 1);
 }
 
 TEST_CASE("what nothing needs is not computed") {
-  Problem made = forest_problem("S = M:ij:ss:100 -> i; O = A:ik -> k", extents);
+  OwnedProblem made = forest_problem("S = M:ij:ss:100 -> i; O = A:ik -> k", extents);
   const Plan found = planned(made);
   CHECK(stored(found, "S") == 0);
   CHECK(stored(found, "M") == 0);
@@ -148,19 +148,19 @@ TEST_CASE("a product too large to merge is contracted as it would be alone") {
 }
 
 TEST_CASE("the memory limit holds over all results") {
-  Problem made = forest_problem(sampled, extents);
+  OwnedProblem made = forest_problem(sampled, extents);
   made.options.result_formats["S"] = dense_format(2);
   made.options.memory_limit = 50'000'000;
-  const auto refused = plan(made.network, made.operands, made.options);
+  const auto refused = plan(made);
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::resource);
   made.options.result_formats.clear();
   CHECK(planned(made).cost.peak_bytes < 50'000'000);
   // Room for S alone is not room for what reads it too.
-  Problem two = forest_problem("S = A:i B:j -> ij; P = S:ij B:j -> ij; O = P:ij S:ij -> i", {{'i', 1000}, {'j', 1000}});
+  OwnedProblem two = forest_problem("S = A:i B:j -> ij; P = S:ij B:j -> ij; O = P:ij S:ij -> i", {{'i', 1000}, {'j', 1000}});
   two.options.results = {"S", "P"};
   two.options.memory_limit = 12'000'000;
-  const auto both = plan(two.network, two.operands, two.options);
+  const auto both = plan(two);
   REQUIRE(!both);
   CHECK(both.error().kind == ErrorKind::resource);
   two.options.memory_limit = 17'000'000;
@@ -170,7 +170,7 @@ TEST_CASE("the memory limit holds over all results") {
 TEST_CASE("what is read before the next one is stored takes no room from later assignments") {
   const std::string powers = "S = A:ik:ss:3000 A:kj -> ij; P = S:ik A:kj -> ij; Q = P:ik A:kj -> ij; R = Q:ik A:kj -> ij; "
                              "U = R:ik A:kj -> ij; V = U:ik A:kj -> ij";
-  Problem made = forest_problem(powers, {{'i', 300}, {'j', 300}, {'k', 300}});
+  OwnedProblem made = forest_problem(powers, {{'i', 300}, {'j', 300}, {'k', 300}});
   const Plan free = planned(made);
   // Two of the six matrices beside the last one, which is handed over.
   CHECK(free.cost.peak_bytes < 4 * 720'000);
@@ -180,7 +180,7 @@ TEST_CASE("what is read before the next one is stored takes no room from later a
 
 TEST_CASE("layouts of several assignments are looked at for as long as they could save something") {
   const std::string powers = "S = A:ik:ss:3000 A:kj -> ij; P = S:ik A:kj -> ij; Q = P:ik A:kj -> ij; R = Q:ik A:kj -> ij";
-  Problem made = forest_problem(powers, {{'i', 300}, {'j', 300}, {'k', 300}});
+  OwnedProblem made = forest_problem(powers, {{'i', 300}, {'j', 300}, {'k', 300}});
   const Plan once = planned(made);
   made.options.calls = 1e5;
   const Plan often = planned(made);
@@ -189,7 +189,7 @@ TEST_CASE("layouts of several assignments are looked at for as long as they coul
 }
 
 TEST_CASE("plans of several assignments repeat") {
-  const Problem made = forest_problem("S = M:ij:ss:3000 A:ik B:jk -> ij; P = S:ij -> j; O = S:ij D:jh P:j -> ih", extents);
+  const OwnedProblem made = forest_problem("S = M:ij:ss:3000 A:ik B:jk -> ij; P = S:ij -> j; O = S:ij D:jh P:j -> ih", extents);
   const Plan first = planned(made);
   for (int repetition = 0; repetition < 3; ++repetition) {
     const Plan again = planned(made);
@@ -199,8 +199,8 @@ TEST_CASE("plans of several assignments repeat") {
 }
 
 TEST_CASE("unfused, every intermediate is stored between nests") {
-  const Problem made = forest_problem("S = M:ij:ss:300 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'h', 8}, {'i', 30}, {'j', 40}, {'k', 16}});
-  const auto found = plan_unfused(made.network, made.operands, made.options);
+  const OwnedProblem made = forest_problem("S = M:ij:ss:300 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'h', 8}, {'i', 30}, {'j', 40}, {'k', 16}});
+  const auto found = plan_unfused(made);
   REQUIRE_MESSAGE(found, found.error().message);
   CHECK(found->schedule.statements.size() > 1);
   for (const ScheduledStatement& statement : found->schedule.statements) CHECK(statement.fused == 0);

@@ -16,8 +16,8 @@ namespace {
 
 const std::map<char, std::uint64_t> extents = {{'h', 3}, {'i', 10}, {'j', 12}, {'k', 4}};
 
-Problem sampled() {
-  Problem made = forest_problem("S = M:ij:ss:30 A:ik B:jk -> ij; O = S:ij D:jh -> ih", extents);
+OwnedProblem sampled() {
+  OwnedProblem made = forest_problem("S = M:ij:ss:30 A:ik B:jk -> ij; O = S:ij D:jh -> ih", extents);
   made.options.results = {"S"};
   return made;
 }
@@ -37,7 +37,7 @@ const std::string stored_text =
     "  parallel i owner\n"
     "  parallel i serial\n";
 
-std::string message_of(const Problem& made, const Schedule& schedule) {
+std::string message_of(const OwnedProblem& made, const Schedule& schedule) {
   const auto parts = forest_parts(schedule, scheduled_network(schedule, made.network), made.operands);
   return parts ? "" : parts.error().message;
 }
@@ -47,7 +47,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("a schedule comes apart into its assignments and together again") {
-  const Problem made = sampled();
+  const OwnedProblem made = sampled();
   const Schedule schedule = schedule_of(made, stored_text);
   const auto parts = forest_parts(schedule, made.network, made.operands);
   REQUIRE_MESSAGE(parts, parts.error().message);
@@ -65,14 +65,14 @@ TEST_CASE("a schedule comes apart into its assignments and together again") {
   CHECK(second.operands.back().statistics.nnz() == 120);
   CHECK(second.operands.back().bytes == 960);
   for (const ForestPart& part : *parts) {
-    const auto legal = check(part.schedule, part.network, part.operands, {});
+    const auto legal = check(part.schedule, Problem{part.network, part.operands, {}});
     CHECK_MESSAGE(legal, legal.error().message);
   }
   CHECK(joined({first.schedule, second.schedule}, made.network, made.options) == schedule);
 }
 
 TEST_CASE("what nobody asked for is stored as an intermediate of its name") {
-  Problem made = sampled();
+  OwnedProblem made = sampled();
   const auto parts = forest_parts(schedule_of(made, stored_text), made.network, made.operands);
   REQUIRE(parts);
   made.options.results.clear();
@@ -90,7 +90,7 @@ TEST_CASE("what nobody asked for is stored as an intermediate of its name") {
 }
 
 TEST_CASE("operands in one layout and intermediates of one name are joined apart") {
-  const Problem made = forest_problem("P = M:ij:ss:30 A:jk B:ik -> i; O = M:ij A:jk P:i B:ik -> j", extents);
+  const OwnedProblem made = forest_problem("P = M:ij:ss:30 A:jk B:ik -> i; O = M:ij A:jk P:i B:ik -> j", extents);
   std::vector<Schedule> parts;
   std::vector<OperandFacts> known = made.operands;
   for (std::size_t assignment = 0; assignment < 2; ++assignment) {
@@ -98,7 +98,7 @@ TEST_CASE("operands in one layout and intermediates of one name are joined apart
     Term& term = alone.assignments[0].terms[0];
     term.pinned = assignment == 0 ? *parse_tree("((M * A) * B)", {"M", "A", "B"}) : *parse_tree("((M * A) * P * B)", {"M", "A", "P", "B"});
     term.open = false;
-    parts.push_back(baseline(alone, known, {}));
+    parts.push_back(baseline(Problem{alone, known, {}}));
     known.push_back(stored_facts(made.network, made.network.assignments[0], dense_format(1), known));
   }
   const Schedule schedule = joined(parts, made.network, {});
@@ -109,7 +109,7 @@ TEST_CASE("operands in one layout and intermediates of one name are joined apart
 }
 
 TEST_CASE("what does not come apart is named") {
-  const Problem made = sampled();
+  const OwnedProblem made = sampled();
   const Schedule good = schedule_of(made, stored_text);
   Schedule bad = good;
   std::swap(bad.statements[0], bad.statements[1]);
@@ -120,7 +120,7 @@ TEST_CASE("what does not come apart is named") {
   bad = good;
   bad.statements[0].fused = 1;  // left to the rules of one assignment
   CHECK(message_of(made, bad) == "");
-  CHECK(contains(check(bad, made.network, made.operands, made.options).error().message, "no predecessor"));
+  CHECK(contains(check(bad, made).error().message, "no predecessor"));
   bad = good;
   bad.tensors[3].role = TensorRole::intermediate;
   bad.tensors[3].modes = {made.network.assignments[0].result.indices[1], made.network.assignments[0].result.indices[0]};
@@ -145,7 +145,7 @@ TEST_CASE("what does not come apart is named") {
 }
 
 TEST_CASE("an assignment is needed if it is wanted or read by one that is") {
-  Problem made = forest_problem("P = M:ij:ss:30 -> i; Q = P:i -> i; R = M:ij -> j; O = R:j -> j", extents);
+  OwnedProblem made = forest_problem("P = M:ij:ss:30 -> i; Q = P:i -> i; R = M:ij -> j; O = R:j -> j", extents);
   const auto names = [&] {
     std::string text;
     for (const TensorId tensor : unneeded(made.network, made.options)) text += made.network.tensors[tensor].name;
@@ -159,7 +159,7 @@ TEST_CASE("an assignment is needed if it is wanted or read by one that is") {
 }
 
 TEST_CASE("a stored result is as finite as what it is made from") {
-  Problem made = sampled();
+  OwnedProblem made = sampled();
   const Assignment& assignment = made.network.assignments[0];
   CHECK(stored_facts(made.network, assignment, dense_format(2), made.operands).statistics.finite());
   made.operands[1].statistics = Statistics({10, 4}, dense_format(2), 40, {}, false);

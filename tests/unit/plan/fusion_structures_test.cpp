@@ -24,11 +24,11 @@ using namespace weft::plan_test;
 
 namespace {
 
-Schedule statements(const Problem& made, const ContractionTree& tree) {
+Schedule statements(const OwnedProblem& made, const ContractionTree& tree) {
   return statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
 }
 
-Schedule statements(const Problem& made, const std::string& tree) {
+Schedule statements(const OwnedProblem& made, const std::string& tree) {
   std::vector<std::string> names;
   for (const TensorAccess& factor : made.network.assignments[0].terms[0].factors) {
     names.push_back(made.network.tensors[factor.tensor].name);
@@ -36,7 +36,7 @@ Schedule statements(const Problem& made, const std::string& tree) {
   return statements(made, *parse_tree(tree, names));
 }
 
-IndexSet set_of(const Problem& made, const std::string& letters) {
+IndexSet set_of(const OwnedProblem& made, const std::string& letters) {
   IndexSet set = 0;
   for (const char letter : letters) {
     IndexId index = 0;
@@ -160,7 +160,7 @@ void realise(const FusionStructure& structure, const Schedule& skeleton, std::si
 }
 
 // Two to four factors over at most four indices, dense or some of them sparse.
-Problem random_factors(unsigned seed, bool sparse) {
+OwnedProblem random_factors(unsigned seed, bool sparse) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
   const std::string letters = "ijkl";
@@ -185,7 +185,7 @@ Problem random_factors(unsigned seed, bool sparse) {
   for (unsigned index = 0; index < indices; ++index) {
     if (used.find(letters[index]) != std::string::npos && below(3) == 0) result += letters[index];
   }
-  Problem made = problem(text + "-> " + result, extents);
+  OwnedProblem made = problem(text + "-> " + result, extents);
   for (OperandFacts& operand : made.operands) operand.pinned = true;
   const std::vector<ContractionTree> trees = all_trees(factors);
   made.options.tree = trees[random() % trees.size()];
@@ -197,7 +197,7 @@ Problem random_factors(unsigned seed, bool sparse) {
 TEST_CASE("the paper's table: structures before and after pruning") {
   for (const Published& row : published) {
     CAPTURE(row.name);
-    const Problem made = problem(row.network, extents_of(row.indices));
+    const OwnedProblem made = problem(row.network, extents_of(row.indices));
     const Schedule skeleton = statements(made, row.tree);
     const OperationTree tree = operation_tree(skeleton);
     CHECK(is_pure_contraction(skeleton));
@@ -227,7 +227,7 @@ TEST_CASE("the paper's table: structures before and after pruning") {
 }
 
 TEST_CASE("the paper's maximally fused structure of ((T1 (T2 T3)) B)") {
-  const Problem made = problem(published[0].network, extents_of(published[0].indices));
+  const OwnedProblem made = problem(published[0].network, extents_of(published[0].indices));
   const OperationTree tree = operation_tree(statements(made, published[0].tree));
   const std::vector<FusionStructure> found = parenthesised(tree, {0, 1, 2, 3});
   const FusionStructure expected{{0, 1, 2, 3}, {set_of(made, "ars"), set_of(made, "abrs"), set_of(made, "as")}};
@@ -236,7 +236,7 @@ TEST_CASE("the paper's maximally fused structure of ((T1 (T2 T3)) B)") {
 
 TEST_CASE("both producers fused with their reader end the structure") {
   // X[i,k] and Y[k,j] are summed over k in Z, which T reads.
-  const Problem made = problem("A:ia B:ak C:kb D:bj E:jm -> im", extents_of("abijkm"));
+  const OwnedProblem made = problem("A:ia B:ak C:kb D:bj E:jm -> im", extents_of("abijkm"));
   const Schedule skeleton = statements(made, "(((A * B) * (C * D)) * E)");
   const OperationTree tree = operation_tree(skeleton);
   REQUIRE(tree.operations.size() == 4);
@@ -264,13 +264,13 @@ TEST_CASE("no statement, one statement, nothing in common") {
   CHECK(all_structures({}, false).empty());
   CHECK(parenthesised({}, {}).empty());
   CHECK(least_workspace_order({}) == 0);
-  const Problem one = problem("A:ij -> i", extents_of("ij"));
+  const OwnedProblem one = problem("A:ij -> i", extents_of("ij"));
   const OperationTree single = operation_tree(statements(one, flat_tree(1)));
   REQUIRE(maximal_structures(single).size() == 1);
   CHECK(maximal_structures(single)[0].shared.empty());
   CHECK(all_structures(single, true).size() == 1);
   CHECK(least_workspace_order(single) == 0);
-  const Problem apart = problem("A:i B:j C:k -> ", extents_of("ijk"));
+  const OwnedProblem apart = problem("A:i B:j C:k -> ", extents_of("ijk"));
   const OperationTree tree = operation_tree(statements(apart, "((A * B) * C)"));
   CHECK(all_structures(tree, false).size() == 1);
   CHECK(all_structures(tree, true).empty());
@@ -279,7 +279,7 @@ TEST_CASE("no statement, one statement, nothing in common") {
 
 TEST_CASE("the dimensions no fusion can avoid") {
   const auto least = [](const std::string& network, const std::string& indices, const std::string& tree) {
-    const Problem made = problem(network, extents_of(indices));
+    const OwnedProblem made = problem(network, extents_of(indices));
     return least_workspace_order(operation_tree(statements(made, tree)));
   };
   CHECK(least("A:ipq B:jpr C:kqr D:jkr -> ijk", "ijkpqr", "(((A * B) * C) * D)") == 1);  // i,j,r around all
@@ -292,13 +292,13 @@ TEST_CASE("no schedule stores only intermediates smaller than the bound, and som
   std::size_t schedules = 0, attained = 0, networks = 0;
   for (unsigned seed = 1; seed <= scaled(80); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_factors(seed, false);
+    const OwnedProblem made = random_factors(seed, false);
     CAPTURE(print(made.network));
     const Schedule skeleton = statements(made, *made.options.tree);
     if (skeleton.statements.size() < 2) continue;
     const double bound = least_workspace_bytes(skeleton, made.network);
     double smallest = std::numeric_limits<double>::infinity();
-    for (const Schedule& schedule : enumerate_schedules(made.network, made.operands, made.options, 2000)) {
+    for (const Schedule& schedule : enumerate_schedules(made, 2000)) {
       double largest = 0, lasting = 0, most = 0;
       for (std::size_t writer = 0; writer + 1 < schedule.statements.size(); ++writer) {
         const ScheduledAccess& target = schedule.statements[writer].target;
@@ -313,7 +313,7 @@ TEST_CASE("no schedule stores only intermediates smaller than the bound, and som
       }
       REQUIRE(largest >= bound);
       smallest = std::min(smallest, largest);
-      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      const Cost judged = cost(schedule, made);
       for (const MemoryDemand& demand : judged.memory) {
         const bool stays = demand.name.starts_with("operand") || demand.name.starts_with("result");
         (stays ? lasting : most) += static_cast<double>(demand.bytes);
@@ -332,7 +332,7 @@ TEST_CASE("beside sparse factors, whatever is legal and whatever is chosen has o
   std::size_t networks = 0, legal = 0, all = 0;
   for (unsigned seed = 1; seed <= scaled(120); ++seed) {
     CAPTURE(seed);
-    Problem made = random_factors(seed, true);
+    OwnedProblem made = random_factors(seed, true);
     CAPTURE(print(made.network));
     std::set<std::string> expected, reached;
     for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
@@ -341,13 +341,13 @@ TEST_CASE("beside sparse factors, whatever is legal and whatever is chosen has o
         expected.insert(text_of(skeleton, structure, made.network));
       }
     }
-    for (const Schedule& schedule : enumerate_schedules(made.network, made.operands, made.options, 2000)) {
+    for (const Schedule& schedule : enumerate_schedules(made, 2000)) {
       reached.insert(text_of(schedule, fusion_structure(schedule), made.network));
     }
     // Sparse factors forbid some: two products that leave one nest.
     CHECK(std::includes(expected.begin(), expected.end(), reached.begin(), reached.end()));
     for (OperandFacts& operand : made.operands) operand.pinned = seed % 2 == 0;
-    const auto planned = plan(made.network, made.operands, made.options);
+    const auto planned = plan(made);
     REQUIRE(planned.has_value());
     CHECK(expected.count(text_of(planned->schedule, fusion_structure(planned->schedule), made.network)) == 1);
     legal += reached.size();
@@ -363,10 +363,10 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
   std::size_t compared = 0, structures_seen = 0, covered = 0, apart = 0;
   for (unsigned seed = 1; seed <= scaled(120); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_factors(seed, false);
+    const OwnedProblem made = random_factors(seed, false);
     CAPTURE(print(made.network));
     constexpr std::size_t limit = 4000;
-    const std::vector<Schedule> enumerated = enumerate_schedules(made.network, made.operands, made.options, limit);
+    const std::vector<Schedule> enumerated = enumerate_schedules(made, limit);
     if (enumerated.size() == limit) continue;
     std::set<std::string> reached, expected;
     for (const Schedule& schedule : enumerated) {
@@ -375,7 +375,7 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
     double cheapest = std::numeric_limits<double>::infinity();
     for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
       Schedule skeleton = statements_of(made.network, *made.options.tree, order, made.operands, made.options);
-      const CostModel model(skeleton, made.network, made.operands, made.options,
+      const CostModel model(skeleton, made,
                             std::vector<bool>(skeleton.tensors.size(), false));
       for (const FusionStructure& structure : all_structures(operation_tree(skeleton), false)) {
         expected.insert(text_of(skeleton, structure, made.network));
@@ -389,15 +389,15 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
             }
           }
           schedule = complete(schedule, made.network, model, std::vector<bool>(schedule.tensors.size(), false), made.operands);
-          const auto legal = check(schedule, made.network, made.operands, made.options);
+          const auto legal = check(schedule, made);
           REQUIRE(legal.has_value());
-          cheapest = std::min(cheapest, cost(schedule, made.network, made.operands, made.options).ns);
+          cheapest = std::min(cheapest, cost(schedule, made).ns);
         });
       }
     }
     CHECK(reached == expected);
     structures_seen += reached.size();
-    const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+    const SearchResult found = search_schedules(made, true);
     REQUIRE_FALSE(found.candidates.empty());
     const Schedule& best = found.candidates.front().schedule;
     CAPTURE(print(best, made.network));

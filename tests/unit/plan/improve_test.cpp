@@ -16,15 +16,15 @@ using namespace weft::plan_test;
 namespace {
 
 // Two occurrences of one tensor: the program would convert it twice, once for each.
-Problem chain() {
-  Problem made = problem("K:uvb:sss:300000 K:vwb:sss -> b", {{'u', 300}, {'v', 300}, {'w', 300}, {'b', 300}});
+OwnedProblem chain() {
+  OwnedProblem made = problem("K:uvb:sss:300000 K:vwb:sss -> b", {{'u', 300}, {'v', 300}, {'w', 300}, {'b', 300}});
   made.options.tree = flat_tree(2);  // nothing is summed before the two meet
   made.options.calls = 10;
   return made;
 }
 
-Problem branching() {
-  Problem made = problem("A:ij:ss:300 B:jk:ss:300 C:kl:ss:300 D:lm -> im",
+OwnedProblem branching() {
+  OwnedProblem made = problem("A:ij:ss:300 B:jk:ss:300 C:kl:ss:300 D:lm -> im",
                          {{'i', 40}, {'j', 40}, {'k', 40}, {'l', 40}, {'m', 40}});
   for (OperandFacts& operand : made.operands) operand.pinned = true;
   return made;
@@ -33,10 +33,10 @@ Problem branching() {
 }  // namespace
 
 TEST_CASE("two accesses share a converted copy, which the interval program cannot see") {
-  const Problem made = chain();
-  const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
+  const OwnedProblem made = chain();
+  const SearchResult found = search_schedules(made, true);
   CHECK_FALSE(found.open.empty());
-  const Improvement improvement = improve(found, made.network, made.operands, made.options);
+  const Improvement improvement = improve(found, made);
   REQUIRE(improvement.cheaper.has_value());
   CHECK(improvement.cheaper->cost.ns < found.candidates.front().cost.ns);
   CHECK(improvement.proven);
@@ -48,7 +48,7 @@ TEST_CASE("two accesses share a converted copy, which the interval program canno
 }
 
 TEST_CASE("Z3 is not asked where the program decides, unless a proof is wanted") {
-  Problem made = problem("T:ijk:sss:30000 B:jr C:kr -> ir", {{'i', 50}, {'j', 50}, {'k', 50}, {'r', 32}});
+  OwnedProblem made = problem("T:ijk:sss:30000 B:jr C:kr -> ir", {{'i', 50}, {'j', 50}, {'k', 50}, {'r', 32}});
   const Plan usual = planned(made);
   CHECK_FALSE(usual.solver.asked);
   CHECK(usual.optimal == "all");
@@ -61,7 +61,7 @@ TEST_CASE("Z3 is not asked where the program decides, unless a proof is wanted")
 }
 
 TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
-  Problem made = branching();
+  OwnedProblem made = branching();
   made.options.calls = 1e5;  // enough at stake to look at everything
   const Plan free = planned(made);
   std::uint64_t limit = free.cost.peak_bytes - 1;
@@ -69,7 +69,7 @@ TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
   int binding = 0;
   for (;;) {
     made.options.memory_limit = limit;
-    const auto found = plan(made.network, made.operands, made.options);
+    const auto found = plan(made);
     if (!found) {
       CHECK(found.error().kind == ErrorKind::resource);
       const std::string message = found.error().message;
@@ -103,7 +103,7 @@ TEST_CASE("the same plan a hundred times, in any order of problems and on eight 
     std::size_t differing = 0;
     for (std::size_t step = 0; step < times; ++step) {
       const std::size_t number = (start + step * (1 + start % 2)) % 3;
-      const auto again = plan(problems[number].network, problems[number].operands, problems[number].options);
+      const auto again = plan(Problem{problems[number].network, problems[number].operands, problems[number].options});
       if (!again || !(again->schedule == expected[number]) || again->solver.effort != effort[number]) ++differing;
     }
     return differing;
@@ -119,12 +119,12 @@ TEST_CASE("the same plan a hundred times, in any order of problems and on eight 
 }
 
 TEST_CASE("what cannot be stored within the limit is named") {
-  Problem made = problem("M:ij:ss:600 B:jk A:ki -> ", {{'i', 40}, {'j', 40}, {'k', 40}});
+  OwnedProblem made = problem("M:ij:ss:600 B:jk A:ki -> ", {{'i', 40}, {'j', 40}, {'k', 40}});
   made.options.tree = *parse_tree("(M * (B * A))", {"M", "B", "A"});
   std::uint64_t limit = planned(made).cost.peak_bytes;
   for (;;) {
     made.options.memory_limit = limit - 1;
-    const auto found = plan(made.network, made.operands, made.options);
+    const auto found = plan(made);
     if (found) {
       limit = found->cost.peak_bytes;
       continue;
@@ -137,20 +137,20 @@ TEST_CASE("what cannot be stored within the limit is named") {
 }
 
 TEST_CASE("so it is on the way to a sparse result, which is named itself only if its workspace is too large") {
-  Problem made = problem("M:ij:ss:600 B:jl A:lk -> ik", {{'i', 40}, {'j', 40}, {'l', 40}, {'k', 40}});
+  OwnedProblem made = problem("M:ij:ss:600 B:jl A:lk -> ik", {{'i', 40}, {'j', 40}, {'l', 40}, {'k', 40}});
   made.options.tree = *parse_tree("(M * (B * A))", {"M", "B", "A"});
   made.options.result_formats["R"] = sparse_format(2);
   std::uint64_t operands = 0;
   for (const OperandFacts& operand : made.operands) operands += operand.exact_bytes();
   made.options.memory_limit = operands + 32;
-  const SearchResult found = search_schedules(made.network, made.operands, made.options, true);
-  const std::string why = why_nothing_fits(found, made.network, made.operands, made.options);
+  const SearchResult found = search_schedules(made, true);
+  const std::string why = why_nothing_fits(found, made);
   CAPTURE(why);
   CHECK(why.find("operands and results leave no room for x") != std::string::npos);
   // The product as a whole stores nothing; less than the operands is not enough for that either.
   CHECK(planned(made).cost.announced_bytes == operands);
   made.options.memory_limit = operands - 1;
-  const auto none = plan(made.network, made.operands, made.options);
+  const auto none = plan(made);
   REQUIRE_FALSE(none.has_value());
   const std::string message = none.error().message;
   CAPTURE(message);

@@ -32,31 +32,31 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
   std::size_t compared = 0;
   for (unsigned seed = 1; seed <= scaled(250); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed);
+    const OwnedProblem made = random_network(seed);
     CAPTURE(print(made.network));
     constexpr std::size_t limit = 3000;
-    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+    const std::vector<Schedule> all = enumerate_schedules(made, limit);
     REQUIRE_FALSE(all.empty());
     if (all.size() == limit) continue;
     double cheapest = std::numeric_limits<double>::infinity();
     const Schedule* best = nullptr;
     for (const Schedule& schedule : all) {
-      const double ns = cost(schedule, made.network, made.operands, made.options).ns;
+      const double ns = cost(schedule, made).ns;
       if (ns < cheapest) {
         cheapest = ns;
         best = &schedule;
       }
     }
-    const SearchResult found = search_schedules(made.network, made.operands, everything(made.options), true);
+    const SearchResult found = search_schedules(Problem{made.network, made.operands, everything(made.options)}, true);
     REQUIRE_FALSE(found.candidates.empty());
     CHECK(found.all_trees);
     CAPTURE(print(found.candidates.front().schedule, made.network));
     CAPTURE(print(*best, made.network));
     CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
-    const Schedule plain = baseline(made.network, made.operands, made.options);
-    const auto planned = plan(made.network, made.operands, made.options);
+    const Schedule plain = baseline(made);
+    const auto planned = plan(made);
     REQUIRE(planned.has_value());
-    CHECK(planned->cost.ns <= cost(plain, made.network, made.operands, made.options).ns);
+    CHECK(planned->cost.ns <= cost(plain, made).ns);
     ++compared;
   }
   CHECK(compared >= scaled(130));
@@ -68,25 +68,25 @@ TEST_CASE("with counted joins too") {
   std::size_t joined = 0;
   for (unsigned seed = 1; seed <= scaled(160); ++seed) {
     CAPTURE(seed);
-    Problem made = random_network(seed, false, true);
+    OwnedProblem made = random_network(seed, false, true);
     CAPTURE(print(made.network));
     constexpr std::size_t limit = 1500;
-    std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+    std::vector<Schedule> all = enumerate_schedules(made, limit);
     if (all.size() == limit) continue;
     std::mt19937 random(seed);
     for (const Schedule& schedule : all) {
-      for (const std::uint64_t join : uncounted_joins(schedule, made.network, made.operands, made.options)) {
+      for (const std::uint64_t join : uncounted_joins(schedule, made)) {
         constexpr double ratios[] = {0.1, 0.5, 2, 30};
         made.options.joins[join] = ratios[random() % std::size(ratios)];
       }
     }
     if (!made.options.joins.empty()) ++joined;
-    all = enumerate_schedules(made.network, made.operands, made.options, limit);  // how accesses meet depends on joins
+    all = enumerate_schedules(made, limit);  // how accesses meet depends on joins
     double cheapest = std::numeric_limits<double>::infinity();
     for (const Schedule& schedule : all) {
-      cheapest = std::min(cheapest, cost(schedule, made.network, made.operands, made.options).ns);
+      cheapest = std::min(cheapest, cost(schedule, made).ns);
     }
-    const SearchResult found = search_schedules(made.network, made.operands, everything(made.options), true);
+    const SearchResult found = search_schedules(Problem{made.network, made.operands, everything(made.options)}, true);
     REQUIRE_FALSE(found.candidates.empty());
     CAPTURE(print(found.candidates.front().schedule, made.network));
     CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
@@ -97,17 +97,17 @@ TEST_CASE("with counted joins too") {
 }
 
 TEST_CASE("what the program predicts is what cost() says of the schedule") {
-  const Problem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
+  const OwnedProblem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
   Schedule schedule = statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
-  const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(5, false));
+  const CostModel model(schedule, made, std::vector<bool>(5, false));
   const auto nests = IntervalProgram(model).solve();
   REQUIRE(nests.has_value());
   CHECK(nests->exact);
   CHECK(nests->loops[0] == std::vector<IndexId>{0, 1, 2, 3});
   CHECK(nests->loops[1] == std::vector<IndexId>{0, 1, 3});
   CHECK(nests->fused == std::vector<std::uint32_t>{0, 2});
-  const auto planned = plan(made.network, made.operands, made.options);
+  const auto planned = plan(made);
   REQUIRE(planned.has_value());
   CHECK(planned->schedule.tree == tree);
   CHECK(planned->cost.ns == doctest::Approx(nests->ns).epsilon(1e-12));
@@ -117,12 +117,12 @@ TEST_CASE("below a limit the program finds what it finds without one, and nothin
   std::size_t compared = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed);
+    const OwnedProblem made = random_network(seed);
     CAPTURE(print(made.network));
-    for (const ContractionTree& tree : choose_trees(made.network, made.operands, made.options).trees) {
+    for (const ContractionTree& tree : choose_trees(made).trees) {
       const Schedule schedule =
           statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
-      const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+      const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
       const auto all = IntervalProgram(model).solve();
       if (!all) continue;
       // One program asked for more and more, as a search does whose alternatives share a table.
@@ -146,10 +146,10 @@ TEST_CASE("a full table leaves a legal nest that is no claim") {
   std::size_t dearer = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed);
+    const OwnedProblem made = random_network(seed);
     CAPTURE(print(made.network));
-    for (const ContractionTree& tree : choose_trees(made.network, made.operands, made.options).trees) {
-      AlternativeModels models(made.network, made.operands, made.options);
+    for (const ContractionTree& tree : choose_trees(made).trees) {
+      AlternativeModels models(made);
       const StatementOrder order = models.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options));
       const std::vector<bool> free(order.statements.tensors.size(), false);
       const std::vector<std::uint32_t> numbers = models.numbers(order, free, 0);
@@ -174,11 +174,11 @@ TEST_CASE("a full table leaves a legal nest that is no claim") {
 
 // What is left of a limit behind a statement without loops does not add up to the limit again.
 TEST_CASE("limits that round lead to no nest that was not looked for") {
-  const Problem made = problem("a: b: M:ij:ss:50 x:j -> i", {{'i', 50}, {'j', 60}});
+  const OwnedProblem made = problem("a: b: M:ij:ss:50 x:j -> i", {{'i', 50}, {'j', 60}});
   const ContractionTree tree = *parse_tree("((a * b) * (M * x))", {"a", "b", "M", "x"});
   for (const std::vector<std::uint32_t>& order : statement_orders(tree, 4)) {
     const Schedule schedule = statements_of(made.network, tree, order, made.operands, made.options);
-    const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+    const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
     const auto all = IntervalProgram(model).solve();
     REQUIRE(all.has_value());
     std::mt19937_64 draw(1);
@@ -191,21 +191,21 @@ TEST_CASE("limits that round lead to no nest that was not looked for") {
 }
 
 TEST_CASE("a root whose own loop takes far too long is left out") {
-  Problem made = problem("A:ij:ss:50 B:i -> i", {{'i', 50}, {'j', 1'000'000'000'000}});
+  OwnedProblem made = problem("A:ij:ss:50 B:i -> i", {{'i', 50}, {'j', 1'000'000'000'000}});
   made.options.machine.threads = 1;
   const Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
-  const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+  const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
   const auto nests = IntervalProgram(model).solve();
   REQUIRE(nests.has_value());
   CHECK(nests->loops[0] == std::vector<IndexId>{0, 1});
 }
 
 TEST_CASE("unfused nests share no loop") {
-  const Problem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
+  const OwnedProblem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
   const Schedule schedule =
       statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
-  const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(5, false));
+  const CostModel model(schedule, made, std::vector<bool>(5, false));
   const auto fused = IntervalProgram(model).solve();
   const auto unfused = IntervalProgram(model, false).solve();
   REQUIRE(unfused.has_value());
@@ -222,10 +222,10 @@ TEST_CASE("twenty indices in one statement stay within a bounded effort") {
     const char third = static_cast<char>('a' + (2 * factor + 2) % 20);
     text += std::string("T") + std::to_string(factor) + ":" + first + static_cast<char>(first + 1) + third + ":sss:900 ";
   }
-  const Problem made = problem(text + "-> a", extents);
+  const OwnedProblem made = problem(text + "-> a", extents);
   const ContractionTree tree = flat_tree(10);
   const Schedule schedule = statements_of(made.network, tree, {10}, made.operands, made.options);
-  const CostModel model(schedule, made.network, made.operands, made.options,
+  const CostModel model(schedule, made,
                         std::vector<bool>(schedule.tensors.size(), false));
   IntervalProgram program(model);
   const auto nests = program.solve();

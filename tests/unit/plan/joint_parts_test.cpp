@@ -37,11 +37,11 @@ TEST_CASE("several assignments are planned as cheaply as the cheapest of all the
     if (most_factors(drawn.made.network) > 3) continue;  // too many schedules to look at each
     const std::string text = "seed " + std::to_string(seed) + ": " + drawn.text;
     CAPTURE(text);
-    const auto found = plan(drawn.made.network, drawn.made.operands, drawn.made.options);
+    const auto found = plan(drawn.made);
     REQUIRE_MESSAGE(found, found.error().message);
     const std::string schedule = print(found->schedule, drawn.made.network);
     CAPTURE(schedule);
-    CHECK(check(found->schedule, drawn.made.network, drawn.made.operands, drawn.made.options));
+    CHECK(check(found->schedule, drawn.made));
     const double least = least_of_all(drawn.made);
     // Over long extents some loops take 1e-8 of the whole: without a proof, what differs in those alone is not looked
     // for.
@@ -68,7 +68,7 @@ TEST_CASE("a copy pays for two assignments that would pay for neither alone") {
     return std::ranges::count_if(schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.name == "A" && tensor.converted; });
   };
   const auto found = [&](const std::string& text, double calls) {
-    Problem made = forest_problem(text, extents);
+    OwnedProblem made = forest_problem(text, extents);
     made.options.calls = calls;
     made.options.results = {"P"};
     for (OperandFacts& facts : made.operands) facts.pinned = made.network.tensors[facts.tensor].name != "A";
@@ -92,7 +92,7 @@ TEST_CASE("a copy pays for two assignments that would pay for neither alone") {
 TEST_CASE("an intermediate is stored as its readers would like") {
   const std::map<char, std::uint64_t> extents = {{'i', 400}, {'j', 300}, {'k', 60}};
   // Dear to compute again for each of the two factors; read column by column.
-  Problem made = forest_problem("S = X:ki Y:kj -> ij; O = A:ji:ss:80000 S:ij S:ij -> j", extents);
+  OwnedProblem made = forest_problem("S = X:ki Y:kj -> ij; O = A:ji:ss:80000 S:ij S:ij -> j", extents);
   for (OperandFacts& facts : made.operands) facts.pinned = true;
   const Plan free = planned(made);
   made.options.result_formats["S"] = dense_format(2);

@@ -20,7 +20,7 @@ constexpr std::size_t most_schedules = 200'000;  // of one assignment: more than
 
 class Exhaustive {
  public:
-  explicit Exhaustive(const Problem& problem) : problem_(problem) {}
+  explicit Exhaustive(const OwnedProblem& problem) : problem_(problem) {}
 
   double least(bool all_stored) {
     std::vector<TensorId> unwanted;
@@ -57,8 +57,8 @@ class Exhaustive {
   void extend(const std::vector<Schedule>& parts, const std::vector<OperandFacts>& known) {
     if (parts.size() == stored_.assignments.size()) {
       const Schedule whole = parts.size() == 1 ? parts.front() : joined(parts, stored_, problem_.options);
-      if (!check(whole, problem_.network, problem_.operands, problem_.options)) return;
-      const Cost judged = cost(whole, problem_.network, problem_.operands, problem_.options);
+      if (!check(whole, problem_)) return;
+      const Cost judged = cost(whole, problem_);
       if (judged.announced_bytes <= problem_.options.memory_limit) least_ = std::min(least_, judged.ns);
       return;
     }
@@ -77,7 +77,7 @@ class Exhaustive {
     std::vector<PlanOptions> ways{problem_.options};
     const std::string& result = name(stored_.assignments[part]);
     if (part + 1 < stored_.assignments.size() && !is_wanted(result, stored_, problem_.options)) {
-      for (const Format& format : result_layouts(network, known, problem_.options).formats) {
+      for (const Format& format : result_layouts(Problem{network, known, problem_.options}).formats) {
         ways.push_back(problem_.options);
         ways.back().result_formats[result] = format;
       }
@@ -113,13 +113,13 @@ class Exhaustive {
       return;
     }
     const bool limited = problem_.options.memory_limit != ~std::uint64_t{0};
-    std::vector<Schedule> all = enumerate_schedules(network, known, options, most_schedules);
+    std::vector<Schedule> all = enumerate_schedules(Problem{network, known, options}, most_schedules);
     for (std::size_t number = 0, parallel = all.size(); limited && number < parallel; ++number) {
       all.push_back(all[number]);
       all.back().roots.assign(all.back().roots.size(), RootReduction::serial);
     }
     for (Schedule& schedule : all) {
-      const Cost judged = cost(schedule, network, known, options);
+      const Cost judged = cost(schedule, Problem{network, known, options});
       Kept one{judged.ns - judged.conversion_ns / std::max(1.0, options.calls), {}, {}, {},
                limited ? judged.announced_bytes : 0};
       for (ScheduledTensor& tensor : schedule.tensors) {
@@ -140,14 +140,14 @@ class Exhaustive {
     }
   }
 
-  const Problem& problem_;
+  const OwnedProblem& problem_;
   Network stored_;
   double least_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace
 
-double least_of_all(const Problem& problem, bool all_stored) { return Exhaustive(problem).least(all_stored); }
+double least_of_all(const OwnedProblem& problem, bool all_stored) { return Exhaustive(problem).least(all_stored); }
 
 RandomForest random_forest(unsigned seed) {
   std::mt19937 random(seed);

@@ -8,7 +8,7 @@ namespace weft::plan_test {
 struct RandomForest {
   std::string text;
   std::map<char, std::uint64_t> extents;
-  Problem made;
+  OwnedProblem made;
 };
 
 /// Two or three assignments of one or two factors over three indices, with a sparse operand that most of them read.
@@ -20,6 +20,6 @@ std::size_t most_factors(const Network& network);
 /// Every choice, without any bound: which results are stored (or all of them), their layouts, the copies of operands, and
 /// all schedules of every assignment, within the memory limit. Of those with the same copies, memory and layout of the
 /// result the cheapest stands for all, since nothing else of them concerns other assignments.
-double least_of_all(const Problem& problem, bool all_stored = false);
+double least_of_all(const OwnedProblem& problem, bool all_stored = false);
 
 }  // namespace weft::plan_test

@@ -12,15 +12,15 @@
 namespace weft::plan_test::lookups_test {
 namespace {
 
-Problem masked(std::uint64_t mask_entries) {
-  Problem made = problem("M:ij:ds:" + std::to_string(mask_entries) + " B:ik:ds:1000000 C:kj:ds:1000000 -> ij",
+OwnedProblem masked(std::uint64_t mask_entries) {
+  OwnedProblem made = problem("M:ij:ds:" + std::to_string(mask_entries) + " B:ik:ds:1000000 C:kj:ds:1000000 -> ij",
                          {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
   for (OperandFacts& operand : made.operands) operand.pinned = true;
   made.options.result_formats["R"] = *parse_format("ds");
   return made;
 }
 
-Problem triangles() {
+OwnedProblem triangles() {
   return problem("A:ij:ss:1000000 B:jk:ss:1000000 C:ik:ss:1000000 -> ", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
 }
 
@@ -31,7 +31,7 @@ std::size_t copies(const Schedule& schedule) {
 }
 
 // The statements of the product as a whole.
-Schedule whole_product(const Problem& given) {
+Schedule whole_product(const OwnedProblem& given) {
   return statements_of(given.network, *parse_tree("(M * B * C)", factor_names(given.network)), {3}, given.operands, given.options);
 }
 
@@ -51,7 +51,7 @@ const std::string by_hand =
 }  // namespace
 
 TEST_CASE("the row of a mask is marked once, and every product looks its column up") {
-  const Problem given = masked(1'000'000);
+  const OwnedProblem given = masked(1'000'000);
   const Plan found = planned(given);
   REQUIRE(copies(found.schedule) == 1);
   CHECK(found.optimal == "all");  // nothing without copies takes less
@@ -62,7 +62,7 @@ TEST_CASE("the row of a mask is marked once, and every product looks its column 
   CHECK(std::ranges::count_if(product.intersections.front().parts, [&](const Intersection::Part& part) {
           return !part.drive && product.factors[part.factor].tensor == looked_up;
         }) == 1);
-  CHECK(explain(found, given.network, given.operands, given.options).find("a fiber of M over j, copied to be looked up") !=
+  CHECK(explain(found, given).find("a fiber of M over j, copied to be looked up") !=
         std::string::npos);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("triangles look a row up below the other one, with a dense result") {
 }
 
 TEST_CASE("beside a copy some operands are converted and others are not") {
-  Problem given = problem("A:ij:ss:300000 B:jk:ss:300000 C:ki:ss:300000 -> ", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
+  OwnedProblem given = problem("A:ij:ss:300000 B:jk:ss:300000 C:ki:ss:300000 -> ", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
   given.options.calls = 1000;
   const Schedule found = planned(given).schedule;
   REQUIRE(copies(found) == 1);
@@ -82,7 +82,7 @@ TEST_CASE("beside a copy some operands are converted and others are not") {
 
 // A dense level of K lets everything through: what K has there is no filter of the loop, also if a copy of its fibers is read below.
 TEST_CASE("loops around a copy are filtered as the levels of the operand say") {
-  Problem given = problem("K:ubv:dss:4000 L:uv:ss:400 -> ", {{'u', 1000}, {'b', 10}, {'v', 1000}});
+  OwnedProblem given = problem("K:ubv:dss:4000 L:uv:ss:400 -> ", {{'u', 1000}, {'b', 10}, {'v', 1000}});
   const Schedule schedule = schedule_of(
       given,
       "schedule\n  tree (K * L)\n  layout K dss:0,1,2 f64\n  layout L ss:0,1 f64\n  intermediate k[u,b,v] dda:0,1,2 f64\n  result R f64\n"
@@ -97,7 +97,7 @@ TEST_CASE("loops around a copy are filtered as the levels of the operand say") {
   given.options.joins[fibers] = 2;
   const double of_k = given.operands[0].statistics.distinct(0b011);
   const double of_l = given.operands[1].statistics.distinct(0b01);
-  const LoopCost loop = cost(schedule, given.network, given.operands, given.options).loops[1];
+  const LoopCost loop = cost(schedule, given).loops[1];
   CHECK(loop.index == "b");
   CHECK(loop.iterations == doctest::Approx(of_k * of_l / 1000 * 2));
 }
@@ -108,7 +108,7 @@ TEST_CASE("what takes a moment is not looked at, and neither is what has nothing
 }
 
 TEST_CASE("a schedule with a copy is legal, read and judged as any other") {
-  const Problem given = masked(1'000'000);
+  const OwnedProblem given = masked(1'000'000);
   CHECK(defect(given, by_hand) == "");
   const Schedule schedule = schedule_of(given, by_hand);
   CHECK(is_lookup_copy(schedule, 0));
@@ -124,12 +124,12 @@ TEST_CASE("a schedule with a copy is legal, read and judged as any other") {
                                         "  R[i,j] += M[i,j] * B[i,k] * C[k,j]   loops i,k,j   drained accumulator\n"
                                         "    meet j: search M@1.1, drive C@1.3\n"
                                         "  parallel i owner\n");
-  CHECK(cost(schedule, given.network, given.operands, given.options).ns <
-        cost(searched, given.network, given.operands, given.options).ns);
+  CHECK(cost(schedule, given).ns <
+        cost(searched, given).ns);
 }
 
 TEST_CASE("a copy that is no copy is refused") {
-  const Problem given = masked(1000);
+  const OwnedProblem given = masked(1000);
   CHECK(defect(given, test::replaced(by_hand, "intermediate m[i,j] da", "intermediate m[i,j] ds")).find("lives inside a loop nest") !=
         std::string::npos);
   CHECK(defect(given, test::replaced(test::replaced(by_hand, "drive C@2.3", "search C@2.3"), "search m@2.1", "drive m@2.1")) == "");
@@ -138,7 +138,7 @@ TEST_CASE("a copy that is no copy is refused") {
 }
 
 TEST_CASE("copies are of sparse operands that meet others, and stand before their reader") {
-  const Problem given = masked(1000);
+  const OwnedProblem given = masked(1000);
   const Schedule statements = whole_product(given);
   const auto copied = with_lookup_copy(statements, 0, 1);
   REQUIRE(copied);
@@ -149,7 +149,7 @@ TEST_CASE("copies are of sparse operands that meet others, and stand before thei
   CHECK(copied->tensors[copied->statements[1].target.tensor].role == TensorRole::result);
   CHECK(!with_lookup_copy(*copied, 0, 0));  // a copy is not copied
 
-  Problem shared = masked(1000);
+  OwnedProblem shared = masked(1000);
   shared.options.result_formats.clear();
   shared.options.result_patterns["R"] = "M";
   const Schedule like = statements_of(shared.network, *parse_tree("(M * B * C)", factor_names(shared.network)), {3},
@@ -157,14 +157,14 @@ TEST_CASE("copies are of sparse operands that meet others, and stand before thei
   CHECK(!with_lookup_copy(like, 0, 0));  // its positions are those of the result
   CHECK(with_lookup_copy(like, 0, 2));
 
-  const Problem dense = problem("M:ij:ss:100 B:jr D:s:s:3 -> irs", {{'i', 100}, {'j', 100}, {'r', 8}, {'s', 9}});
+  const OwnedProblem dense = problem("M:ij:ss:100 B:jr D:s:s:3 -> irs", {{'i', 100}, {'j', 100}, {'r', 8}, {'s', 9}});
   const Schedule alone = statements_of(dense.network, *parse_tree("(M * B * D)", factor_names(dense.network)), {3},
                                        dense.operands, dense.options);
   for (std::size_t factor = 0; factor < 3; ++factor) CHECK(!with_lookup_copy(alone, 0, factor));
 }
 
 TEST_CASE("names of copies are free") {
-  const Problem given = problem("B:ik:ss:1000 B_row:kj:ss:1000 -> ij", {{'i', 100}, {'j', 100}, {'k', 100}});
+  const OwnedProblem given = problem("B:ik:ss:1000 B_row:kj:ss:1000 -> ij", {{'i', 100}, {'j', 100}, {'k', 100}});
   const Schedule statements = statements_of(given.network, *parse_tree("(B * B_row)", factor_names(given.network)), {2},
                                             given.operands, given.options);
   const auto copied = with_lookup_copy(statements, 0, 0);

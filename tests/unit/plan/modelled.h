@@ -11,14 +11,14 @@
 namespace weft::plan_test {
 
 struct Modelled {
-  Problem problem;
+  OwnedProblem problem;
   Schedule schedule;
-  Modelled(Problem given, const ContractionTree& tree) : problem(std::move(given)) {
+  Modelled(OwnedProblem given, const ContractionTree& tree) : problem(std::move(given)) {
     schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
   }
   /// Refers to this object.
   CostModel model() const {
-    return CostModel(schedule, problem.network, problem.operands, problem.options, std::vector<bool>(schedule.tensors.size(), false));
+    return CostModel(schedule, problem, std::vector<bool>(schedule.tensors.size(), false));
   }
 };
 

@@ -84,7 +84,7 @@ TEST_CASE("the end of a row is paid where rows do not go on") {
 /// R[i,j,k] += y * x with y = A * D and x = B * C, all of A to D sparse and in the order of loops j, k, r, p, q, i.
 Made four() {
   const std::map<char, std::uint64_t> extents{{'i', 60}, {'j', 60}, {'k', 60}, {'p', 60}, {'q', 60}, {'r', 60}};
-  Problem problem = plan_test::problem("A:pqi:sss:2160 B:jrp:sss:2160 C:krq:sss:2160 D:jkr:sss:2160 -> ijk", extents);
+  OwnedProblem problem = plan_test::problem("A:pqi:sss:2160 B:jrp:sss:2160 C:krq:sss:2160 D:jkr:sss:2160 -> ijk", extents);
   problem.options.result_formats["R"] = *parse_format("ddd");
   return {std::move(problem), *parse_tree("((A * D) * (B * C))", {"A", "B", "C", "D"})};
 }
@@ -117,7 +117,7 @@ TEST_CASE("what another statement of the same loops meets is not entered whole")
 
 TEST_CASE("statements that filter a loop alike may go over it apart") {
   const std::map<char, std::uint64_t> extents{{'v', 100}, {'b', 50}, {'u', 60}, {'w', 60}};
-  Problem given = problem("P:vbu:sss:1200 c:u W:vbw:sss:1200 d:w -> b", extents);
+  OwnedProblem given = problem("P:vbu:sss:1200 c:u W:vbw:sss:1200 d:w -> b", extents);
   for (const std::size_t operand : {0, 2}) {
     given.operands[operand].statistics = Statistics({100, 50, 60}, given.operands[operand].format, 1200,
                                                     {{1, 100}, {2, 50}, {4, 60}, {3, 400}, {5, 1100}, {6, 1000}, {7, 1200}});
@@ -132,7 +132,7 @@ TEST_CASE("statements that filter a loop alike may go over it apart") {
 TEST_CASE("fibers that are gone over again and again end where the processor remembers it") {
   const auto made = [](const std::string& pairs) {
     const std::map<char, std::uint64_t> extents{{'a', 237}, {'j', 400}, {'b', 237}, {'k', 2000}};
-    Problem given = problem("P:" + pairs + ":ss:4740 W:jbk:sss:9600 -> ab", extents);
+    OwnedProblem given = problem("P:" + pairs + ":ss:4740 W:jbk:sss:9600 -> ab", extents);
     given.operands[1].statistics = Statistics({400, 237, 2000}, given.operands[1].format, 9600,
                                               {{1, 400}, {2, 237}, {4, 2000}, {3, 3200}, {5, 9000}, {6, 9500}, {7, 9600}});
     return Made(std::move(given), flat_tree(2));

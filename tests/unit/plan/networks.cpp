@@ -43,7 +43,7 @@ class Builder {
     made_.network.assignments.push_back(std::move(assignment));
   }
 
-  Problem problem() {
+  OwnedProblem problem() {
     REQUIRE(check(made_.network).has_value());
     return std::move(made_);
   }
@@ -80,22 +80,22 @@ class Builder {
     return access;
   }
 
-  Problem made_;
+  OwnedProblem made_;
 };
 
 }  // namespace
 
-Problem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
+OwnedProblem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
   Builder builder(extents);
   for (const std::string& assignment : split(text, ';')) builder.assign(assignment);
   return builder.problem();
 }
 
-Problem problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
+OwnedProblem problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
   return forest_problem("R = " + text, extents);
 }
 
-Schedule schedule_of(const Problem& problem, const std::string& text) {
+Schedule schedule_of(const OwnedProblem& problem, const std::string& text) {
   auto schedule = parse_schedule(text, problem.network);
   const std::string message = schedule ? "" : schedule.error().message;
   INFO(message);
@@ -108,19 +108,19 @@ unsigned networks(unsigned usual) {
   return times == nullptr ? scaled(usual) : scaled(usual) * static_cast<unsigned>(std::max(1, std::atoi(times)));
 }
 
-Plan planned(const Problem& problem) {
-  auto found = plan(problem.network, problem.operands, problem.options);
+Plan planned(const OwnedProblem& problem) {
+  auto found = plan(problem);
   const std::string message = found ? "" : found.error().message;
   INFO(message);
   REQUIRE(found.has_value());
-  CHECK(check(found->schedule, problem.network, problem.operands, problem.options).has_value());
-  CHECK(found->cost == cost(found->schedule, problem.network, problem.operands, problem.options));
+  CHECK(check(found->schedule, problem).has_value());
+  CHECK(found->cost == cost(found->schedule, problem));
   CHECK(schedule_of(problem, print(found->schedule, problem.network)) == found->schedule);
   return *found;
 }
 
-std::string defect(const Problem& problem, const std::string& text) {
-  const auto done = check(schedule_of(problem, text), problem.network, problem.operands, problem.options);
+std::string defect(const OwnedProblem& problem, const std::string& text) {
+  const auto done = check(schedule_of(problem, text), problem);
   return done ? "" : done.error().message;
 }
 

@@ -16,19 +16,22 @@ namespace weft::plan_test {
 
 using test::scaled;
 
-struct Problem {
+/// A problem and its parts.
+struct OwnedProblem {
   Network network;
   std::vector<OperandFacts> operands;
   PlanOptions options;
+
+  operator Problem() const { return {network, operands, options}; }
 };
 
 /// problem("T:ijk:sss:1000 B:jr C:kr -> ir", {{'i', 10}, …}): operands as name:indices[:kinds[:entries]], dense
 /// without kinds; the result is called R. A name that stands twice is one tensor.
-Problem problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
+OwnedProblem problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
 
 /// forest_problem("S = M:ij:ss:100 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'i', 10}, …}): several assignments, operands
 /// as problem() takes them, results of earlier assignments as name:indices. Nothing but the last is wanted.
-Problem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
+OwnedProblem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents);
 
 /// So many random networks, fewer in a sanitized build (see scaled()), times WEFT_NETWORKS where that is set: a few thousand
 /// take minutes.
@@ -43,12 +46,12 @@ struct Enumerated {
 };
 
 /// What plan() finds, which must be there: legal, judged as cost() judges it, and the same when read back as text.
-Plan planned(const Problem& problem);
+Plan planned(const OwnedProblem& problem);
 
 /// The schedule of a text, which must parse.
-Schedule schedule_of(const Problem& problem, const std::string& text);
+Schedule schedule_of(const OwnedProblem& problem, const std::string& text);
 
 /// check() of a schedule text: empty if legal, else the message.
-std::string defect(const Problem& problem, const std::string& text);
+std::string defect(const OwnedProblem& problem, const std::string& text);
 
 }  // namespace weft::plan_test

@@ -10,9 +10,9 @@
 namespace weft::plan_test::open_layouts_test {
 namespace {
 
-Problem product(std::uint64_t extent, std::uint64_t entries) {
+OwnedProblem product(std::uint64_t extent, std::uint64_t entries) {
   const std::string nnz = std::to_string(entries);
-  Problem made = problem("B:ik:ss:" + nnz + " C:kj:ss:" + nnz + " -> ij", {{'i', extent}, {'j', extent}, {'k', extent}});
+  OwnedProblem made = problem("B:ik:ss:" + nnz + " C:kj:ss:" + nnz + " -> ij", {{'i', extent}, {'j', extent}, {'k', extent}});
   made.options.result_formats["R"] = *parse_format("ss");
   return made;
 }
@@ -28,7 +28,7 @@ const ScheduledTensor& layout_of_c(const Plan& plan) {
 }  // namespace
 
 TEST_CASE("an operand whose rows are looked up is opened in place") {
-  const Problem given = product(100'000, 1'000'000);
+  const OwnedProblem given = product(100'000, 1'000'000);
   const Plan found = planned(given);
   CHECK(layout_of_c(found).opened);
   CHECK(layout_of_c(found).format.text() == "ds:0,1");
@@ -39,28 +39,28 @@ TEST_CASE("an operand whose rows are looked up is opened in place") {
 }
 
 TEST_CASE("one that was converted to dense levels in its own order is opened instead where that is cheaper") {
-  const Problem given = product(100'000, 1'000'000);
+  const OwnedProblem given = product(100'000, 1'000'000);
   const Plan found = planned(given);
   Candidate converted{found.schedule, {}};
   for (ScheduledTensor& tensor : converted.schedule.tensors) {
     if (tensor.name == "C") tensor.opened = false;
   }
-  converted.cost = cost(converted.schedule, given.network, given.operands, given.options);
+  converted.cost = cost(converted.schedule, given);
   REQUIRE(converted.cost.conversion_ns > found.cost.conversion_ns);
-  const Candidate opened = with_open_layouts(converted, given.network, given.operands, given.options);
+  const Candidate opened = with_open_layouts(converted, given);
   CHECK(opened.schedule == found.schedule);
   CHECK(opened.cost.ns == doctest::Approx(found.cost.ns));
 }
 
 TEST_CASE("pinned operands, and those with few entries for their rows, stay") {
-  Problem pinned = product(100'000, 1'000'000);
+  OwnedProblem pinned = product(100'000, 1'000'000);
   for (OperandFacts& operand : pinned.operands) operand.pinned = true;
   CHECK(!layout_of_c(planned(pinned)).opened);
   CHECK(!layout_of_c(planned(product(std::uint64_t{1} << 30, 1000))).opened);
 }
 
 TEST_CASE("what opening takes at least is known before any schedule is") {
-  Problem given = product(100'000, 1'000'000);
+  OwnedProblem given = product(100'000, 1'000'000);
   const double once = least_opening_ns(given.operands, given.options);
   CHECK(once > 0);
   CHECK(once < 0.1 * 1'000'000 * given.options.machine.convert_entry);
@@ -71,14 +71,14 @@ TEST_CASE("what opening takes at least is known before any schedule is") {
 }
 
 TEST_CASE("what is no opening is refused by name") {
-  const Problem given = product(1000, 10'000);
+  const OwnedProblem given = product(1000, 10'000);
   Plan found = planned(given);
   for (ScheduledTensor& tensor : found.schedule.tensors) {
     if (tensor.name != "C") continue;
     tensor.opened = tensor.converted = true;
     tensor.format = *parse_format("ds:1,0");
   }
-  const auto legal = check(found.schedule, given.network, given.operands, given.options);
+  const auto legal = check(found.schedule, given);
   REQUIRE(!legal);
   CHECK(legal.error().message.find("C cannot be opened from ss:0,1 to ds:1,0") != std::string::npos);
 }

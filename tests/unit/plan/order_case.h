@@ -25,7 +25,7 @@ namespace weft::plan_test {
 struct OrderCase {
   std::string name;  ///< of the file, without extension
   std::string source;
-  Problem problem;   ///< its tree is pinned
+  OwnedProblem problem;   ///< its tree is pinned
   std::uint32_t order = 0;
   struct Nest {
     std::uint32_t order = 0;

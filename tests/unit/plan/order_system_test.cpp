@@ -14,7 +14,7 @@ using namespace weft::plan_test;
 // What it finds is judged in workspace_order_test.cpp.
 TEST_CASE("the variables are those of the paper") {
   // Its running example: one order of statements; lp and dp permutations; every input visited in the order of dp.
-  Problem made = problem("A:ipq:sss:100 B:jpr:sss:100 C:kqr:sss:100 D:jkr:sss:100 -> ijk",
+  OwnedProblem made = problem("A:ipq:sss:100 B:jpr:sss:100 C:kqr:sss:100 D:jkr:sss:100 -> ijk",
                          {{'i', 9}, {'j', 9}, {'k', 9}, {'p', 9}, {'q', 9}, {'r', 9}});
   made.options.tree = *parse_tree("(((A * B) * C) * D)", {"A", "B", "C", "D"});
   const ContractionTree& tree = *made.options.tree;
@@ -54,7 +54,7 @@ TEST_CASE("the variables are those of the paper") {
 }
 
 TEST_CASE("a contradiction names its families, given layouts are kept, dense operands have none") {
-  Problem made = problem("A:ij:ss:9 B:ij:ss:9 C:ji -> ", {{'i', 5}, {'j', 5}});
+  OwnedProblem made = problem("A:ij:ss:9 B:ij:ss:9 C:ji -> ", {{'i', 5}, {'j', 5}});
   made.operands[1].format = *parse_format("ss:1,0");
   const Schedule skeleton =
       statements_of(made.network, flat_tree(3), statement_orders(flat_tree(3), 1).front(), made.operands, made.options);

@@ -23,8 +23,8 @@ const char* const text =
     "    meet j: drive T@1.1, gallop D@1.2\n"
     "  parallel i owner\n";
 
-Problem made() {
-  Problem problem = plan_test::problem("T:ij:ss:100 D:ij:ss:100 -> i", {{'i', 30}, {'j', 30}});
+OwnedProblem made() {
+  OwnedProblem problem = plan_test::problem("T:ij:ss:100 D:ij:ss:100 -> i", {{'i', 30}, {'j', 30}});
   problem.network.assignments[0].terms[0].coefficient = 2;
   return problem;
 }
@@ -96,14 +96,14 @@ TEST_CASE("every malformed line is refused with its number") {
 }
 
 TEST_CASE("names that look like keywords or numbers stay names") {
-  const Problem odd = problem("inf:ij loops:ij -> i", {{'i', 3}, {'j', 3}});
-  const Schedule schedule = baseline(odd.network, odd.operands, odd.options);
+  const OwnedProblem odd = problem("inf:ij loops:ij -> i", {{'i', 3}, {'j', 3}});
+  const Schedule schedule = baseline(odd);
   CHECK(schedule_of(odd, print(schedule, odd.network)) == schedule);
 }
 
 TEST_CASE("trees of several assignments say which are stored") {
   // Two indices are named j; T, which nobody reads by its name, is written into Q.
-  Problem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i -> ", {{'i', 4}, {'j', 5}, {'l', 3}});
+  OwnedProblem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i -> ", {{'i', 4}, {'j', 5}, {'l', 3}});
   made.network.indices[2].name = "j";
   const std::string forest =
       "schedule\n"
@@ -138,10 +138,10 @@ TEST_CASE("trees of several assignments say which are stored") {
 
 TEST_CASE("the text of a schedule of several assignments reads back") {
   for (const std::set<std::string>& results : {std::set<std::string>{}, {"T"}, {"tree"}, {"tree", "T"}}) {
-    Problem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i M:ij -> ", {{'i', 4}, {'j', 5}});
+    OwnedProblem made = forest_problem("tree = M:ij:ss:9 v:j -> i; T = tree:i D:ij -> j; Q = T:j tree:i M:ij -> ", {{'i', 4}, {'j', 5}});
     made.options.results = results;
-    for (const Schedule& schedule : {baseline(made.network, made.operands, made.options),
-                                     plan(made.network, made.operands, made.options)->schedule}) {
+    for (const Schedule& schedule : {baseline(made),
+                                     plan(made)->schedule}) {
       const std::string printed = print(schedule, made.network);
       CAPTURE(printed);
       CHECK(schedule_of(made, printed) == schedule);

@@ -11,7 +11,7 @@
 namespace weft::plan_test::partial_sums_test {
 namespace {
 
-Problem paths() {
+OwnedProblem paths() {
   return problem("V:iaj:sss:20000 W:jbk:sss:20000 -> ab", {{'i', 500}, {'a', 100}, {'j', 500}, {'b', 100}, {'k', 500}});
 }
 
@@ -21,7 +21,7 @@ std::vector<std::string> products(const Schedule& schedule, const Network& netwo
   return found;
 }
 
-Schedule statements(const Problem& made, const std::string& tree) {
+Schedule statements(const OwnedProblem& made, const std::string& tree) {
   const ContractionTree parsed = *parse_tree(tree, factor_names(made.network));
   return statements_of(made.network, parsed, statement_orders(parsed, 1).front(), made.operands, made.options);
 }
@@ -34,7 +34,7 @@ std::size_t sums(const Schedule& schedule) {
 }  // namespace
 
 TEST_CASE("every choice of operands that have an index of their own is summed first") {
-  const Problem made = paths();
+  const OwnedProblem made = paths();
   std::vector<std::vector<std::string>> found;
   for (const Schedule& one : with_partial_sums(statements(made, "(V * W)"), made.network, made.options)) found.push_back(products(one, made.network));
   CHECK(found == std::vector<std::vector<std::string>>{
@@ -45,7 +45,7 @@ TEST_CASE("every choice of operands that have an index of their own is summed fi
 }
 
 TEST_CASE("sums stand before their reader or before everything, in trees of several statements") {
-  const Problem made = problem("A:ij:ss:100 B:jk:ss:100 C:im:ss:100 -> i", {{'i', 10}, {'j', 10}, {'k', 10}, {'m', 10}});
+  const OwnedProblem made = problem("A:ij:ss:100 B:jk:ss:100 C:im:ss:100 -> i", {{'i', 10}, {'j', 10}, {'k', 10}, {'m', 10}});
   const std::vector<Schedule> found = with_partial_sums(statements(made, "((A * B) * C)"), made.network, made.options);
   REQUIRE(found.size() == 6);
   CHECK(products(found[4], made.network) ==
@@ -55,21 +55,21 @@ TEST_CASE("sums stand before their reader or before everything, in trees of seve
 }
 
 TEST_CASE("nothing is summed first without an index of its own, alone, in a given tree, or under strict floating point") {
-  const Problem matrix = problem("M:ij:ss:100 x:j -> i", {{'i', 10}, {'j', 10}});
+  const OwnedProblem matrix = problem("M:ij:ss:100 x:j -> i", {{'i', 10}, {'j', 10}});
   CHECK(with_partial_sums(statements(matrix, "(M * x)"), matrix.network, matrix.options).size() == 1);
-  const Problem alone = problem("M:ij:ss:100 -> i", {{'i', 10}, {'j', 10}});
+  const OwnedProblem alone = problem("M:ij:ss:100 -> i", {{'i', 10}, {'j', 10}});
   CHECK(with_partial_sums(statements(alone, "M"), alone.network, alone.options).size() == 1);
-  Problem made = paths();
-  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.operands, made.options, false).size() == 4);
+  OwnedProblem made = paths();
+  CHECK(statement_variants(statements(made, "(V * W)"), made, false).size() == 4);
   made.options.strict_fp = true;
-  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.operands, made.options, false).size() == 1);
+  CHECK(statement_variants(statements(made, "(V * W)"), made, false).size() == 1);
   made.options.strict_fp = false;
   made.options.tree = flat_tree(2);
-  CHECK(statement_variants(statements(made, "(V * W)"), made.network, made.operands, made.options, false).size() == 1);
+  CHECK(statement_variants(statements(made, "(V * W)"), made, false).size() == 1);
 }
 
 TEST_CASE("of many operands none, one or all are summed first") {
-  const Problem made = problem("A:ij:ss:30 B:ik:ss:30 C:il:ss:30 D:im:ss:30 -> i", {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}});
+  const OwnedProblem made = problem("A:ij:ss:30 B:ik:ss:30 C:il:ss:30 D:im:ss:30 -> i", {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}});
   const std::vector<Schedule> found = with_partial_sums(statements(made, "(A * B * C * D)"), made.network, made.options);
   REQUIRE(found.size() == 6);
   for (std::size_t number = 1; number < 5; ++number) CHECK(sums(found[number]) == 1);
@@ -77,9 +77,9 @@ TEST_CASE("of many operands none, one or all are summed first") {
 }
 
 TEST_CASE("the planner sums first where that takes less") {
-  const Problem made = paths();
+  const OwnedProblem made = paths();
   CHECK(sums(planned(made).schedule) > 0);
-  Problem given = made;
+  OwnedProblem given = made;
   given.options.tree = flat_tree(2);
   const Plan whole = planned(given);
   CHECK(sums(whole.schedule) == 0);

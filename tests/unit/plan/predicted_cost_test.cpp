@@ -13,7 +13,7 @@ using namespace weft::plan_test;
 
 namespace {
 
-std::vector<Problem> problems() {
+std::vector<OwnedProblem> problems() {
   return {problem("T:ijk:sss:3000000 B:jr C:kr -> ir", {{'i', 500}, {'j', 500}, {'k', 500}, {'r', 32}}),
           problem("A:ij:ss:90000 B:jk:ss:90000 -> ik", {{'i', 3000}, {'j', 3000}, {'k', 3000}}),
           forest_problem("S = M:ij:ss:90000 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'i', 3000}, {'j', 3000}, {'k', 16}, {'h', 16}})};
@@ -22,21 +22,21 @@ std::vector<Problem> problems() {
 }  // namespace
 
 TEST_CASE("nests and conversions are the whole") {
-  for (const Problem& made : problems()) {
+  for (const OwnedProblem& made : problems()) {
     const Plan found = planned(made);
-    const Cost priced = legal_cost(found.schedule, made.network, made.operands, made.options);
+    const Cost priced = legal_cost(found.schedule, made);
     const double nests = std::accumulate(priced.nests_ns.begin(), priced.nests_ns.end(), 0.0);
     CHECK(nests + priced.conversion_ns / made.options.calls == doctest::Approx(priced.ns).epsilon(1e-12));
   }
 }
 
 TEST_CASE("fewer threads take longer, as many as the plan was chosen for the same") {
-  for (const Problem& made : problems()) {
+  for (const OwnedProblem& made : problems()) {
     const Plan found = planned(made);
     const auto on = [&](unsigned threads) {
-      return predicted_cost(found.schedule, made.network, made.operands, made.options, threads).ns;
+      return predicted_cost(found.schedule, made, threads).ns;
     };
-    CHECK(on(8) == legal_cost(found.schedule, made.network, made.operands, made.options).ns);
+    CHECK(on(8) == legal_cost(found.schedule, made).ns);
     CHECK(on(1) > 1.8 * on(2));
     CHECK(on(1) < 2.2 * on(2));
     CHECK(on(2) > 1.5 * on(4));
@@ -44,9 +44,9 @@ TEST_CASE("fewer threads take longer, as many as the plan was chosen for the sam
 }
 
 TEST_CASE("explanations tell of every nest, with all that its loops move") {
-  for (const Problem& made : problems()) {
+  for (const OwnedProblem& made : problems()) {
     const Plan found = planned(made);
-    const Explanation told = explanation(found, made.network, made.operands, made.options, 2);
+    const Explanation told = explanation(found, made, 2);
     CHECK(told.of_this_run.threads == 2);
     CHECK(told.threads == 8);
     std::size_t roots = 0;

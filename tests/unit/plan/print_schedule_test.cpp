@@ -43,7 +43,7 @@ std::pair<std::string, std::string> different_lines(const std::string& left, con
 }  // namespace
 
 TEST_CASE("a schedule prints as design.md shows it") {
-  Problem made = problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
+  OwnedProblem made = problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 32}});
   const std::string text =
       "schedule\n"
       "  tree ((T * C) * B)\n"
@@ -60,8 +60,8 @@ TEST_CASE("a schedule prints as design.md shows it") {
 }
 
 TEST_CASE("an operand in two layouts is numbered, widths and strides are kept") {
-  const Problem made = problem("K:uv:ss:50 K:vu:ss:50 s:- -> ", {{'u', 9}, {'v', 9}});
-  Schedule schedule = baseline(made.network, made.operands, made.options);
+  const OwnedProblem made = problem("K:uv:ss:50 K:vu:ss:50 s:- -> ", {{'u', 9}, {'v', 9}});
+  Schedule schedule = baseline(made);
   REQUIRE(schedule.tensors.size() == 4);
   CHECK(label(schedule, 0) == "K.1");
   CHECK(label(schedule, 1) == "K.2");
@@ -77,8 +77,8 @@ TEST_CASE("an operand in two layouts is numbered, widths and strides are kept") 
 }
 
 TEST_CASE("indices of a statement without loops are written as ()") {
-  const Problem made = problem("s:- t:- -> ", {});
-  const Schedule schedule = baseline(made.network, made.operands, made.options);
+  const OwnedProblem made = problem("s:- t:- -> ", {});
+  const Schedule schedule = baseline(made);
   CHECK(print_indices({}, made.network) == "()");
   CHECK(print(schedule, made.network).find("loops ()\n  parallel () serial\n") != std::string::npos);
   CHECK(schedule_of(made, print(schedule, made.network)) == schedule);
@@ -89,8 +89,8 @@ TEST_CASE("the first lines in which two schedules differ are those of their whol
   std::size_t shorter = 0;
   for (unsigned seed = 1; seed <= scaled(60); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed, seed % 3 == 0, seed % 2 == 0);
-    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, 400);
+    const OwnedProblem made = random_network(seed, seed % 3 == 0, seed % 2 == 0);
+    const std::vector<Schedule> all = enumerate_schedules(made, 400);
     std::mt19937 random(seed);
     for (int pair = 0; pair < 100 && !all.empty(); ++pair) {
       Schedule left = all[random() % all.size()];

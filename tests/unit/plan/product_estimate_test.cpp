@@ -22,7 +22,7 @@ TEST_CASE("the estimate of a product of uniform matrices is near what such produ
       }
     }
     const std::string count = std::to_string(entries);
-    const Problem made = problem("A:ik:ss:" + count + " B:kj:ss:" + count + " -> ij", {{'i', extent}, {'j', extent}, {'k', extent}});
+    const OwnedProblem made = problem("A:ik:ss:" + count + " B:kj:ss:" + count + " -> ij", {{'i', extent}, {'j', extent}, {'k', extent}});
     const ProductEstimate estimate = result_estimate(made.network, made.operands);
     const IndexSet all = index_set(made.network.assignments[0].result.indices);
     CAPTURE(entries);
@@ -33,7 +33,7 @@ TEST_CASE("the estimate of a product of uniform matrices is near what such produ
 
 TEST_CASE("products without sums, dense factors, empty operands and extents") {
   const auto entries = [](const char* text, std::uint64_t extent) {
-    const Problem made = problem(text, {{'i', extent}, {'j', extent}, {'k', 7}, {'z', 0}});
+    const OwnedProblem made = problem(text, {{'i', extent}, {'j', extent}, {'k', 7}, {'z', 0}});
     return result_estimate(made.network, made.operands).distinct(index_set(made.network.assignments[0].result.indices));
   };
   CHECK(entries("A:ij:ss:30 -> ij", 10) == doctest::Approx(30));
@@ -45,7 +45,7 @@ TEST_CASE("products without sums, dense factors, empty operands and extents") {
 }
 
 TEST_CASE("estimated statistics hold together") {
-  const Problem made = problem("A:ik:ss:500 B:kj:ss:900 -> ij", {{'i', 90}, {'j', 70}, {'k', 40}});
+  const OwnedProblem made = problem("A:ik:ss:500 B:kj:ss:900 -> ij", {{'i', 90}, {'j', 70}, {'k', 40}});
   const ProductEstimate estimate = result_estimate(made.network, made.operands);
   const std::vector<IndexId>& indices = made.network.assignments[0].result.indices;
   const Statistics statistics = estimated_statistics(estimate, made.network, indices, sparse_format(2), true);

@@ -52,13 +52,13 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
     const Network stored = inlined(drawn.made.network, unneeded(drawn.made.network, drawn.made.options));
     if (most_factors(drawn.made.network) > 3 || stored.assignments.size() < 2) continue;
     const PlanOptions& options = drawn.made.options;
-    const auto proof = prove_jointly(stored, drawn.made.operands, options, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1},
+    const auto proof = prove_jointly(Problem{stored, drawn.made.operands, options}, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1},
                                      [&](const std::vector<Plan>& parts) -> Expected<double> {
       std::vector<Schedule> schedules;
       for (const Plan& part : parts) schedules.push_back(part.schedule);
       const Schedule whole = joined(schedules, stored, options);
-      if (auto legal = check(whole, drawn.made.network, drawn.made.operands, options); !legal) return std::unexpected(legal.error());
-      return cost(whole, drawn.made.network, drawn.made.operands, options).ns;
+      if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
+      return cost(whole, Problem{drawn.made.network, drawn.made.operands, options}).ns;
     });
     REQUIRE_MESSAGE(proof, proof.error().message);
     if (!proof->proven) continue;  // too many nests for one problem
@@ -98,7 +98,7 @@ TEST_CASE("one memory limit holds over all assignments, and what fits is the che
     if (!is_dense(free) || free.cost.announced_bytes < operands + 2000) continue;
     drawn.made.options.memory_limit = free.cost.announced_bytes - 1;
     const double least = least_of_all(drawn.made);
-    const auto found = plan(drawn.made.network, drawn.made.operands, drawn.made.options);
+    const auto found = plan(drawn.made);
     if (std::isinf(least)) {
       CHECK_FALSE(found);
       continue;
@@ -161,12 +161,12 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
     bool stores_sparse = false;
     const auto proven = [&](std::uint64_t limit) {
       const ProofRequest request{std::numeric_limits<double>::infinity(), limit, effort, 1.05};
-      auto proof = prove_jointly(drawn.made.network, drawn.made.operands, options, {}, request, [&](const std::vector<Plan>& parts) -> Expected<double> {
+      auto proof = prove_jointly(Problem{drawn.made.network, drawn.made.operands, options}, {}, request, [&](const std::vector<Plan>& parts) -> Expected<double> {
         std::vector<Schedule> schedules;
         for (const Plan& part : parts) schedules.push_back(part.schedule);
         const Schedule whole = joined(schedules, drawn.made.network, options);
-        if (auto legal = check(whole, drawn.made.network, drawn.made.operands, options); !legal) return std::unexpected(legal.error());
-        const Cost judged = cost(whole, drawn.made.network, drawn.made.operands, options);
+        if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
+        const Cost judged = cost(whole, Problem{drawn.made.network, drawn.made.operands, options});
         if (limit != 0 && judged.announced_bytes > limit) return fail(ErrorKind::resource, "too large");
         bytes = judged.announced_bytes;
         stores_sparse = std::ranges::any_of(whole.tensors, [](const ScheduledTensor& tensor) {
@@ -203,7 +203,7 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
 
 TEST_CASE("a copy for one assignment gives way to what another one has to store") {
   // A is converted for P as long as there is room; O stores a matrix between its nests.
-  Problem made = forest_problem("P = A:ij:ss:20000 E:ji:ss:20000 -> i; O = X:ik Y:kj D:jh -> ih",
+  OwnedProblem made = forest_problem("P = A:ij:ss:20000 E:ji:ss:20000 -> i; O = X:ik Y:kj D:jh -> ih",
                                 {{'i', 500}, {'j', 500}, {'k', 4}, {'h', 400}});
   made.options.results = {"P"};
   made.options.calls = 1000;
@@ -211,7 +211,7 @@ TEST_CASE("a copy for one assignment gives way to what another one has to store"
   const Plan free = planned(made);
   for (std::uint64_t less = 1000; less < free.cost.announced_bytes; less += less / 2) {
     made.options.memory_limit = free.cost.announced_bytes - less;
-    const auto found = plan(made.network, made.operands, made.options);
+    const auto found = plan(made);
     if (!found) {
       CHECK(found.error().kind == ErrorKind::resource);
       continue;

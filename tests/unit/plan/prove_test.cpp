@@ -23,16 +23,16 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t effort = 1'000'000'000;
 
-Enumerated enumerated(const Problem& made) {
+Enumerated enumerated(const OwnedProblem& made) {
   constexpr std::size_t limit = 3000;
   Enumerated found;
-  const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+  const std::vector<Schedule> all = enumerate_schedules(made, limit);
   found.complete = all.size() < limit;
   for (Schedule schedule : all) {
     // A reduction in private copies may give way to a serial one.
     for (const bool serial : {false, true}) {
       if (serial) schedule.roots.assign(schedule.roots.size(), RootReduction::serial);
-      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      const Cost judged = cost(schedule, made);
       found.least_bytes = std::min(found.least_bytes, judged.peak_bytes);
       if (judged.peak_bytes > made.options.memory_limit || judged.ns >= found.ns) continue;
       found.ns = judged.ns;
@@ -42,22 +42,22 @@ Enumerated enumerated(const Problem& made) {
   return found;
 }
 
-Proof proven(const Problem& made, const ProofRequest& request) {
-  const AlternativeChoice choice = all_alternatives(made.network, made.operands, made.options, 100'000);
+Proof proven(const OwnedProblem& made, const ProofRequest& request) {
+  const AlternativeChoice choice = all_alternatives(made, 100'000);
   REQUIRE(choice.complete);
-  auto proof = prove(made.network, made.operands, made.options, choice.alternatives, request);
+  auto proof = prove(made, choice.alternatives, request);
   const std::string message = proof ? "" : proof.error().message;
   INFO(message);
   REQUIRE(proof.has_value());
   if (proof->cheaper) {
-    CHECK(check(proof->cheaper->schedule, made.network, made.operands, made.options).has_value());
-    CHECK(proof->cheaper->cost == cost(proof->cheaper->schedule, made.network, made.operands, made.options));
+    CHECK(check(proof->cheaper->schedule, made).has_value());
+    CHECK(proof->cheaper->cost == cost(proof->cheaper->schedule, made));
   }
   return *proof;
 }
 
 // Without any schedule to beat.
-Proof proven_as_enumerated(const Problem& made, const Enumerated& expected) {
+Proof proven_as_enumerated(const OwnedProblem& made, const Enumerated& expected) {
   const Proof proof = proven(made, {infinity, 0, effort, 1});
   REQUIRE(proof.proven);
   REQUIRE(proof.cheaper.has_value());
@@ -71,7 +71,7 @@ TEST_CASE("without any schedule to beat the solver finds what the enumeration fi
   std::size_t compared = 0;
   for (unsigned seed = 1; seed <= networks(60); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed, false, true);
+    const OwnedProblem made = random_network(seed, false, true);
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
     if (!expected.complete) continue;
@@ -87,8 +87,8 @@ TEST_CASE("so it does for sparse results, with what is appended, drained and sto
   std::size_t decided = 0;
   for (unsigned seed = 1; seed <= networks(120); ++seed) {
     CAPTURE(seed);
-    Problem made = random_network(seed);
-    const std::vector<ResultFormat> formats = result_formats(made.network, made.operands, made.options);
+    OwnedProblem made = random_network(seed);
+    const std::vector<ResultFormat> formats = result_formats(made);
     if (formats.front().format.all_dense()) continue;
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
@@ -113,7 +113,7 @@ TEST_CASE("accesses of one operand share a converted copy where that pays") {
   std::uint64_t refused = 0;
   for (unsigned seed = 1; seed <= networks(80); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed, true, true);
+    const OwnedProblem made = random_network(seed, true, true);
     CAPTURE(print(made.network));
     const Enumerated expected = enumerated(made);
     if (!expected.complete) continue;
@@ -132,7 +132,7 @@ TEST_CASE("within a memory limit the solver finds what the enumeration finds, or
   std::size_t impossible = 0;
   for (unsigned seed = 1; seed <= networks(45); ++seed) {
     CAPTURE(seed);
-    Problem made = random_network(seed, seed % 3 == 0, true);
+    OwnedProblem made = random_network(seed, seed % 3 == 0, true);
     CAPTURE(print(made.network));
     const Enumerated free = enumerated(made);
     if (!free.complete || free.bytes_of_cheapest == free.least_bytes) continue;
@@ -162,14 +162,14 @@ TEST_CASE("choices that break one constraint are refused by the judge") {
   std::map<std::string, std::size_t> refused;
   for (unsigned seed = 1; seed <= networks(60); ++seed) {
     CAPTURE(seed);
-    Problem made = random_network(seed, seed % 2 == 0, true);
+    OwnedProblem made = random_network(seed, seed % 2 == 0, true);
     if (seed % 2 == 0) made.options.calls = 1000;  // conversions pay
     const Proof proof = proven(made, {infinity, 0, effort, 1});
     REQUIRE(proof.cheaper.has_value());
     const Schedule& legal = proof.cheaper->schedule;
     const auto refuse = [&](const std::string& what, const Schedule& wrong) {
       CAPTURE(what);
-      CHECK_FALSE(check(wrong, made.network, made.operands, made.options).has_value());
+      CHECK_FALSE(check(wrong, made).has_value());
       ++refused[what];
     };
     for (std::size_t number = 0; number < legal.statements.size(); ++number) {

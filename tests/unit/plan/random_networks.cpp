@@ -7,7 +7,7 @@
 
 namespace weft::plan_test {
 
-Problem random_network(unsigned seed, bool shared, bool dense) {
+OwnedProblem random_network(unsigned seed, bool shared, bool dense) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
   const std::string letters = "ijkl";
@@ -44,7 +44,7 @@ Problem random_network(unsigned seed, bool shared, bool dense) {
   for (unsigned index = 0; index < indices; ++index) {
     if (used.find(letters[index]) != std::string::npos && below(2) == 0) result += letters[index];
   }
-  Problem made = problem(text + "-> " + result, extents);
+  OwnedProblem made = problem(text + "-> " + result, extents);
   for (OperandFacts& operand : made.operands) operand.pinned = !shared && below(2) == 0;
   made.options.calls = below(2) == 0 ? 1 : shared ? 5 : 1000;
   made.options.strict_fp = below(6) == 0;

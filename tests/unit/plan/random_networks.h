@@ -9,6 +9,6 @@ namespace weft::plan_test {
 /// dense, layouts pinned or free; of
 /// `shared` ones the first two factors are the same sparse tensor, whose conversion may pay. The
 /// result is as sparse as its fill says, or `dense`.
-Problem random_network(unsigned seed, bool shared = false, bool dense = false);
+OwnedProblem random_network(unsigned seed, bool shared = false, bool dense = false);
 
 }  // namespace weft::plan_test

@@ -22,9 +22,9 @@ using namespace weft::plan_test;
 namespace {
 
 // The ways in which the only intermediate of ((A * B) * C) may be stored.
-std::vector<std::string> ways(const Problem& made, bool every_order) {
+std::vector<std::string> ways(const OwnedProblem& made, bool every_order) {
   const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
-  const ResultFormat result = plainest_result_format(made.network, made.operands, made.options);
+  const ResultFormat result = plainest_result_format(made);
   std::vector<std::string> found;
   for (const Schedule& way : with_sparse_intermediates(
            statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, result), every_order)) {
@@ -57,7 +57,7 @@ TEST_CASE("a restricted intermediate is dense, a workspace with a key, or betwee
   // Of one mode that is not restricted entries are known above it, or with it.
   const std::vector<std::string> rows{"dd:0,1", "hh:0,1", "sd:0,1", "ss:0,1", "ss:1,0"};
   CHECK(ways(problem("A:ij:ss:200 B:jk C:il:ss:200 -> ilk", extents), false) == rows);
-  const Problem three = problem("A:ij:ss:200 B:ik:ss:200 C:kl:ss:200 -> ijl", extents);
+  const OwnedProblem three = problem("A:ij:ss:200 B:ik:ss:200 C:kl:ss:200 -> ijl", extents);
   CHECK(ways(three, false) == std::vector<std::string>{"ddd:0,1,2", "aaa:0,1,2"});
   CHECK(ways(three, true).size() == 8);
   CHECK(ways(problem("A:ij:ss:200 B:jk C:kl -> il", extents), true).size() == 1);  // a dense result
@@ -67,17 +67,17 @@ TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
   std::size_t compared = 0;
   for (unsigned seed = 1; seed <= networks(200); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed);
-    if (result_formats(made.network, made.operands, made.options).front().format.all_dense()) continue;
+    const OwnedProblem made = random_network(seed);
+    if (result_formats(made).front().format.all_dense()) continue;
     CAPTURE(print(made.network));
-    for (const Alternative& alternative : all_alternatives(made.network, made.operands, made.options, 3000).alternatives) {
+    for (const Alternative& alternative : all_alternatives(made, 3000).alternatives) {
       REQUIRE(stores_as_priced(alternative.schedule));
-      const CostModel model(alternative.schedule, made.network, made.operands, made.options, alternative.free, alternative.room);
+      const CostModel model(alternative.schedule, made, alternative.free, alternative.room);
       for_each_nest(alternative.schedule, [&](const Schedule& nest) {
         const Schedule done = complete(nest, made.network, model, alternative.free, made.operands);
-        if (!check(done, made.network, made.operands, made.options) || !keeps_levels(alternative.schedule, done)) return true;
-        const double priced = time_cost(done, made.network, made.operands, made.options, model).ns;
-        const double judged = cost(done, made.network, made.operands, made.options).ns;
+        if (!check(done, made) || !keeps_levels(alternative.schedule, done)) return true;
+        const double priced = time_cost(done, made, model).ns;
+        const double judged = cost(done, made).ns;
         ++compared;
         if (priced == judged || std::abs(priced - judged) <= 1e-9 * judged) return true;
         CAPTURE(print(done, made.network));
@@ -93,10 +93,10 @@ TEST_CASE("nests that are chosen write what is between them in the order of its 
   std::size_t stored = 0;
   for (unsigned seed = 1; seed <= networks(200); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_network(seed);
-    if (result_formats(made.network, made.operands, made.options).front().format.all_dense()) continue;
-    for (const Alternative& alternative : all_alternatives(made.network, made.operands, made.options, 3000).alternatives) {
-      const CostModel model(alternative.schedule, made.network, made.operands, made.options, alternative.free, alternative.room);
+    const OwnedProblem made = random_network(seed);
+    if (result_formats(made).front().format.all_dense()) continue;
+    for (const Alternative& alternative : all_alternatives(made, 3000).alternatives) {
+      const CostModel model(alternative.schedule, made, alternative.free, alternative.room);
       const auto nests = IntervalProgram(model).solve();
       if (!nests) continue;
       Schedule schedule = alternative.schedule;
@@ -114,10 +114,10 @@ TEST_CASE("nests that are chosen write what is between them in the order of its 
 }
 
 TEST_CASE("what nobody reaches is impossible rather than no number where it is impossible") {
-  const Problem made = problem("A:kj B:ki:ss:5 C:ij:ss:100 -> i", {{'i', 60}, {'j', 20}, {'k', 0}});
-  for (const Schedule& schedule : enumerate_schedules(made.network, made.operands, made.options, 3000)) {
+  const OwnedProblem made = problem("A:kj B:ki:ss:5 C:ij:ss:100 -> i", {{'i', 60}, {'j', 20}, {'k', 0}});
+  for (const Schedule& schedule : enumerate_schedules(made, 3000)) {
     CAPTURE(print(schedule, made.network));
-    CHECK_FALSE(std::isnan(cost(schedule, made.network, made.operands, made.options).ns));
+    CHECK_FALSE(std::isnan(cost(schedule, made).ns));
   }
 }
 

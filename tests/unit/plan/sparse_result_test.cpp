@@ -19,11 +19,11 @@ namespace {
 
 const ScheduledTensor& result_of(const Plan& plan) { return plan.schedule.tensors.back(); }
 
-Problem spgemm() {
+OwnedProblem spgemm() {
   return problem("B:ik:ds:1000000 C:kj:ds:1000000 -> ij", {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}});
 }
 
-Problem requested(Problem made, const char* format) {
+OwnedProblem requested(OwnedProblem made, const char* format) {
   made.options.result_formats["R"] = *parse_format(format);
   return made;
 }
@@ -40,13 +40,13 @@ TEST_CASE("SpGEMM is Gustavson's: rows of the result are gathered in a workspace
 }
 
 TEST_CASE("entries are counted first where copying the blocks below them takes longer, or where memory is scarce") {
-  const auto root = [](const Problem& made) { return planned(made).schedule.roots.front(); };
+  const auto root = [](const OwnedProblem& made) { return planned(made).schedule.roots.front(); };
   const std::map<char, std::uint64_t> extents{{'i', 2000}, {'j', 2000}, {'k', 2000}, {'r', 64}};
   const auto ttm = [&](const char* format) { return requested(problem("T:ijk:sss:2000000 C:kr -> ijr", extents), format); };
   CHECK(root(ttm("ssd")) == RootReduction::counted);
   CHECK(root(spgemm()) == RootReduction::counted);
   // Many products for every entry of the result.
-  Problem scarce = problem("B:ik:ds:200000 C:kj:ds:200000 -> ij", {{'i', 500}, {'j', 3000}, {'k', 500}});
+  OwnedProblem scarce = problem("B:ik:ds:200000 C:kj:ds:200000 -> ij", {{'i', 500}, {'j', 3000}, {'k', 500}});
   scarce = requested(scarce, "ds");
   CHECK(root(scarce) == RootReduction::owner);
   const Plan plenty = planned(scarce);
@@ -90,12 +90,12 @@ TEST_CASE("a sum inside stored entries of one operand shares its positions") {
   }
   // Another sparse factor may leave entries out.
   CHECK_FALSE(result_of(planned(problem("M:ij:ds:50000 N:ij:ds:50000 -> ij", extents))).like.has_value());
-  Problem asked = problem("M:ij:ds:50000 A:ir:ss:900 B:jr -> ij", extents);
+  OwnedProblem asked = problem("M:ij:ds:50000 A:ir:ss:900 B:jr -> ij", extents);
   CHECK_FALSE(result_of(planned(asked)).like.has_value());
   asked.options.result_patterns["R"] = "M";
   CHECK(result_of(planned(asked)).like.has_value());
   asked.options.result_patterns["R"] = "A";
-  CHECK_FALSE(plan(asked.network, asked.operands, asked.options).has_value());
+  CHECK_FALSE(plan(asked).has_value());
 }
 
 TEST_CASE("a result is sparse below a fill of a tenth, its modes that nothing restricts a block") {
@@ -108,7 +108,7 @@ TEST_CASE("a result is sparse below a fill of a tenth, its modes that nothing re
 }
 
 TEST_CASE("between three sparse matrices the intermediate is a workspace that knows its entries") {
-  Problem made = problem("A:ij:ds:1000000 B:jk:ds:1000000 C:kl:ds:1000000 -> il",
+  OwnedProblem made = problem("A:ij:ds:1000000 B:jk:ds:1000000 C:kl:ds:1000000 -> il",
                          {{'i', 100'000}, {'j', 100'000}, {'k', 100'000}, {'l', 100'000}});
   made.options.tree = parse_tree("((A * B) * C)", {"A", "B", "C"}).value();
   const Plan found = planned(made);
@@ -122,7 +122,7 @@ TEST_CASE("whatever is asked for has a plan, and what needs no workspace is alwa
   const char kinds[] = {'d', 's', 'b', 'h', 's', 'd'};
   std::size_t drained = 0, delivered = 0, keyed = 0;
   for (unsigned seed = 1; seed <= 150; ++seed) {
-    Problem made = random_network(seed, seed % 5 == 0);
+    OwnedProblem made = random_network(seed, seed % 5 == 0);
     const std::size_t order = made.network.assignments[0].result.indices.size();
     if (order == 0) continue;
     std::mt19937 random(seed);
@@ -137,8 +137,8 @@ TEST_CASE("whatever is asked for has a plan, and what needs no workspace is alwa
     CAPTURE(seed);
     CAPTURE(format.text());
     CAPTURE(print(made.network));
-    const Schedule plain = baseline(made.network, made.operands, made.options);
-    const auto legal = check(plain, made.network, made.operands, made.options);
+    const Schedule plain = baseline(made);
+    const auto legal = check(plain, made);
     const std::string why = legal ? "" : legal.error().message;
     CAPTURE(print(plain, made.network));
     CAPTURE(why);

@@ -16,7 +16,7 @@ TEST_CASE("index sets list their members ascending") {
 }
 
 TEST_CASE("an intermediate keeps what its outside needs") {
-  const Problem made = problem("x:ij B:jkm y:kl D:l -> i", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}, {'m', 6}});
+  const OwnedProblem made = problem("x:ij B:jkm y:kl D:l -> i", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}, {'m', 6}});
   const ContractionTree tree = *parse_tree("((x * B) * (y * D))", {"x", "B", "y", "D"});
   const auto orders = statement_orders(tree, 10);
   REQUIRE(orders.size() == 2);
@@ -58,7 +58,7 @@ TEST_CASE("shared loops are those of the whole run of statements") {
 }
 
 TEST_CASE("equal layouts of an operand become one tensor, different ones stay two") {
-  const Problem made = problem("K:uv:ss:9 K:vw:ss:9 -> uw", {{'u', 4}, {'v', 4}, {'w', 4}});
+  const OwnedProblem made = problem("K:uv:ss:9 K:vw:ss:9 -> uw", {{'u', 4}, {'v', 4}, {'w', 4}});
   Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
   REQUIRE(schedule.tensors.size() == 3);
   const Schedule merged = merge_layouts(schedule);
@@ -70,9 +70,9 @@ TEST_CASE("equal layouts of an operand become one tensor, different ones stay tw
 }
 
 TEST_CASE("what cannot be planned yet is named") {
-  Problem made = problem("A:ij:ss:5 -> ij", {{'i', 4}, {'j', 4}});
+  OwnedProblem made = problem("A:ij:ss:5 -> ij", {{'i', 4}, {'j', 4}});
   const auto message = [&] {
-    const auto done = check_plannable(made.network, made.operands, made.options);
+    const auto done = check_plannable(made);
     return done ? "" : done.error().message;
   };
   CHECK(std::string(message()).empty());
@@ -84,14 +84,14 @@ TEST_CASE("what cannot be planned yet is named") {
   CHECK(std::string(message()).find("2 modes") != std::string::npos);
   made.options.result_formats.clear();
   made.network.assignments[0].terms.push_back(made.network.assignments[0].terms[0]);
-  CHECK(check_plannable(made.network, made.operands, made.options).error().kind == ErrorKind::unsupported);
+  CHECK(check_plannable(made).error().kind == ErrorKind::unsupported);
   made.network.assignments[0].terms.pop_back();
   made.operands.clear();
   CHECK(std::string(message()).find("operand A is missing") != std::string::npos);
 }
 
 TEST_CASE("intermediates are as exact as what flows into them") {
-  Problem made = problem("A:ij B:jk C:kl -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
+  OwnedProblem made = problem("A:ij B:jk C:kl -> il", {{'i', 4}, {'j', 4}, {'k', 4}, {'l', 4}});
   for (OperandFacts& operand : made.operands) operand.format.scalar = Scalar::f32;
   for (TensorDeclaration& tensor : made.network.tensors) tensor.scalar = Scalar::f32;
   const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});

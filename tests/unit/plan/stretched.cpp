@@ -28,7 +28,7 @@ Format sparse_where_long(Format format, const std::vector<std::uint64_t>& extent
   return with_widths(std::move(format), extents);
 }
 
-Problem stretched(Problem made, std::mt19937& random) {
+OwnedProblem stretched(OwnedProblem made, std::mt19937& random) {
   std::set<std::uint64_t> kept;
   for (const Assignment& assignment : made.network.assignments) {
     const TensorDeclaration& result = made.network.tensors[assignment.result.tensor];

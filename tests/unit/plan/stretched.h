@@ -20,6 +20,6 @@ Format sparse_where_long(Format format, const std::vector<std::uint64_t>& extent
 
 /// The problem with some of its extents made long, at least one where any may be; those of an asked-for result that is
 /// all dense stay. Indices of one extent stay of one. Operands keep their numbers of entries.
-Problem stretched(Problem made, std::mt19937& random);
+OwnedProblem stretched(OwnedProblem made, std::mt19937& random);
 
 }  // namespace weft::plan_test

@@ -17,9 +17,9 @@ namespace {
 using Orders = std::vector<std::vector<std::uint32_t>>;
 
 // Of the operands in their order, for each set of facts.
-std::vector<Orders> orders(const Problem& made) {
+std::vector<Orders> orders(const OwnedProblem& made) {
   std::vector<Orders> found;
-  for (const std::vector<OperandFacts>& facts : transposed_operands(made.network, made.operands, made.options)) {
+  for (const std::vector<OperandFacts>& facts : transposed_operands(made)) {
     found.emplace_back();
     for (const OperandFacts& operand : facts) found.back().push_back(operand.format.mode_order);
   }
@@ -35,7 +35,7 @@ TEST_CASE("dense operands are transposed where sparse ones filter their last ind
   CHECK(orders(problem("M:ij:ss:60000 A:jk -> ik", extents)).empty());
   CHECK(orders(problem("M:ij:ss:60000 A:ij -> i", extents)).empty());  // both are filtered
   CHECK(orders(problem("M:ij:ss:60000 A:krj -> ikr", extents)) == std::vector<Orders>{{{0, 1}, {1, 2, 0}}});  // the longer one
-  Problem made = problem("M:ij:ss:60000 A:kj -> ik", extents);
+  OwnedProblem made = problem("M:ij:ss:60000 A:kj -> ik", extents);
   made.operands[1].pinned = true;
   CHECK(orders(made).empty());
   CHECK(orders(problem("M:ij:ss:60000 A:jj -> i", extents)).empty());  // a diagonal
@@ -51,14 +51,14 @@ TEST_CASE("several are transposed together, and each alone") {
 }
 
 TEST_CASE("strict floating point sums over nothing in vector code") {
-  Problem made = problem("A:kj -> k", extents);
+  OwnedProblem made = problem("A:kj -> k", extents);
   CHECK(orders(made).empty());
   made.options.strict_fp = true;
   CHECK(orders(made) == std::vector<Orders>{{{1, 0}}});
 }
 
 TEST_CASE("a plan converts a dense operand where that pays, and keeps the one without as what it is compared with") {
-  Problem made = problem("M:ij:ss:60000 A:kj -> ik", extents);
+  OwnedProblem made = problem("M:ij:ss:60000 A:kj -> ik", extents);
   made.options.calls = 1000;
   const Plan found = planned(made);
   const ScheduledTensor& matrix = found.schedule.tensors[1];

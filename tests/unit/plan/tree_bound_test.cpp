@@ -20,11 +20,11 @@ namespace {
 constexpr std::size_t most = 400;
 
 // Every third network has joins that were counted: few, many, as independence says.
-void count_joins(Problem& made, const std::vector<Schedule>& schedules, unsigned seed) {
+void count_joins(OwnedProblem& made, const std::vector<Schedule>& schedules, unsigned seed) {
   if (seed % 3 != 0) return;
   std::mt19937 random(seed);
   for (const Schedule& schedule : schedules) {
-    for (const std::uint64_t join : uncounted_joins(schedule, made.network, made.operands, made.options)) {
+    for (const std::uint64_t join : uncounted_joins(schedule, made)) {
       constexpr double ratios[] = {0.05, 0.5, 1, 4, 50};
       made.options.joins[join] = ratios[random() % std::size(ratios)];
     }
@@ -40,20 +40,20 @@ TEST_CASE("no schedule takes less than the bounds of its tree and of its stateme
   double closest_statements = 0;
   for (unsigned seed = 1; seed <= scaled(300); ++seed) {
     CAPTURE(seed);
-    Problem made = random_network(seed, seed % 4 == 0, true);
+    OwnedProblem made = random_network(seed, seed % 4 == 0, true);
     CAPTURE(print(made.network));
-    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, most);
+    const std::vector<Schedule> all = enumerate_schedules(made, most);
     count_joins(made, all, seed);
     if (!made.options.joins.empty()) ++joined;
-    TreeBound bound(made.network, made.operands, made.options);
+    TreeBound bound(made);
     for (const Schedule& schedule : all) {
       CAPTURE(print(schedule, made.network));
-      const Cost judged = cost(schedule, made.network, made.operands, made.options);
+      const Cost judged = cost(schedule, made);
       const double ns = judged.ns - judged.conversion_ns / std::max(1.0, made.options.calls);
       const double tree = bound.least_ns(schedule.tree, judged.ns * 2);
       // What a bound keeps from one tree and limit to the next changes nothing.
-      CHECK(tree == TreeBound(made.network, made.operands, made.options).least_ns(schedule.tree, judged.ns * 2));
-      const CostModel model(schedule, made.network, made.operands, made.options, std::vector<bool>(schedule.tensors.size(), false));
+      CHECK(tree == TreeBound(made).least_ns(schedule.tree, judged.ns * 2));
+      const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
       CHECK(tree <= ns);
       CHECK(model.least_ns() <= ns);
       closest_tree = std::max(closest_tree, tree / ns);

@@ -30,13 +30,13 @@ TEST_CASE("all trees with nodes of two and more children are there, each once") 
 }
 
 TEST_CASE("of the trees of six factors the likeliest are looked at, and all of them for a proof") {
-  Problem made = problem("A:ij B:jk C:kl D:lm E:mn F:no -> io",
+  OwnedProblem made = problem("A:ij B:jk C:kl D:lm E:mn F:no -> io",
                          {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}, {'n', 9}, {'o', 9}});
-  const TreeChoice some = choose_trees(made.network, made.operands, made.options);
+  const TreeChoice some = choose_trees(made);
   CHECK_FALSE(some.complete);
   CHECK(some.trees.size() < 2752);
   made.options.prove = true;
-  const TreeChoice all = choose_trees(made.network, made.operands, made.options);
+  const TreeChoice all = choose_trees(made);
   CHECK(all.complete);
   CHECK(all.trees.size() == 2752);
   CHECK(std::equal(some.trees.begin(), some.trees.end(), all.trees.begin()));
@@ -47,19 +47,19 @@ TEST_CASE("of the trees of six factors the likeliest are looked at, and all of t
 }
 
 TEST_CASE("pinned trees are the only ones; an open root is refined around its groups") {
-  Problem made = problem("A:ij B:jk C:kl D:lm -> im", {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}});
+  OwnedProblem made = problem("A:ij B:jk C:kl D:lm -> im", {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}});
   const std::vector<std::string> names{"A", "B", "C", "D"};
-  CHECK(choose_trees(made.network, made.operands, made.options).trees.size() == 26);
+  CHECK(choose_trees(made).trees.size() == 26);
   Term& term = made.network.assignments[0].terms[0];
   term.pinned = *parse_tree("((A * B) * C * D)", names);
-  const TreeChoice around = choose_trees(made.network, made.operands, made.options);
+  const TreeChoice around = choose_trees(made);
   CHECK(around.trees.size() == 4);
   CHECK(around.complete);
   for (const ContractionTree& tree : around.trees) CHECK(print(tree, names).find("(A * B)") != std::string::npos);
   term.open = false;
-  CHECK(choose_trees(made.network, made.operands, made.options).trees == std::vector<ContractionTree>{term.pinned});
+  CHECK(choose_trees(made).trees == std::vector<ContractionTree>{term.pinned});
   made.options.tree = *parse_tree("(A * B * C * D)", names);
-  CHECK(choose_trees(made.network, made.operands, made.options).trees ==
+  CHECK(choose_trees(made).trees ==
         std::vector<ContractionTree>{*made.options.tree});
 }
 
@@ -71,8 +71,8 @@ TEST_CASE("a long chain is contracted in the order of its smallest intermediates
     extents[static_cast<char>(letter + 1)] = 50;
     text += std::string("M") + letter + ":" + letter + static_cast<char>(letter + 1) + " ";
   }
-  const Problem made = problem(text + "-> ai", extents);
-  const TreeChoice choice = choose_trees(made.network, made.operands, made.options);
+  const OwnedProblem made = problem(text + "-> ai", extents);
+  const TreeChoice choice = choose_trees(made);
   CHECK_FALSE(choice.complete);
   REQUIRE_FALSE(choice.trees.empty());
   CHECK(print(choice.trees.front(), {"Ma", "Mb", "Mc", "Md", "Me", "Mf", "Mg", "Mh"}) ==
@@ -87,8 +87,8 @@ TEST_CASE("sixteen factors, connected or not, have trees") {
     extents[letter] = 3;
     text += std::string("V") + letter + ":" + letter + " ";
   }
-  const Problem apart = problem(text + "-> ", extents);
-  const TreeChoice choice = choose_trees(apart.network, apart.operands, apart.options);
+  const OwnedProblem apart = problem(text + "-> ", extents);
+  const TreeChoice choice = choose_trees(apart);
   REQUIRE_FALSE(choice.trees.empty());
   for (const ContractionTree& tree : choice.trees) CHECK(check(tree, 16).has_value());
 }

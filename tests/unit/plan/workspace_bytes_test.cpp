@@ -15,8 +15,8 @@ using namespace weft::plan_test;
 
 namespace {
 
-double demanded(const Schedule& schedule, const Problem& made, const std::string& name) {
-  for (const MemoryDemand& demand : memory_plan(schedule, made.network, made.operands, made.options).demands) {
+double demanded(const Schedule& schedule, const OwnedProblem& made, const std::string& name) {
+  for (const MemoryDemand& demand : memory_plan(schedule, made).demands) {
     if (demand.name == name) return static_cast<double>(demand.bytes);
   }
   return 0;
@@ -37,7 +37,7 @@ Alternative statements_of(Schedule schedule) {
 }
 
 // Indices by their place in the text of the network.
-IndexSet indices(const Problem& made, const std::string& names) {
+IndexSet indices(const OwnedProblem& made, const std::string& names) {
   IndexSet set = 0;
   for (const char name : names) {
     const auto found = std::ranges::find(made.network.indices, std::string(1, name), &Index::name);
@@ -45,17 +45,17 @@ IndexSet indices(const Problem& made, const std::string& names) {
   }
   return set;
 }
-IndexId index(const Problem& made, char name) { return members(indices(made, std::string(1, name))).front(); }
+IndexId index(const OwnedProblem& made, char name) { return members(indices(made, std::string(1, name))).front(); }
 
 }  // namespace
 
 TEST_CASE("the workspace of a sparse result is that of the loops which leave its order") {
-  const Problem made = problem("B:ik:ds:2000 C:kj:ds:2000 -> ij", {{'i', 200}, {'j', 300}, {'k', 200}});
+  const OwnedProblem made = problem("B:ik:ds:2000 C:kj:ds:2000 -> ij", {{'i', 200}, {'j', 300}, {'k', 200}});
   const std::string head = "schedule\n tree (B * C)\n layout B ds f64\n layout C ds f64\n result R ds f64\n R[i,j] += B[i,k] * C[k,j] ";
   const Schedule by_rows = schedule_of(made, head + "loops i,k,j drained accumulator\n parallel i owner\n");
   const Schedule whole = schedule_of(made, head + "loops k,i,j drained accumulator\n parallel k serial\n");
   const Alternative alternative = statements_of(by_rows);
-  const WorkspaceBytes sizes(alternative, made.network, made.operands, made.options);
+  const WorkspaceBytes sizes(alternative, made);
   CHECK(sizes.of_result() == 0);
   const auto row = sizes.drained(0, indices(made, "i"), index(made, 'k'), {0, 0});
   const auto all = sizes.drained(0, 0, index(made, 'k'), {0, 0});
@@ -68,7 +68,7 @@ TEST_CASE("the workspace of a sparse result is that of the loops which leave its
 }
 
 TEST_CASE("sparse intermediates are keyed inside a nest and grow between nests") {
-  const Problem made = problem("B:ik:ss:2000 C:kl:ss:2000 D:lj:ss:2000 -> ij", {{'i', 200}, {'j', 300}, {'k', 200}, {'l', 150}});
+  const OwnedProblem made = problem("B:ik:ss:2000 C:kl:ss:2000 D:lj:ss:2000 -> ij", {{'i', 200}, {'j', 300}, {'k', 200}, {'l', 150}});
   const std::string head =
       "schedule\n tree ((B * C) * D)\n layout B ss f64\n layout C ss f64\n layout D ss f64\n intermediate x[i,l] ";
   const Schedule fused = schedule_of(made, head + "da f64\n result R ss f64\n x[i,l] += B[i,k] * C[k,l] loops i,k,l\n"
@@ -82,14 +82,14 @@ TEST_CASE("sparse intermediates are keyed inside a nest and grow between nests")
     if (tensor.role == TensorRole::intermediate) tensor.format = dense_format(2);
   }
   const Alternative keyed = statements_of(apart);
-  const WorkspaceBytes sizes(keyed, made.network, made.operands, made.options);
+  const WorkspaceBytes sizes(keyed, made);
   CHECK(std::ceil(8 * sizes.inside(0, indices(made, "i"))) == demanded(fused, made, "workspace x"));
   CHECK(sizes.between(0) == 0);
   CHECK(demanded(apart, made, "intermediate x") > 0);
   const auto gathered = sizes.drained(0, indices(made, "i"), index(made, 'k'), {0, 0});
   REQUIRE(gathered.has_value());
   CHECK(std::ceil(8 * *gathered) == demanded(apart, made, "workspace of x"));
-  const WorkspaceBytes of_dense(dense, made.network, made.operands, made.options);
+  const WorkspaceBytes of_dense(dense, made);
   CHECK(of_dense.between(0) == 200 * 150 * 8);
   CHECK(of_dense.inside(0, indices(made, "i")) == 150 * 8);
   CHECK_FALSE(of_dense.drained(0, indices(made, "i"), index(made, 'k'), {0, 0}).has_value());
@@ -97,12 +97,12 @@ TEST_CASE("sparse intermediates are keyed inside a nest and grow between nests")
 
 // x[i,r] has the key i and a dense block r, unless that may be left out: then both are the key.
 TEST_CASE("the smaller of both is taken where the block of a key may have to be part of it") {
-  const Problem made = problem("B:ik:ds:2000 C:kr D:ij:ss:300 -> jr", {{'i', 200}, {'j', 300}, {'k', 200}, {'r', 16}});
+  const OwnedProblem made = problem("B:ik:ds:2000 C:kr D:ij:ss:300 -> jr", {{'i', 200}, {'j', 300}, {'k', 200}, {'r', 16}});
   Alternative alternative = statements_of(schedule_of(
       made, "schedule\n tree ((B * C) * D)\n layout B ds f64\n layout C dd f64\n layout D ss f64\n intermediate x[i,r] ad f64\n"
             " result R ss f64\n x[i,r] += B[i,k] * C[k,r] loops i,k,r\n R[j,r] += x[i,r] * D[i,j] loops i,j,r drained accumulator\n"
             " parallel i owner\n parallel i serial\n"));
-  const WorkspaceBytes sizes(alternative, made.network, made.operands, made.options);
+  const WorkspaceBytes sizes(alternative, made);
   // In the order k, i, r a row of r is appended below i, or each of its entries by itself.
   const auto first = sizes.drained(0, 0, index(made, 'k'), {0, 0});
   REQUIRE(first.has_value());

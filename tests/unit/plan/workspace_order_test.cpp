@@ -24,12 +24,12 @@ using namespace weft::plan_test;
 
 namespace {
 
-Schedule skeleton_of(const Problem& made) {
+Schedule skeleton_of(const OwnedProblem& made) {
   const ContractionTree& tree = *made.options.tree;
   return statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
 }
 
-Satisfiable satisfiable(const Problem& made, std::uint32_t order) {
+Satisfiable satisfiable(const OwnedProblem& made, std::uint32_t order) {
   const Schedule skeleton = skeleton_of(made);
   auto system = OrderSystem::create(skeleton, made.network, made.operands, order, OperandLayouts::any);
   REQUIRE(system.has_value());
@@ -63,7 +63,7 @@ bool has_one_layout_each(const Schedule& schedule) {
 }
 
 // Two to four factors, sparse, some used twice, some pinned, in a binary tree.
-Problem random_sparse(unsigned seed) {
+OwnedProblem random_sparse(unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
   const std::string letters = "ijkl";
@@ -91,7 +91,7 @@ Problem random_sparse(unsigned seed) {
   for (unsigned index = 0; index < indices; ++index) {
     if (used.find(letters[index]) != std::string::npos && below(2) == 0) result += letters[index];
   }
-  Problem made = problem(text + "-> " + result, extents);
+  OwnedProblem made = problem(text + "-> " + result, extents);
   made.options.objective = Objective::workspace_order;
   for (OperandFacts& operand : made.operands) operand.pinned = below(3) == 0;
   std::vector<ContractionTree> trees = all_trees(factors);
@@ -116,7 +116,7 @@ void each_loops(Schedule& schedule, std::size_t number, const std::function<void
 }
 
 // The least order over all nests with one layout per operand: none where no loops are concordant.
-std::optional<std::uint32_t> least_by_brute_force(const Problem& made) {
+std::optional<std::uint32_t> least_by_brute_force(const OwnedProblem& made) {
   std::optional<std::uint32_t> least;
   for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
     Schedule schedule = statements_of(made.network, *made.options.tree, order, made.operands, made.options);
@@ -156,18 +156,18 @@ std::optional<std::uint32_t> least_by_brute_force(const Problem& made) {
 // The order of the workspaces of the plan that is cheapest by time.
 std::uint32_t check_case(const OrderCase& one) {
   CAPTURE(one.name);
-  const Problem& made = one.problem;
+  const OwnedProblem& made = one.problem;
   const std::uint32_t bound = least_workspace_order(operation_tree(skeleton_of(made)));
   PlanOptions options = made.options;
   options.objective = Objective::workspace_order;
-  const auto planned = plan(made.network, made.operands, options);
+  const auto planned = plan(Problem{made.network, made.operands, options});
   const std::string message = planned ? "" : planned.error().message;
   CAPTURE(message);
   REQUIRE(planned.has_value());
   CAPTURE(print(planned->schedule, made.network));
   CHECK(planned->producer == "z3");
   CHECK(planned->optimal == "tree");
-  CHECK(check(planned->schedule, made.network, made.operands, made.options).has_value());
+  CHECK(check(planned->schedule, made).has_value());
   CHECK(visits_in_stored_order(planned->schedule));
   CHECK(has_one_layout_each(planned->schedule));
   CHECK(std::max(1U, workspace_order(planned->schedule)) == one.order);
@@ -186,7 +186,7 @@ std::uint32_t check_case(const OrderCase& one) {
     attained = std::min(attained, std::max(1U, nest.order));
   }
   CHECK(attained == one.order);
-  const auto found = plan(made.network, made.operands, made.options);
+  const auto found = plan(made);
   REQUIRE(found.has_value());
   CHECK(workspace_order(found->schedule) >= bound);
   return workspace_order(found->schedule);
@@ -209,10 +209,10 @@ TEST_CASE("the first l with a solution is the least over all nests") {
   std::size_t impossible = 0, with_workspaces = 0, enumerated = 0, shared = 0, too_large = 0;
   for (unsigned seed = 1; seed <= scaled(160); ++seed) {
     CAPTURE(seed);
-    const Problem made = random_sparse(seed);
+    const OwnedProblem made = random_sparse(seed);
     CAPTURE(print(made.network));
     const std::optional<std::uint32_t> least = least_by_brute_force(made);
-    const auto planned = plan_workspace_order(made.network, made.operands, made.options);
+    const auto planned = plan_workspace_order(made);
     if (!planned && planned.error().kind == ErrorKind::resource) {
       CHECK(is_stretched(seed));
       CHECK(least.has_value());
@@ -239,7 +239,7 @@ TEST_CASE("the first l with a solution is the least over all nests") {
     const bool free = std::none_of(made.operands.begin(), made.operands.end(), [](const auto& facts) { return facts.pinned; });
     if (!free || made.operands.size() < made.network.assignments[0].terms[0].factors.size()) continue;
     constexpr std::size_t limit = 20'000;
-    const std::vector<Schedule> all = enumerate_schedules(made.network, made.operands, made.options, limit);
+    const std::vector<Schedule> all = enumerate_schedules(made, limit);
     if (all.size() == limit) continue;
     std::uint32_t smallest = ~0U;
     for (const Schedule& schedule : all) smallest = std::min(smallest, workspace_order(schedule));
@@ -257,13 +257,13 @@ TEST_CASE("the first l with a solution is the least over all nests") {
 }
 
 TEST_CASE("pinned layouts that contradict each other are named") {
-  Problem made = problem("A:ij:ss:9 B:ij:ss:9 c:j -> ", {{'i', 5}, {'j', 5}});
+  OwnedProblem made = problem("A:ij:ss:9 B:ij:ss:9 c:j -> ", {{'i', 5}, {'j', 5}});
   made.options.tree = *parse_tree("((A * B) * c)", {"A", "B", "c"});
   made.operands[1].format = *parse_format("ss:1,0");
   made.operands[0].pinned = true;
-  CHECK(plan_workspace_order(made.network, made.operands, made.options).has_value());
+  CHECK(plan_workspace_order(made).has_value());
   made.operands[1].pinned = true;
-  const auto planned = plan_workspace_order(made.network, made.operands, made.options);
+  const auto planned = plan_workspace_order(made);
   REQUIRE_FALSE(planned.has_value());
   CHECK(planned.error().kind == ErrorKind::unsupported);
   for (const char* part : {"the pinned layout ss:0,1 of A", "the pinned layout ss:1,0 of B", "A[i,j]", "B[i,j]"}) {
@@ -273,8 +273,8 @@ TEST_CASE("pinned layouts that contradict each other are named") {
 }
 
 TEST_CASE("one layout cannot serve an operand and its transpose") {
-  const Problem made = problem("A:ij:ss:9 A:ji -> ", {{'i', 5}, {'j', 5}});
-  const auto planned = plan_workspace_order(made.network, made.operands, made.options);
+  const OwnedProblem made = problem("A:ij:ss:9 A:ji -> ", {{'i', 5}, {'j', 5}});
+  const auto planned = plan_workspace_order(made);
   REQUIRE_FALSE(planned.has_value());
   CHECK(planned.error().kind == ErrorKind::unsupported);
   CHECK(planned.error().message.find("A.1[i,j]") != std::string::npos);
@@ -287,11 +287,11 @@ TEST_CASE("operands keep their layouts where that costs no dimension") {
                                                       {"sss:1,2,0", "((T * C) * B)"},
                                                       {"dss:2,1,0", "((T * B) * C)"}};
   const auto planned = [](const std::string& layout, const std::string& tree) {
-    Problem made = problem("T:ijk:sss:500 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 4}});
+    OwnedProblem made = problem("T:ijk:sss:500 B:jr C:kr -> ir", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 4}});
     made.operands[0].format = *parse_format(layout);
     made.operands[0].statistics = Statistics({20, 20, 20}, made.operands[0].format, 500);
     made.options.tree = *parse_tree(tree, {"T", "B", "C"});
-    const auto plan = plan_workspace_order(made.network, made.operands, made.options);
+    const auto plan = plan_workspace_order(made);
     REQUIRE(plan.has_value());
     CHECK(workspace_order(plan->schedule) <= 1);
     return std::any_of(plan->schedule.tensors.begin(), plan->schedule.tensors.end(),
@@ -310,8 +310,8 @@ TEST_CASE("nothing to fuse: one statement, no index, one factor, extents of 0 an
     for (const std::uint64_t extent : {0, 1, 5}) {
       CAPTURE(network);
       CAPTURE(extent);
-      const Problem made = problem(network, {{'i', extent}, {'j', extent}, {'k', 5}});
-      const auto planned = plan_workspace_order(made.network, made.operands, made.options);
+      const OwnedProblem made = problem(network, {{'i', extent}, {'j', extent}, {'k', 5}});
+      const auto planned = plan_workspace_order(made);
       REQUIRE(planned.has_value());
       CHECK(planned->producer == "z3");
       CHECK(planned->optimal == "tree");
@@ -321,20 +321,20 @@ TEST_CASE("nothing to fuse: one statement, no index, one factor, extents of 0 an
 }
 
 TEST_CASE("what does not fit into memory is refused") {
-  Problem made = problem("A:ij:ss:900 B:jk:ss:900 C:kl:ss:900 -> il", {{'i', 100}, {'j', 100}, {'k', 100}, {'l', 100}});
+  OwnedProblem made = problem("A:ij:ss:900 B:jk:ss:900 C:kl:ss:900 -> il", {{'i', 100}, {'j', 100}, {'k', 100}, {'l', 100}});
   made.options.memory_limit = 1000;
-  const auto planned = plan_workspace_order(made.network, made.operands, made.options);
+  const auto planned = plan_workspace_order(made);
   REQUIRE_FALSE(planned.has_value());
   CHECK(planned.error().kind == ErrorKind::resource);
 }
 
 TEST_CASE("the same question, the same answer") {
-  const Problem made = problem("I:kiu:sss:900 D:kl:ss:90 I:ljv -> iujv",
+  const OwnedProblem made = problem("I:kiu:sss:900 D:kl:ss:90 I:ljv -> iujv",
                                {{'i', 25}, {'j', 25}, {'k', 17}, {'l', 17}, {'u', 17}, {'v', 17}});
-  const auto first = plan_workspace_order(made.network, made.operands, made.options);
+  const auto first = plan_workspace_order(made);
   REQUIRE(first.has_value());
   for (int round = 0; round < 10; ++round) {
-    const auto again = plan_workspace_order(made.network, made.operands, made.options);
+    const auto again = plan_workspace_order(made);
     REQUIRE(again.has_value());
     CHECK(again->schedule == first->schedule);
     CHECK(again->candidates == first->candidates);
