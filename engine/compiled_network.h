@@ -73,6 +73,7 @@ struct LayoutCounters {
 /// Immutable, shareable between threads; outlives its engine.
 class CompiledNetwork {
  public:
+  CompiledNetwork() = default;  ///< a place for one
   const Network& network() const;
   const Plan& plan() const;
   const std::vector<CompiledNest>& nests() const;
@@ -99,6 +100,7 @@ class CompiledNetwork {
   friend class BoundNetwork;
   friend Expected<SavedNetwork> saved(const CompiledNetwork& network);
   struct State;
+  explicit CompiledNetwork(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   const State& state() const { return *state_; }
   std::shared_ptr<const State> state_;
 };

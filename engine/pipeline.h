@@ -1,9 +1,10 @@
-// From a network to code: the stages as a table of contents. A cheap, copyable, thread-safe handle; no globals.
+// From a network to code: the passes in their order. A cheap, copyable, thread-safe handle; no globals.
 //
 //   Network --plan--> Plan --compile--> CompiledNetwork --bind--> BoundNetwork --run--> results
+//
+// What is kept stands in plan_store.h and kernel_store.h; what takes the place of a kernel that does not fit in fallback.h.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,7 +63,7 @@ class Pipeline {
   /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads. `count`: the kernel counts
   /// the iterations of its loops, which takes time.
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
-                           bool count = false, const CompileFor& specialize = {}) const;
+                           bool count = false, const CompileFor& wanted = {}) const;
   /// What was compiled before, and saved, for this network, plan and environment(). Input error where that is not so.
   Expected<CompiledNetwork> restored(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                                      const SavedNetwork& saved, const CompileFor& made_for) const;
@@ -71,28 +72,18 @@ class Pipeline {
   CacheCounters counters() const;
   /// Counts code that was found without looking for its parts.
   void found_again(const CompiledNetwork& code) const;
+  /// Counts a kernel that took the place of another (fallback.h).
+  void fell_back() const;
 
  private:
-  using Generalise = std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)>;
-  Generalise generaliser(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
-                         const CompileFor& specialize) const;
-  /// A generic kernel for operands of which something does not hold that `plan` or a kernel rests on: of its schedule, or,
-  /// where this is not legal for them, of another one with the same formats of results.
-  Expected<CompiledNetwork> generalised(const Network& network, const std::map<std::string, Tensor>& tensors, const Plan& plan,
-                                        const std::map<std::string, bool>& pinned, bool count,
-                                        const CompileFor& made_for) const;
-  /// The loop programs, made as for finite operands if those are that it matters of, and which these are.
-  struct Lowered {
-    std::vector<LoweredNest> nests;
-    std::set<TensorId> finite;
-  };
-  Expected<Lowered> lowered(const Network& network, const Plan& plan, std::vector<OperandFacts> operands, const LoweringFacts& more,
-                            const Machine& machine) const;
+  /// The same from the caches alone, if all of it is there; else as CompileFor::from says.
+  Expected<CompiledNetwork> compile_known(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+                                          const CompileFor& wanted) const;
   /// Whether the code of every nest is in memory or on disk.
   Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
-                            const CompileFor& specialize) const;
-  Expected<Plan> remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands,
-                                    const PlanOptions& options) const;
+                            const CompileFor& wanted) const;
+  /// A kernel of the plan without nests yet.
+  std::shared_ptr<CompiledNetwork::State> begun(const Network& network, const Plan& plan) const;
   struct State;
   std::shared_ptr<State> state_;
 };

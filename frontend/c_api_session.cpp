@@ -7,30 +7,19 @@
 
 #include "engine/specialize.h"
 #include "frontend/c_api.h"
-#include "frontend/parse.h"
+#include "frontend/request_text.h"
 
 using namespace weft;
 using namespace weft::c_api;
 
 namespace {
 
-/// Names that the expression reads before, or without, assigning them, in the order of the text.
-Expected<std::vector<std::string>> names_read(std::string_view expression) {
-  const auto parsed = parse_expression(expression);
+/// The operands of a request that lists none.
+Expected<std::vector<std::string>> operands_read(const RequestText& text) {
+  const auto& parsed = text.parsed();
   if (!parsed) return std::unexpected(parsed.error());
   if (parsed->notation == Notation::einsum) return input_error("an einsum has its operands listed: 'operands' is NULL");
-  std::vector<std::string> names, assigned;
-  for (const ParsedAssignment& assignment : parsed->assignments) {
-    for (const ParsedTerm& term : assignment.terms) {
-      for (const ParsedAccess& factor : term.factors) {
-        const bool known = std::ranges::find(assigned, factor.name) != assigned.end() ||
-                           std::ranges::find(names, factor.name) != names.end();
-        if (!known) names.push_back(factor.name);
-      }
-    }
-    assigned.push_back(assignment.result.name);
-  }
-  return names;
+  return names_read(*parsed);
 }
 
 }  // namespace
@@ -245,10 +234,11 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
     if (auto there = all(given(session, "session"), given(expression, "expression")); !there) {
       return std::unexpected(there.error());
     }
+    RequestText text(expression);
     Expected<std::vector<std::string>> names = std::vector<std::string>{};
     if (!operands) {
       if (operand_count > 0) return input_error(fmt::format("{} operands, but 'operands' is NULL", operand_count));
-      names = names_read(expression);
+      names = operands_read(text);
       if (!names) return std::unexpected(std::move(names.error()));
     }
     for (std::uint64_t operand = 0; operands && operand < operand_count; ++operand) {
@@ -256,7 +246,7 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
       names->emplace_back(operands[operand]);
     }
     const EvaluateOptions options = request ? request->options : EvaluateOptions{};
-    auto evaluation = session->session.evaluate(expression, *names, options, request ? request->token() : nullptr);
+    auto evaluation = evaluate(session->session, text, *names, options, request ? request->token() : nullptr);
     if (!evaluation) return std::unexpected(std::move(evaluation.error()));
     return new weft_evaluation{std::move(evaluation->results), std::move(evaluation->report), options.run, {}, {}};
   });

@@ -104,9 +104,9 @@ Expected<void> compare(const CommandOptions& options) {
     if (!options.quiet) write_note(fmt::format("note: {}\n", note));
   }
   // An einsum's operands are T0, T1, ... to an engine, whatever they are named here and in the schedules.
-  const ParsedExpression& parsed = expression->parsed;
+  const ParsedExpression& parsed = expression->parsed();
   const std::string text = parsed.notation == Notation::index
-                               ? expression->text
+                               ? expression->text.text()
                                : index_notation(parsed, expression->names, parsed.assignments.front().result.name);
   for (std::size_t number = 0; number < both.size(); ++number) {
     evaluate.schedule = schedules[number];
@@ -140,7 +140,7 @@ Expected<void> compare(const CommandOptions& options) {
   const unsigned threads = resources->threads.available();
   return guarded({"writing the comparison"}, [&]() -> Expected<void> {
     if (options.json) {
-      Json json{{"weft", WEFT_VERSION}, {"expression", expression->text}, {"threads", threads}};
+      Json json{{"weft", WEFT_VERSION}, {"expression", expression->text.text()}, {"threads", threads}};
       json["first"] = json_of(both[0]);
       json["second"] = json_of(both[1]);
       json["ratio"] = {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}, {"least", ratio.least}, {"most", ratio.most}};

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "engine/trace.h"
 #include "frontend/nearest.h"
 

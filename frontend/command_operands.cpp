@@ -42,11 +42,11 @@ std::unexpected<Error> no_expression(std::span<const std::string> arguments, con
 /// Index notation tells operands by their names. Input error for one without, with the name that is missing.
 Expected<void> all_named(const CommandExpression& expression) {
   const auto nameless = std::ranges::find(expression.names, "");
-  if (expression.parsed.notation != Notation::index || nameless == expression.names.end()) return {};
+  if (expression.parsed().notation != Notation::index || nameless == expression.names.end()) return {};
   const std::string& spec = expression.specs[static_cast<std::size_t>(nameless - expression.names.begin())];
   std::string example;
   std::set<std::string> known(expression.names.begin(), expression.names.end());
-  for (const ParsedAssignment& assignment : expression.parsed.assignments) {
+  for (const ParsedAssignment& assignment : expression.parsed().assignments) {
     for (const ParsedTerm& term : assignment.terms) {
       for (const ParsedAccess& factor : term.factors) {
         if (example.empty() && !known.contains(factor.name)) example = factor.name + '=' + spec;
@@ -72,25 +72,22 @@ Expected<void> one_word_each(std::span<const std::string> operands) {
 }  // namespace
 
 Expected<CommandExpression> command_expression(std::span<const std::string> arguments) {
-  CommandExpression expression;
-  expression.text = arguments.front();
+  CommandExpression expression(arguments.front());
   if (auto words = one_word_each(arguments.subspan(1)); !words) return std::unexpected(words.error());
   for (const std::string& argument : arguments.subspan(1)) {
     OperandText operand = parse_operand(argument);
     expression.names.push_back(std::move(operand.name));
     expression.specs.push_back(std::move(operand.spec));
   }
-  auto named = named_einsum(expression.text, expression.names);
+  auto named = named_einsum(expression.text.text(), expression.names);
   if (!named) return no_expression(arguments, named.error());
   if (*named) {
-    expression.text = std::move((*named)->text);
+    expression.text = RequestText((*named)->text);
     expression.names = std::move((*named)->names);
   }
-  auto parsed = parse_expression(expression.text);
-  if (!parsed) return no_expression(arguments, parsed.error());
-  expression.parsed = std::move(*parsed);
+  if (const auto& parsed = expression.text.parsed(); !parsed) return no_expression(arguments, parsed.error());
   if (auto named_all = all_named(expression); !named_all) return std::unexpected(named_all.error());
-  auto names = operand_names(expression.parsed, expression.names);
+  auto names = operand_names(expression.parsed(), expression.names);
   if (!names) return std::unexpected(names.error());
   expression.names = std::move(*names);
   if (auto once = standard_input_once(expression.specs, expression.names); !once) return std::unexpected(once.error());
@@ -113,7 +110,7 @@ Expected<CommandOperands> load_operands(const CommandExpression& expression, con
     loaded.tensors.emplace(name, std::move(*tensor));
     if (facts.extents_inferred) inferred.insert(name);
   }
-  auto notes = grow_inferred_extents(loaded.tensors, expression.parsed, expression.names, inferred, resources);
+  auto notes = grow_inferred_extents(loaded.tensors, expression.parsed(), expression.names, inferred, resources);
   if (!notes) return std::unexpected(notes.error());
   loaded.notes = std::move(*notes);
   return loaded;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/parse.h"
+#include "frontend/request_text.h"
 #include "weft/memory.h"
 #include "weft/tensor.h"
 
@@ -14,10 +14,12 @@ namespace weft {
 
 /// EXPR OPERAND... of a command line, before anything is read.
 struct CommandExpression {
-  std::string text;                ///< an einsum with names is index notation here
-  ParsedExpression parsed;
+  RequestText text;                ///< parsed; an einsum with names is index notation here
   std::vector<std::string> names;  ///< of the operands, in the order given
   std::vector<std::string> specs;
+
+  explicit CommandExpression(std::string_view written) : text(written) {}
+  const ParsedExpression& parsed() const { return *text.parsed(); }
 };
 
 /// Input errors: of the expression, or of the names of its operands.

@@ -185,9 +185,9 @@ Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
 }
 
 Expected<void> run_or_plan(const CommandOptions& options, bool run) {
-  const auto expression = command_expression(options.arguments);
+  auto expression = command_expression(options.arguments);
   if (!expression) return std::unexpected(expression.error());
-  const auto outputs = destinations(options, expression->parsed);
+  const auto outputs = destinations(options, expression->parsed());
   if (!outputs) return std::unexpected(outputs.error());
   if (options.json && !options.json->empty()) {
     if (auto place = writable_place(*options.json); !place) return place;
@@ -247,7 +247,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   for (const std::string& note : operands->notes) {
     if (!options.quiet) write_note(fmt::format("note: {}\n", note));
   }
-  const auto evaluation = session->evaluate(expression->text, expression->names, evaluate);
+  const auto evaluation = weft::evaluate(*session, expression->text, expression->names, evaluate);
   if (resources->progress) clear_progress();
   if (!evaluation) return std::unexpected(evaluation.error());
   for (const std::string& name : evaluation->report.not_computed) {

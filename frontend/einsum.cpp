@@ -5,7 +5,8 @@
 #include <array>
 #include <optional>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
+#include "engine/text/picture.h"
 #include "frontend/token.h"
 
 namespace weft {

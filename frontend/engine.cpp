@@ -22,10 +22,10 @@ namespace {
 constexpr const char* empty_engine = "the engine is empty: Engine::create makes one";
 constexpr const char* empty_kernel = "the kernel is empty: Engine::compile makes one";
 
-Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, std::string_view text,
+Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                             const NamedFacts& operands, const CompileOptions& options, const Cancellation& cancellation,
                             CodeFrom from = CodeFrom::anywhere, const SavedNetwork* saved = nullptr) {
-  const auto names = operands_of(text);
+  const auto names = text.operands();
   if (!names) return std::unexpected(names.error());
   EvaluateOptions chosen;
   static_cast<CompileOptions&>(chosen) = options;
@@ -58,7 +58,8 @@ struct Engine::Compilation {
   Expected<Kernel> kernel(bool dropped) const {
     if (dropped) return fail(ErrorKind::cancelled, "the engine has ended");
     if (cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
-    return kernels->compile(*pipeline, machine, text, operands, options, cancellation);
+    RequestText request(text);
+    return kernels->compile(*pipeline, machine, request, operands, options, cancellation);
   }
   void end(bool dropped) {
     promise.set_value(guarded({"compiling ", text}, [&] { return kernel(dropped); }));
@@ -102,7 +103,7 @@ Kernel Engine::Kernels::over(const Kernel& kernel, const Tensors& operands) {
   return other;
 }
 
-Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, std::string_view text, const Tensors& operands,
+Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const Tensors& operands,
                                           const CompileOptions& options, const Cancellation& cancellation) {
   const EngineOptions& engine = pipeline.options();
   const Resources resources = engine.resources.with(cancellation);
@@ -116,7 +117,7 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
     if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   }
   for (;;) {
-    KernelRequest request(text, operands, options, engine.resources);
+    KernelRequest request(text.text(), operands, options, engine.resources);
     std::optional<Kernel> mine;
     bool asked = false;
     const auto make = [&]() -> Expected<Kernel> {
@@ -128,13 +129,13 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
       if (engine.trace) engine.trace(fmt::format("{} # ask {}", first->state_->command, why));
       mine = *first;
       // What was asked for as if its values were finite, and turned out not to be, is known as that.
-      if (KernelRequest(text, operands, options, engine.resources).key() != request.key())
+      if (KernelRequest(text.text(), operands, options, engine.resources).key() != request.key())
         return fail(ErrorKind::cancelled, "asked for anew");
       return found_again(*first);
     };
     auto found = known->get(request, make);
     if (mine && !found) {
-      request = KernelRequest(text, operands, options, engine.resources);
+      request = KernelRequest(text.text(), operands, options, engine.resources);
       (void)known->get(request, make);
     }
     if (mine) return std::move(*mine);
@@ -144,7 +145,7 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
       continue;
     if (!found) return found;
     if (!are_finite(found->state_->code.finite_operands(), operands, engine.resources.threads) &&
-        KernelRequest(text, operands, options, engine.resources).key() != request.key())
+        KernelRequest(text.text(), operands, options, engine.resources).key() != request.key())
       continue;
     known->hit();
     pipeline.found_again(found->state_->code);
@@ -219,7 +220,7 @@ void Engine::give_back() const {
   if (state_) give_back_kept(options().resources.memory);
 }
 
-Expected<Kernel> Engine::State::compile(std::string_view text, const NamedFacts& operands, const CompileOptions& options,
+Expected<Kernel> Engine::State::compile(const RequestText& text, const NamedFacts& operands, const CompileOptions& options,
                                         const Cancellation* cancellation, CodeFrom from) const {
   const Cancellation& token = cancellation ? *cancellation : pipeline.options().resources.cancellation;
   return kernels->made(pipeline, prepared(pipeline, machine, text, operands, options, token, from), options);
@@ -230,7 +231,8 @@ Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands,
   if (!state_) return input_error(empty_engine);
   return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
     const Cancellation& token = cancellation ? *cancellation : this->options().resources.cancellation;
-    return state_->kernels->compile(state_->pipeline, state_->machine, text, operands, options, token);
+    RequestText request(text);
+    return state_->kernels->compile(state_->pipeline, state_->machine, request, operands, options, token);
   });
 }
 
@@ -240,7 +242,10 @@ Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::stri
   for (const auto& [name, known] : operands) {
     if (auto failure = known.take_failure()) return std::unexpected(std::move(*failure));
   }
-  return guarded({"compiling ", text}, [&] { return state_->compile(text, named_facts(operands), options, cancellation); });
+  return guarded({"compiling ", text}, [&] {
+    RequestText request(text);
+    return state_->compile(request, named_facts(operands), options, cancellation);
+  });
 }
 
 Expected<Kernel> Engine::load(std::string_view bytes, const Cancellation* cancellation) const {
@@ -252,8 +257,9 @@ Expected<Kernel> Engine::load(std::string_view bytes, const Cancellation* cancel
     wanted.schedule = saved->network.schedule;
     wanted.schedule_name = "the saved kernel";
     const Cancellation& token = cancellation ? *cancellation : options().resources.cancellation;
+    RequestText text(saved->request.expression);
     return state_->kernels->made(state_->pipeline,
-                                 prepared(state_->pipeline, state_->machine, saved->request.expression,
+                                 prepared(state_->pipeline, state_->machine, text,
                                           named_facts(statistics_of(saved->request)), wanted, token, CodeFrom::anywhere, &saved->network),
                                  wanted);
   });

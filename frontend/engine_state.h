@@ -22,7 +22,7 @@ struct Engine::Kernels {
   /// A kernel with its workspaces.
   Expected<Kernel> made(const Pipeline& pipeline, Expected<Prepared> prepared, const CompileOptions& wanted) const;
   /// As Engine::compile: what was compiled before is looked up by the text and what is known of the operands.
-  Expected<Kernel> compile(const Pipeline& pipeline, const Machine& machine, std::string_view text, const Tensors& operands,
+  Expected<Kernel> compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const Tensors& operands,
                            const CompileOptions& options, const Cancellation& cancellation);
 
   std::shared_ptr<IdleWorkspaces> idle;
@@ -46,7 +46,7 @@ struct Engine::State {
   }
 
   /// As Engine::compile.
-  Expected<Kernel> compile(std::string_view text, const NamedFacts& operands, const CompileOptions& options,
+  Expected<Kernel> compile(const RequestText& text, const NamedFacts& operands, const CompileOptions& options,
                            const Cancellation* cancellation, CodeFrom from = CodeFrom::anywhere) const;
 
   Pipeline pipeline;

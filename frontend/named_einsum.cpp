@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/einsum.h"
 #include "frontend/resolve.h"
 #include "frontend/words.h"

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/words.h"
 #include "runtime/file_name.h"
 #include "runtime/text_number.h"

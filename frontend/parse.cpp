@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/einsum.h"
 #include "frontend/token.h"
 

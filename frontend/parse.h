@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/network/contraction_tree.h"
-#include "engine/network/picture.h"
+#include "engine/text/span.h"
 #include "weft/error.h"
 
 namespace weft {

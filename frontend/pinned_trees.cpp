@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/network/inlining.h"
-#include "engine/network/trimmed.h"
+#include "engine/text/trimmed.h"
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "frontend/token.h"

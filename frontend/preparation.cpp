@@ -16,7 +16,6 @@
 #include "engine/plan/search/plan_counted.h"
 #include "engine/specialize.h"
 #include "frontend/nearest.h"
-#include "frontend/parse.h"
 #include "frontend/pinned_trees.h"
 #include "frontend/resolve.h"
 #include "frontend/result_report.h"
@@ -83,8 +82,8 @@ class Preparation {
         from_(from),
         saved_(saved) {}
 
-  Expected<Prepared> prepare(std::string_view text, const std::vector<std::string>& names) {
-    report().expression = text;
+  Expected<Prepared> prepare(const RequestText& text, const std::vector<std::string>& names) {
+    report().expression = text.text();
     report().threads = resources().threads.available();
     auto network = resolved(text, names);
     if (!network) return std::unexpected(network.error());
@@ -118,10 +117,10 @@ class Preparation {
     return {};
   }
 
-  Expected<Network> resolved(std::string_view text, const std::vector<std::string>& names) {
-    const auto start = Clock::now();
-    const auto parsed = parse_expression(text);
+  Expected<Network> resolved(const RequestText& text, const std::vector<std::string>& names) {
+    const auto& parsed = text.parsed();
     if (!parsed) return std::unexpected(parsed.error());
+    const auto start = Clock::now();
     std::vector<OperandShape> shapes;
     for (const std::string& name : names) {
       const auto tensor = operands_.find(name);
@@ -134,7 +133,7 @@ class Preparation {
     }
     report().unused = not_among(names);
     auto network = resolve(*parsed, shapes);
-    report().phases.parse = milliseconds_since(start);
+    report().phases.parse = text.parse_ms() + milliseconds_since(start);
     return network;
   }
 
@@ -527,31 +526,11 @@ double Report::median_run_ms() const {
   return sorted.empty() ? 0 : sorted[sorted.size() / 2];
 }
 
-Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
+Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedNetwork* saved) {
   return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
-}
-
-Expected<std::vector<std::string>> operands_of(std::string_view text) {
-  const auto parsed = parse_expression(text);
-  if (!parsed) return std::unexpected(parsed.error());
-  std::vector<std::string> names;
-  std::set<std::string> assigned;
-  for (const ParsedAssignment& assignment : parsed->assignments) {
-    for (const ParsedTerm& term : assignment.terms) {
-      for (const ParsedAccess& factor : term.factors) {
-        if (parsed->notation == Notation::einsum) {
-          names.push_back(fmt::format("T{}", names.size()));
-        } else if (!assigned.contains(factor.name) && std::ranges::find(names, factor.name) == names.end()) {
-          names.push_back(factor.name);
-        }
-      }
-    }
-    assigned.insert(assignment.result.name);
-  }
-  return names;
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "engine/pipeline.h"
 #include "engine/saved_network.h"
 #include "frontend/named_operands.h"
+#include "frontend/request_text.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -23,15 +24,12 @@ struct Prepared {
   Report report;
 };
 
-/// Parses, resolves, plans and compiles; `names` as of Session::evaluate. The cancellation is looked at between the steps.
+/// Resolves, plans and compiles; parses only what is not parsed yet. `names` as of Session::evaluate. The cancellation is looked at between the steps.
 /// `saved`: code and words of a plan that the options give as a schedule.
 /// From the caches alone: an error of kind unsupported if the plan or the code is not there.
-Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, std::string_view text,
+Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation,
                            CodeFrom from = CodeFrom::anywhere, const SavedNetwork* saved = nullptr);
-
-/// The names of the operands of an expression, in the order of their first use; those of einsum are T0, T1, ….
-Expected<std::vector<std::string>> operands_of(std::string_view text);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/nearest.h"
 #include "frontend/token.h"
 

@@ -144,10 +144,19 @@ Expected<Tensors> Session::evaluate(std::string_view text, Answer answer, const 
 Expected<Evaluation> Session::evaluate(std::string_view expression, const std::vector<std::string>& names,
                                        const EvaluateOptions& options, const Cancellation* token) const {
   if (auto failure = this->failure()) return std::unexpected(std::move(*failure));
-  return guarded({"evaluating ", expression}, [&] { return evaluated(expression, names, options, token); });
+  return guarded({"evaluating ", expression}, [&] {
+    RequestText text(expression);
+    return evaluated(text, names, options, token);
+  });
 }
 
-Expected<Evaluation> Session::evaluated(std::string_view expression, const std::vector<std::string>& names,
+Expected<Evaluation> evaluate(const Session& session, const RequestText& text, const std::vector<std::string>& names,
+                              const EvaluateOptions& options, const Cancellation* token) {
+  if (auto failure = session.failure()) return std::unexpected(std::move(*failure));
+  return guarded({"evaluating ", text.text()}, [&] { return session.evaluated(text, names, options, token); });
+}
+
+Expected<Evaluation> Session::evaluated(const RequestText& text, const std::vector<std::string>& names,
                                         const EvaluateOptions& options, const Cancellation* token) const {
   const Pipeline& pipeline = state_->engine.state_->pipeline;
   const Cancellation& cancellation = token ? *token : pipeline.options().resources.cancellation;
@@ -155,7 +164,7 @@ Expected<Evaluation> Session::evaluated(std::string_view expression, const std::
   const Tensors operands = chosen(*tensors(), names);
   const auto inputs = named_facts(operands, resources);
   if (!inputs) return std::unexpected(inputs.error());
-  auto prepared = prepare(pipeline, state_->engine.state_->machine, expression, names, *inputs, options, cancellation);
+  auto prepared = prepare(pipeline, state_->engine.state_->machine, text, names, *inputs, options, cancellation);
   if (!prepared) return std::unexpected(prepared.error());
   Evaluation evaluation;
   if (options.run && options.count) {

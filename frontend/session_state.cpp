@@ -128,7 +128,8 @@ void Session::State::improve(const std::string& text, const std::vector<std::str
 Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
                                            const Cancellation* cancellation) {
   const Table now = table();
-  auto names = known ? Expected<std::vector<std::string>>(known->operands) : operands_of(text);
+  const RequestText request(text);
+  auto names = known ? Expected<std::vector<std::string>>(known->operands) : request.operands();
   if (!names) return std::unexpected(names.error());
   const Tensors operands = chosen(*now.tensors, *names);
   if (answer == Answer::soonest) {
@@ -137,7 +138,7 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
     const Resources& resources = engine.options().resources;
     const auto inputs = named_facts(operands, cancellation ? resources.with(*cancellation) : resources);
     if (!inputs) return std::unexpected(inputs.error());
-    Expected<Kernel> kernel = engine.state_->compile(text, *inputs, {}, cancellation,
+    Expected<Kernel> kernel = engine.state_->compile(request, *inputs, {}, cancellation,
                                                      known ? CodeFrom::caches : CodeFrom::caches_or_generic);
     const bool best = kernel && kernel->report().specialization != name(Specialization::generic);
     if (!kernel && known && kernel.error().kind == ErrorKind::unsupported) kernel = known->kernel;
@@ -152,7 +153,11 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
     }
     if (results || results.error().kind == ErrorKind::cancelled) return results;
   }
-  auto kernel = engine.compile(text, operands, {}, cancellation);
+  const Engine::State& made_by = *engine.state_;
+  const Cancellation& token = cancellation ? *cancellation : engine.options().resources.cancellation;
+  auto kernel = guarded({"compiling ", text}, [&] {
+    return made_by.kernels->compile(made_by.pipeline, made_by.machine, request, operands, {}, token);
+  });
   if (!kernel) return std::unexpected(kernel.error());
   const auto made = std::make_shared<KnownText>(std::move(*kernel), std::move(*names));
   made->bindings = bound(operands);

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "frontend/token.h"
+#include "engine/text/error_at.h"
+#include "engine/text/scanner.h"
 
 namespace weft {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::uint64_t magnitude(std::int64_t value) {
 
 class SliceParser {
  public:
-  explicit SliceParser(std::string_view text) : text_(text) {}
+  explicit SliceParser(std::string_view text) : scanner_(text, " \t\n") {}
 
   Expected<Slice> parse() {
     Slice slice;
@@ -27,57 +28,43 @@ class SliceParser {
         return wrong("'...' stands twice in a slice");
       }
       slice.push_back(*part);
-      skip_blanks();
-      if (at_ == text_.size()) return slice;
-      if (text_[at_] != ',') return wrong("expected ',' between the parts of a slice");
-      ++at_;
+      scanner_.skip_blanks();
+      if (scanner_.at_end()) return slice;
+      if (!scanner_.take(",")) return wrong("expected ',' between the parts of a slice");
     }
   }
 
  private:
   std::unexpected<Error> wrong(std::string message) const {
-    return error_at(ErrorKind::input, text_, std::move(message), {{at_, std::min(at_ + 1, text_.size())}});
+    return error_at(ErrorKind::input, scanner_.text(), std::move(message), {scanner_.next_character()});
   }
-  void skip_blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
-  }
-  bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
 
   Expected<std::optional<std::int64_t>> parse_number() {
-    skip_blanks();
-    const std::size_t begin = at_;
-    if (at('+')) ++at_;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error == std::errc::result_out_of_range) return wrong("a number of a slice is outside the range of 64 bits");
-    if (error != std::errc()) {
-      at_ = begin;
-      return std::optional<std::int64_t>();
-    }
-    at_ = static_cast<std::size_t>(end - text_.data());
-    skip_blanks();
-    return std::optional(value);
+    scanner_.skip_blanks();
+    const Scanner before = scanner_;
+    scanner_.take("+");
+    const bool digits = is_digit(scanner_.next()) || (scanner_.at("-") && scanner_.rest().size() > 1 && is_digit(scanner_.rest()[1]));
+    const auto value = scanner_.take_number<std::int64_t>();
+    if (!value && digits) return wrong("a number of a slice is outside the range of 64 bits");
+    if (!value) scanner_ = before;
+    if (value) scanner_.skip_blanks();
+    return value;
   }
 
   Expected<SlicePart> parse_part() {
-    skip_blanks();
-    if (text_.substr(at_).starts_with("...")) {
-      at_ += 3;
-      return SliceEllipsis{};
-    }
+    scanner_.skip_blanks();
+    if (scanner_.take("...")) return SliceEllipsis{};
     const auto start = parse_number();
     if (!start) return std::unexpected(start.error());
-    if (!at(':')) {
+    if (!scanner_.take(":")) {
       if (!*start) return wrong("a slice is made of numbers, start:stop:step and '...'");
       return **start;
     }
     SliceRange range{*start, {}, {}};
-    ++at_;
     const auto stop = parse_number();
     if (!stop) return std::unexpected(stop.error());
     range.stop = *stop;
-    if (!at(':')) return range;
-    ++at_;
+    if (!scanner_.take(":")) return range;
     const auto step = parse_number();
     if (!step) return std::unexpected(step.error());
     if (*step == 0) return wrong("the step of a slice is 0");
@@ -85,8 +72,7 @@ class SliceParser {
     return range;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
+  Scanner scanner_;
 };
 
 /// numpy's rule for start and stop: from the end below 0, then cut to the extent. `before_first` is what lies before

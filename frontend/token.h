@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/network/picture.h"
+#include "engine/text/error_at.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -34,10 +34,6 @@ struct Token {
 /// The tokens of a text, the last one `end`. A new line inside brackets, after an operator or before '*' or '=' is
 /// space. Input errors with a picture: a character that belongs to no token, a malformed or too large number.
 Expected<std::vector<Token>> tokenize(std::string_view text);
-
-/// An error message with the text's picture below it, at the first place. Of code syntax, unless it is about() more.
-std::unexpected<Error> error_at(ErrorKind kind, std::string_view text, std::string message,
-                                const std::vector<Span>& places);
 
 /// The error with what it is about.
 std::unexpected<Error> about(std::unexpected<Error> failure, ErrorCode code, std::string_view operand,

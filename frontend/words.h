@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/network/trimmed.h"
+#include "engine/text/trimmed.h"
 
 namespace weft {
 

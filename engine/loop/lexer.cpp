@@ -2,42 +2,21 @@
 
 #include <algorithm>
 
-#include "engine/network/names.h"
-#include "engine/network/picture.h"
+#include "engine/text/error_at.h"
+#include "engine/text/picture.h"
 
 namespace weft::loop {
 namespace {
 
-/// Length of the token at the start of `text`, which is not empty and starts with no space; 0: no token.
-std::size_t token_length(std::string_view text) {
-  std::size_t length = 0;
-  if (starts_name(text[0])) {
-    while (length < text.size() && (continues_name(text[length]) || (text[length] == '.' && length + 1 < text.size() &&
-                                                                     continues_name(text[length + 1]))))
-      ++length;
-    return length;
-  }
-  if (is_digit(text[0])) {
-    while (length < text.size() && is_digit(text[length])) ++length;
-    return length;
-  }
-  for (std::string_view two : {"+=", "-=", "<="})
-    if (text.starts_with(two)) return 2;
-  return std::string_view(":,[]{}<>()*@=|").find(text[0]) == std::string_view::npos ? 0 : 1;
-}
-
-TokenKind kind_of(char first) {
-  return starts_name(first) ? TokenKind::name : is_digit(first) ? TokenKind::number : TokenKind::symbol;
-}
+constexpr std::string_view symbols[] = {"+=", "-=", "<=", ":", ",", "[", "]", "{", "}", "<", ">", "(", ")", "*", "@", "=", "|"};
+constexpr text::Lexicon loop_language{Dots::inner, text::Numbers::integers, symbols};
 
 }  // namespace
 
 Error error_at(const Line& line, std::size_t column, ErrorKind kind, std::string_view message) {
   std::string text = "line " + std::to_string(line.number) + ": ";
   text += message;
-  text += '\n';
-  text += picture(line.text, {{column, column + 1}});
-  return {kind, text};
+  return {kind, with_picture(std::move(text), line.text, {{column, column + 1}})};
 }
 
 Expected<std::vector<Line>> lex(std::string_view text) {
@@ -51,23 +30,20 @@ Expected<std::vector<Line>> lex(std::string_view text) {
     if (line.text.ends_with('\r')) line.text.remove_suffix(1);
     start = stop + 1;
     const std::string_view code = line.text.substr(0, line.text.find('#'));
-    line.indent = std::min(code.find_first_not_of(' '), code.size());
-    for (std::size_t column = line.indent; column < code.size();) {
-      if (code[column] == ' ') {
-        ++column;
-        continue;
-      }
-      const std::size_t length = token_length(code.substr(column));
-      if (length == 0)
-        return std::unexpected(error_at(line, column, ErrorKind::input,
-                                        code[column] == '\t'
-                                            ? std::string("a tab: indent and separate with spaces")
-                                            : name_character(code, column) + " stands for nothing here"));
-      line.tokens.push_back({kind_of(code[column]), code.substr(column, length), column});
-      column += length;
+    Scanner scanner(code, " ");
+    scanner.skip_blanks();
+    line.indent = scanner.position();
+    while (line.tokens.empty() || line.tokens.back().kind != TokenKind::end) {
+      line.tokens.push_back(next_token(scanner, loop_language));
+      if (line.tokens.back().kind != TokenKind::unknown) continue;
+      const std::size_t column = line.tokens.back().span.begin;
+      return std::unexpected(error_at(line, column, ErrorKind::input,
+                                      code[column] == '\t' ? std::string("a tab: indent and separate with spaces")
+                                                           : name_character(code, column) + " stands for nothing here"));
     }
-    if (line.tokens.empty()) continue;
-    line.tokens.push_back({TokenKind::end, {}, code.find_last_not_of(' ') + 1});
+    if (line.tokens.size() == 1) continue;
+    const std::size_t end = code.find_last_not_of(' ') + 1;
+    line.tokens.back().span = {end, end};
     lines.push_back(std::move(line));
   }
   return lines;

@@ -1,27 +1,19 @@
 // Tokens of the loop language: lines with an indentation, names, numbers and symbols.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/text/token.h"
 #include "weft/error.h"
 
 namespace weft::loop {
 
-enum class TokenKind : std::uint8_t {
-  name,    ///< letters, digits, _ and inner dots ("K.1"); starts with a letter or _
-  number,  ///< unsigned decimal integer
-  symbol,  ///< "+=", "-=", "<=" or one punctuation character
-  end,     ///< of the line
-};
-
-struct Token {
-  TokenKind kind = TokenKind::end;
-  std::string_view text;   ///< into the source text
-  std::size_t column = 0;  ///< from 0
-};
+/// Names with inner dots ("K.1"); unsigned integers; "+=", "-=", "<=" or one punctuation character; the end of the line.
+/// Spans are those of the line, from 0.
+using text::Token;
+using text::TokenKind;
 
 /// A line that has at least one token; comments ("#" to the end of the line) and blank lines are left out.
 struct Line {

@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "engine/loop/head_reader.h"
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 
 namespace weft::loop {
 namespace {

@@ -8,7 +8,7 @@
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 
 namespace weft::loop {
 namespace {

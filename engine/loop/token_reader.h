@@ -31,7 +31,7 @@ class TokenReader {
   }
 
   void error_at_token(const Token& where, ErrorKind kind, std::string_view message) {
-    if (!failed()) error_ = error_at(line(), where.column, kind, message);
+    if (!failed()) error_ = error_at(line(), where.span.begin, kind, message);
   }
   void error(std::string_view message) { error_at_token(token(), ErrorKind::input, message); }
   void not_yet(std::string_view what) {

@@ -55,7 +55,7 @@ void drain(Nest& nest, std::size_t number) {
   statement.target = access;
   statement.drained.reset();
   nest.storages.push_back(std::move(storage));
-  const std::size_t end = group_end(nest.statements, number, depth);
+  const std::size_t end = last_sharer(nest.statements, number, depth) + 1;
   nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(drained));
 }
 

@@ -39,7 +39,7 @@ struct LevelStep {
 std::vector<loop::ParallelTarget> parallel_targets(const Nest& nest, StatementRange group, IndexId index) {
   std::vector<loop::ParallelTarget> targets;
   if (nest.root == RootReduction::serial) return targets;
-  for (std::size_t number = group.begin; number < group.end; ++number) {
+  for (std::size_t number = group.first; number <= group.last; ++number) {
     const NestAccess& target = nest.statements[number].target;
     if (nest.storages[target.storage].storage.role != loop::Role::output) continue;
     const bool owns_rows = first_level_of(target, index) < target.indices.size();
@@ -61,7 +61,7 @@ class ForestBuilder {
 
   LoweredNest build() {
     lowered_.program.name = nest_.storages[nest_.statements.back().target.storage].storage.name;
-    lowered_.program.body = block({0, nest_.statements.size()}, 0, BoundLevels(cursors_.size(), 0));
+    lowered_.program.body = block({0, nest_.statements.size() - 1}, 0, BoundLevels(cursors_.size(), 0));
     for (std::size_t number = 0; number < cursors_.size(); ++number) {
       loop::Access& access = lowered_.program.accesses[cursors_[number].id];
       access.indices.clear();
@@ -141,7 +141,7 @@ class ForestBuilder {
   loop::Block block(StatementRange range, std::size_t depth, const BoundLevels& bound) {
     std::vector<WorkspaceLife> lives;
     for (const WorkspaceLife& life : lives_) {
-      if (life.depth == depth && range.begin <= life.first && life.last < range.end) lives.push_back(life);
+      if (life.depth == depth && range.first <= life.first && life.last <= range.last) lives.push_back(life);
     }
     return block_with(range, depth, bound, std::move(lives));
   }
@@ -149,41 +149,41 @@ class ForestBuilder {
   loop::Block block_with(StatementRange range, std::size_t depth, const BoundLevels& bound,
                          std::vector<WorkspaceLife> lives) {
     loop::Block result;
-    for (std::size_t begin = range.begin; begin < range.end;) {
-      StatementRange group{begin, group_end(nest_.statements, begin, depth)};
+    for (std::size_t first = range.first; first <= range.last;) {
+      const StatementRange group{first, last_sharer(nest_.statements, first, depth)};
       const auto opened = std::ranges::find_if(
-          lives, [&](const WorkspaceLife& life) { return group.begin <= life.first && life.first < group.end; });
+          lives, [&](const WorkspaceLife& life) { return group.contains(life.first); });
       if (opened == lives.end()) {
         result.push_back(statement(group, depth, bound));
-        begin = group.end;
+        first = group.end();
         continue;
       }
       // A workspace that is first written inside but read later lives on: this one then lives as long.
       const WorkspaceLife with = *opened;
       lives.erase(opened);
-      StatementRange live{group.begin, group_end(nest_.statements, with.last, depth)};
+      StatementRange live{group.first, last_sharer(nest_.statements, with.last, depth)};
       std::vector<WorkspaceLife> inner;
       for (bool grew = true; grew;) {
         grew = false;
         for (const WorkspaceLife& life : lives) {
-          if (life.first < live.end && life.last >= live.end) {
-            live.end = group_end(nest_.statements, life.last, depth);
+          if (life.first <= live.last && life.last > live.last) {
+            live.last = last_sharer(nest_.statements, life.last, depth);
             grew = true;
           }
         }
       }
       for (const WorkspaceLife& life : lives) {
-        if (life.first >= live.begin && life.last < live.end) inner.push_back(life);
+        if (life.first >= live.first && life.last <= live.last) inner.push_back(life);
       }
-      std::erase_if(lives, [&](const WorkspaceLife& life) { return life.first < live.end; });
+      std::erase_if(lives, [&](const WorkspaceLife& life) { return life.first <= live.last; });
       result.push_back({loop::With{with.storage, block_with(live, depth, bound, std::move(inner))}});
-      begin = live.end;
+      first = live.end();
     }
     return result;
   }
 
   loop::Statement statement(StatementRange group, std::size_t depth, const BoundLevels& bound) {
-    if (nest_.statements[group.begin].loops.size() == depth) return {accumulate(group.begin)};
+    if (nest_.statements[group.first].loops.size() == depth) return {accumulate(group.first)};
     return {loop_over(group, depth, bound)};
   }
 
@@ -210,7 +210,7 @@ class ForestBuilder {
   }
 
   loop::For loop_over(StatementRange group, std::size_t depth, const BoundLevels& before) {
-    const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
+    const std::vector<IndexId>& loops = nest_.statements[group.first].loops;
     const IndexId index = loops[depth];
     lowered_.loops.push_back(origin(group, depth));
     loop::For result;
@@ -224,7 +224,7 @@ class ForestBuilder {
   }
 
   LoopOrigin origin(StatementRange group, std::size_t depth) const {
-    for (std::size_t number = group.begin; number < group.end; ++number) {
+    for (std::size_t number = group.first; number <= group.last; ++number) {
       const std::uint32_t statement = nest_.statements[number].origin;
       if (statement != ~0u) return {statement, static_cast<std::uint32_t>(depth)};
     }
@@ -233,13 +233,13 @@ class ForestBuilder {
 
   /// The steps of the loop at `depth` of a group; advances `bound` past the levels they bind.
   std::vector<LevelStep> bind(StatementRange group, std::size_t depth, BoundLevels& bound) const {
-    const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
+    const std::vector<IndexId>& loops = nest_.statements[group.first].loops;
     const IndexId index = loops[depth];
     const Intersection* intersection = intersection_of(group, index);
     std::vector<LevelStep> steps;
     for (std::size_t number = 0; number < cursors_.size(); ++number) {
       const Cursor& cursor = cursors_[number];
-      if (cursor.statement < group.begin || cursor.statement >= group.end || !is_live(cursor, depth)) continue;
+      if (!group.contains(cursor.statement) || !is_live(cursor, depth)) continue;
       const std::vector<IndexId>& indices = cursor.access->indices;
       std::size_t& level = bound[number];
       if (level == indices.size() || indices[level] != index) continue;
@@ -270,7 +270,7 @@ class ForestBuilder {
   std::vector<LevelStep> sorted_where_needed(std::vector<LevelStep> steps, StatementRange group, std::size_t depth) const {
     const auto drives = std::ranges::count_if(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
     bool needed = drives > 1;
-    for (std::size_t number = group.begin; number < group.end; ++number) {
+    for (std::size_t number = group.first; number <= group.last; ++number) {
       const NestStatement& statement = nest_.statements[number];
       needed = needed || is_appended(nest_.storages[statement.target.storage]);
       for (const Intersection& each : statement.intersections) {
@@ -297,7 +297,7 @@ class ForestBuilder {
 
   /// Whether the loop at `depth`, or one inside it, appends to something that lives outside.
   bool appends_below(StatementRange group, std::size_t depth) const {
-    for (std::size_t number = group.begin; number < group.end; ++number) {
+    for (std::size_t number = group.first; number <= group.last; ++number) {
       const NestStatement& statement = nest_.statements[number];
       const NestStorage& target = nest_.storages[statement.target.storage];
       if (!is_appended(target)) continue;
@@ -314,10 +314,10 @@ class ForestBuilder {
   /// a coordinate would come up once for every entry that has it.
   bool is_driven_next(const NestStorage& storage, std::size_t level, StatementRange group) const {
     const std::vector<Level>& levels = storage.storage.levels;
-    const std::vector<IndexId>& loops = nest_.statements[group.begin].loops;
+    const std::vector<IndexId>& loops = nest_.statements[group.first].loops;
     auto loop = std::ranges::find(loops, storage.indices[level]);
     for (; level + 1 < levels.size() && levels[level + 1].joined; ++level) {
-      if (group.end - group.begin > 1 || loop == loops.end() || ++loop == loops.end()) return false;
+      if (group.size() > 1 || loop == loops.end() || ++loop == loops.end()) return false;
       if (*loop != storage.indices[level + 1]) return false;
     }
     return true;
@@ -328,7 +328,7 @@ class ForestBuilder {
     const std::vector<IndexId> below(storage.indices.begin() + static_cast<std::ptrdiff_t>(level) + 1,
                                      storage.indices.end());
     return std::ranges::any_of(cursors_, [&](const Cursor& cursor) {
-      if (cursor.statement < group.begin || cursor.statement >= group.end || cursor.is_target) return false;
+      if (!group.contains(cursor.statement) || cursor.is_target) return false;
       const NestStorage& other = nest_.storages[cursor.access->storage];
       if (&other == &storage) return false;
       for (std::size_t each = 0; each < cursor.access->indices.size(); ++each) {
@@ -353,7 +353,7 @@ class ForestBuilder {
   }
 
   const Intersection* intersection_of(StatementRange group, IndexId index) const {
-    for (std::size_t number = group.begin; number < group.end; ++number) {
+    for (std::size_t number = group.first; number <= group.last; ++number) {
       for (const Intersection& each : nest_.statements[number].intersections) {
         if (each.index == index) return &each;
       }
@@ -382,9 +382,9 @@ class ForestBuilder {
 
   loop::Marks marks(StatementRange group, std::size_t depth, const std::vector<LevelStep>& steps) const {
     loop::Marks result;
-    const NestStatement& first = nest_.statements[group.begin];
+    const NestStatement& first = nest_.statements[group.first];
     const IndexId index = first.loops[depth];
-    const bool is_innermost = group.end - group.begin == 1 && depth + 1 == first.loops.size();
+    const bool is_innermost = group.size() == 1 && depth + 1 == first.loops.size();
     const bool is_dense =
         std::ranges::all_of(steps, [](const LevelStep& step) { return step.kind == LevelKind::dense; });
     result.vector = is_innermost && is_dense && first.vector == index;

@@ -240,10 +240,10 @@ std::size_t shared_loops(const std::vector<NestStatement>& statements, std::size
   return least;
 }
 
-std::size_t group_end(const std::vector<NestStatement>& statements, std::size_t first, std::size_t depth) {
-  std::size_t end = first + 1;
-  while (end < statements.size() && statements[end].fused > depth) ++end;
-  return end;
+std::size_t last_sharer(const std::vector<NestStatement>& statements, std::size_t first, std::size_t depth) {
+  std::size_t last = first;
+  while (last + 1 < statements.size() && statements[last + 1].fused > depth) ++last;
+  return last;
 }
 
 std::size_t first_level_of(const NestAccess& access, IndexId index) {

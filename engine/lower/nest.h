@@ -8,6 +8,7 @@
 
 #include "engine/loop/program.h"
 #include "engine/plan/schedule/schedule.h"
+#include "engine/plan/schedule/statement_range.h"
 
 namespace weft {
 
@@ -49,18 +50,11 @@ struct Nest {
   bool operator==(const Nest&) const = default;
 };
 
-/// A run of statements that share a loop nest, [begin, end) of Nest::statements.
-struct StatementRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool operator==(const StatementRange&) const = default;
-};
-
 /// How many loops all statements from `first` to `last` share: the least `fused` after `first`.
 std::size_t shared_loops(const std::vector<NestStatement>& statements, std::size_t first, std::size_t last);
 
-/// The end of the group of statements that share the loop at `depth` with `first`.
-std::size_t group_end(const std::vector<NestStatement>& statements, std::size_t first, std::size_t depth);
+/// The last of the statements behind `first`, itself included, that share the loop at `depth` with it.
+std::size_t last_sharer(const std::vector<NestStatement>& statements, std::size_t first, std::size_t depth);
 
 /// The levels of an access that can be bound only by the loop over `index` when all other indices are bound already
 /// start here; the order of the access if it has no such level.

@@ -93,7 +93,7 @@ void give_row(Nest& nest, std::size_t number) {
   copy.vector = vector;
   statement.target = access;
   nest.storages.push_back(std::move(row));
-  const std::size_t end = group_end(nest.statements, number, depth);
+  const std::size_t end = last_sharer(nest.statements, number, depth) + 1;
   nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(copy));
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 
-#include "engine/network/names.h"
-#include "engine/network/picture.h"
+#include "engine/text/error_at.h"
+#include "engine/text/picture.h"
+#include "engine/text/scanner.h"
 
 namespace weft {
 namespace {
@@ -43,21 +43,20 @@ std::vector<std::uint32_t> post_order(const ContractionTree& tree) {
 class TreeParser {
  public:
   TreeParser(std::string_view text, const std::vector<std::string>& names)
-      : text_(text), names_(names), occurrences_(occurrences(names)), used_(names.size()) {}
+      : scanner_(text, " \t\r\n"), names_(names), occurrences_(occurrences(names)), used_(names.size()) {}
 
   Expected<ContractionTree> parse() {
-    skip_space();
-    if (names_.empty() && position_ == text_.size()) return tree_;
+    scanner_.skip_blanks();
+    if (names_.empty() && scanner_.at_end()) return tree_;
     const auto root = parse_product(0);
     if (!root) return std::unexpected(root.error());
-    if (position_ < text_.size()) return wrong(fmt::format("unexpected {}", name_character(text_, position_)));
+    if (!scanner_.at_end()) return wrong(fmt::format("unexpected {}", next_character()));
     std::string missing;
     for (std::size_t factor = 0; factor < names_.size(); ++factor) {
       if (!used_[factor]) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", spelled(factor));
     }
     if (!missing.empty()) {
-      return input_error(fmt::format("the contraction tree lacks {}: every factor stands in it once\n{}", missing,
-                                     picture(text_, {{text_.size(), text_.size()}})));
+      return wrong(fmt::format("the contraction tree lacks {}: every factor stands in it once", missing));
     }
     return tree_;
   }
@@ -72,9 +71,8 @@ class TreeParser {
       const auto child = parse_primary(depth);
       if (!child) return child;
       node.children.push_back(*child);
-      if (position_ == text_.size() || text_[position_] != '*') break;
-      ++position_;
-      skip_space();
+      if (!scanner_.take("*")) break;
+      scanner_.skip_blanks();
     }
     if (node.children.size() == 1) return node.children.front();
     tree_.nodes.push_back(std::move(node));
@@ -82,48 +80,40 @@ class TreeParser {
   }
 
   Expected<std::uint32_t> parse_primary(std::size_t depth) {
-    if (position_ == text_.size()) return wrong("the contraction tree ends where a factor or '(' should stand");
-    if (text_[position_] != '(') return parse_factor();
-    const std::size_t open = position_++;
-    skip_space();
+    if (scanner_.at_end()) return wrong("the contraction tree ends where a factor or '(' should stand");
+    const Span open = scanner_.next_character();
+    if (!scanner_.take("(")) return parse_factor();
+    scanner_.skip_blanks();
     const auto inner = parse_product(depth + 1);
     if (!inner) return inner;
-    if (position_ == text_.size() || text_[position_] != ')') {
-      return input_error(fmt::format("'(' is not closed\n{}", picture(text_, {{open, open + 1}, {position_, position_}})));
-    }
-    ++position_;
-    skip_space();
+    if (!scanner_.take(")")) return wrong("'(' is not closed", {open, scanner_.here()});
+    scanner_.skip_blanks();
     return inner;
   }
 
   Expected<std::uint32_t> parse_factor() {
-    const std::size_t begin = position_;
-    if (!starts_name(text_[position_])) {
-      return wrong(fmt::format("unexpected {} where a factor or '(' should stand", name_character(text_, position_)));
+    const std::size_t begin = scanner_.position();
+    if (!starts_name(scanner_.next())) {
+      return wrong(fmt::format("unexpected {} where a factor or '(' should stand", next_character()));
     }
-    while (position_ < text_.size() && continues_name(text_[position_])) ++position_;
-    const std::string_view name = text_.substr(begin, position_ - begin);
+    const std::string_view name = scanner_.take_name();
     std::optional<std::size_t> number;
-    if (position_ < text_.size() && text_[position_] == '.') {
-      std::size_t value = 0;
-      const char* first = text_.data() + position_ + 1;
-      const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
-      if (error != std::errc() || value == 0) {
-        return wrong(fmt::format("'.' after {} must be followed by the number of its occurrence, from 1", name));
+    const Span dot = scanner_.here();
+    if (scanner_.take(".")) {
+      number = scanner_.take_number<std::size_t>();
+      if (number.value_or(0) == 0) {
+        return wrong(fmt::format("'.' after {} must be followed by the number of its occurrence, from 1", name), {dot});
       }
-      position_ += 1 + static_cast<std::size_t>(end - first);
-      number = value;
     }
-    const Span span{begin, position_};
-    skip_space();
+    const Span span = scanner_.since(begin);
+    scanner_.skip_blanks();
     return find_factor(name, number, span);
   }
 
   Expected<std::uint32_t> find_factor(std::string_view name, std::optional<std::size_t> number, Span span) {
     const auto first = std::find(names_.begin(), names_.end(), name);
     if (first == names_.end()) {
-      return input_error(fmt::format("{} in the contraction tree is not a factor of the expression\n{}", name,
-                                     picture(text_, {span})));
+      return wrong(fmt::format("{} in the contraction tree is not a factor of the expression", name), {span});
     }
     for (std::size_t factor = 0; factor < names_.size(); ++factor) {
       if (names_[factor] != name || used_[factor]) continue;
@@ -133,17 +123,14 @@ class TreeParser {
       return static_cast<std::uint32_t>(tree_.nodes.size() - 1);
     }
     const std::size_t of = occurrences_[static_cast<std::size_t>(first - names_.begin())].of;
+    const std::string times = of == 1 ? std::string("once") : fmt::format("{} times", of);
     if (number && *number > of) {
-      return input_error(fmt::format("there is no {}.{}: {} occurs {} in the expression\n{}", name, *number, name,
-                                     of == 1 ? std::string("once") : fmt::format("{} times", of), picture(text_, {span})));
+      return wrong(fmt::format("there is no {}.{}: {} occurs {} in the expression", name, *number, name, times), {span});
     }
     if (number) {
-      return input_error(fmt::format("{}.{} is used twice in the contraction tree\n{}", name, *number,
-                                     picture(text_, {span})));
+      return wrong(fmt::format("{}.{} is used twice in the contraction tree", name, *number), {span});
     }
-    return input_error(fmt::format("{} is used too often in the contraction tree: it occurs {} in the expression\n{}",
-                                   name, of == 1 ? std::string("once") : fmt::format("{} times", of),
-                                   picture(text_, {span})));
+    return wrong(fmt::format("{} is used too often in the contraction tree: it occurs {} in the expression", name, times), {span});
   }
 
   std::string spelled(std::size_t factor) const {
@@ -151,21 +138,16 @@ class TreeParser {
     return occurrence.of == 1 ? names_[factor] : fmt::format("{}.{}", names_[factor], occurrence.number);
   }
 
-  std::unexpected<Error> wrong(const std::string& message) const {
-    return input_error(fmt::format("{}\n{}", message, picture(text_, {{position_, position_}})));
+  std::unexpected<Error> wrong(std::string message) const { return wrong(std::move(message), {scanner_.here()}); }
+  std::unexpected<Error> wrong(std::string message, const std::vector<Span>& places) const {
+    return input_error(with_picture(std::move(message), scanner_.text(), places));
   }
+  std::string next_character() const { return name_character(scanner_.text(), scanner_.position()); }
 
-  void skip_space() {
-    while (position_ < text_.size() && std::string_view(" \t\r\n").find(text_[position_]) != std::string_view::npos) {
-      ++position_;
-    }
-  }
-
-  std::string_view text_;
+  Scanner scanner_;
   const std::vector<std::string>& names_;
   std::vector<Occurrence> occurrences_;
   std::vector<bool> used_;
-  std::size_t position_ = 0;
   ContractionTree tree_;
 };
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <optional>
 
-#include "engine/network/trimmed.h"
+#include "engine/text/trimmed.h"
 
 namespace weft {
 namespace {

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
-#include "engine/network/names.h"
+#include "engine/text/error_at.h"
+#include "engine/text/scanner.h"
 #include "frontend/array_text.h"
 #include "frontend/slice.h"
 #include "frontend/stored.h"
-#include "frontend/token.h"
 
 namespace weft {
 namespace {
@@ -20,26 +19,26 @@ constexpr std::size_t longest = 1000;  // each bracket is a call within a call
 /// Sums and products of numbers, scalars and elements: SUM = PRODUCT {(+|-) PRODUCT}, and so on downwards.
 class Arithmetic {
  public:
-  Arithmetic(std::string_view text, const FindTensor& find) : text_(text), find_(find) {}
+  Arithmetic(std::string_view text, const FindTensor& find) : scanner_(text, " \t"), find_(find) {}
 
   Expected<double> value() {
     auto sum = this->sum();
-    if (sum && at_ < text_.size()) return wrong("an operator + - * / is missing here");
+    if (sum && !scanner_.at_end()) return wrong("an operator + - * / is missing here");
     return sum;
   }
 
  private:
   std::unexpected<Error> wrong(const std::string& message) const {
-    return error_at(ErrorKind::input, text_, message, {{at_, std::min(at_ + 1, text_.size())}});
+    return error_at(ErrorKind::input, scanner_.text(), message, {scanner_.next_character()});
   }
   char next() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
+    scanner_.skip_blanks();
+    return scanner_.next();
   }
   Expected<double> sum() {
     auto left = product();
     for (char sign = next(); left && (sign == '+' || sign == '-'); sign = next()) {
-      ++at_;
+      scanner_.skip(1);
       const auto right = product();
       if (!right) return right;
       *left += sign == '+' ? *right : -*right;
@@ -49,7 +48,7 @@ class Arithmetic {
   Expected<double> product() {
     auto left = factor();
     for (char sign = next(); left && (sign == '*' || sign == '/'); sign = next()) {
-      ++at_;
+      scanner_.skip(1);
       const auto right = factor();
       if (!right) return right;
       *left = sign == '*' ? *left * *right : *left / *right;
@@ -60,7 +59,7 @@ class Arithmetic {
     bool negative = false;
     for (char sign = next(); sign == '-' || sign == '+'; sign = next()) {
       negative ^= sign == '-';
-      ++at_;
+      scanner_.skip(1);
     }
     auto found = operand();
     if (found && negative) *found = -*found;
@@ -69,38 +68,35 @@ class Arithmetic {
   Expected<double> operand() {
     const char first = next();
     if (first == '(') {
-      ++at_;
+      scanner_.skip(1);
       auto inside = sum();
       if (!inside) return inside;
       if (next() != ')') return wrong("a ')' is missing here");
-      ++at_;
+      scanner_.skip(1);
       return inside;
     }
-    if (std::isdigit(static_cast<unsigned char>(first)) != 0 || first == '.') {
-      double number = 0;
-      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), number);
-      if (error != std::errc()) return wrong("this number is malformed or too large");
-      at_ = static_cast<std::size_t>(end - text_.data());
-      return number;
+    if (is_digit(first) || first == '.') {
+      const auto number = scanner_.take_number<double>();
+      if (!number) return wrong("this number is malformed or too large");
+      return *number;
     }
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) ++at_;
-    const std::string name(text_.substr(begin, at_ - begin));
+    const std::size_t begin = scanner_.position();
+    const std::string name(scanner_.take_name());
     if (name.empty()) return wrong("a number, a scalar or an element is missing here");
     return element(name, begin);
   }
   Expected<double> element(const std::string& name, std::size_t begin) {
-    const auto fails = [&](const std::string& message) { return error_at(ErrorKind::input, text_, message, {{begin, at_}}); };
+    const auto fails = [&](const std::string& message) { return error_at(ErrorKind::input, scanner_.text(), message, {scanner_.since(begin)}); };
     const Tensor* const tensor = find_(name);
     if (tensor == nullptr) return fails(fmt::format("no tensor is named {}", name));
     Slice slice;
     if (next() == '[') {
-      const std::size_t close = text_.find(']', at_);
+      const std::size_t close = scanner_.rest().find(']');
       if (close == std::string_view::npos) return wrong("this bracket is not closed");
-      auto parsed = parse_slice(text_.substr(at_ + 1, close - at_ - 1));
+      auto parsed = parse_slice(scanner_.rest().substr(1, close - 1));
       if (!parsed) return std::unexpected(parsed.error());
       slice = std::move(*parsed);
-      at_ = close + 1;
+      scanner_.skip(close + 1);
     }
     const auto selected = select(slice, tensor->extents(), name);
     if (!selected) return std::unexpected(selected.error());
@@ -116,9 +112,8 @@ class Arithmetic {
     return value;
   }
 
-  std::string_view text_;
+  Scanner scanner_;
   const FindTensor& find_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace

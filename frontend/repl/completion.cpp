@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/repl/commands.h"
 #include "frontend/repl/options.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/repl/commands.h"
 #include "frontend/words.h"
 #include "runtime/file_content.h"

@@ -11,7 +11,7 @@
 #include "frontend/nearest.h"
 #include "frontend/number_text.h"
 #include "frontend/operand.h"
-#include "frontend/parse.h"
+#include "frontend/request_text.h"
 #include "frontend/repl/arithmetic.h"
 #include "frontend/repl/commands.h"
 #include "frontend/repl/habits.h"
@@ -282,28 +282,28 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
 Expected<Evaluation> Repl::evaluate(std::string_view text, EvaluateOptions options) {
   if (text.empty()) {
     if (!last_) return input_error("no expression was evaluated yet: give one");
-    return evaluate(*last_, std::move(options));
+    return evaluate(*last_, RequestText(last_->text), std::move(options));
   }
   auto statement = parse_expression_statement(text);
   if (!statement) return std::unexpected(statement.error());
-  return evaluate(*statement, std::move(options));
+  return evaluate(*statement, RequestText(statement->text), std::move(options));
 }
 
-Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, EvaluateOptions options) {
-  const auto parsed = parse_expression(statement.text);
+Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, const RequestText& text, EvaluateOptions options) {
+  const auto& parsed = text.parsed();
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<std::string> operands;
   std::set<std::string> assigned;
   if (parsed->notation == Notation::einsum && statement.operands.empty()) {
     return input_error(fmt::format("einsum is followed by the names of its operands, as in {} A B", statement.text));
   }
-  std::string expression = statement.text;
+  std::optional<RequestText> rewritten;  // where an einsum reads a tensor twice
   if (parsed->notation == Notation::einsum) {
     for (const std::string& name : statement.operands) {
       if (auto found = tensor(name); !found) return std::unexpected(found.error());
       if (std::ranges::find(operands, name) == operands.end()) operands.push_back(name);
     }
-    if (operands.size() < statement.operands.size()) expression = index_notation(*parsed, statement.operands, "out");
+    if (operands.size() < statement.operands.size()) rewritten.emplace(index_notation(*parsed, statement.operands, "out"));
     assigned.insert("out");
   } else {
     for (const ParsedAssignment& assignment : parsed->assignments) {
@@ -349,16 +349,16 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, Evalua
   const auto grade = specialization(options_);
   if (!grade) return std::unexpected(grade.error());
   options.specialize = *grade;
-  auto evaluation = session_.evaluate(expression, operands, options);
+  auto evaluation = weft::evaluate(session_, rewritten ? *rewritten : text, operands, options);
   if (evaluation) last_ = statement;
   return evaluation;
 }
 
 Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, bool silent) {
-  auto evaluation = evaluate(statement, {});
+  const RequestText text(statement.text);
+  auto evaluation = evaluate(statement, text, {});
   if (!evaluation) return std::unexpected(evaluation.error());
-  const auto parsed = parse_expression(statement.text);
-  for (const ParsedAssignment& assignment : parsed->assignments) {
+  for (const ParsedAssignment& assignment : text.parsed()->assignments) {
     if (evaluation->results.contains(assignment.result.name)) continue;
     // What the name meant before is no longer what the text says.
     drop(assignment.result.name);

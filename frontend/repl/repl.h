@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "frontend/command.h"
-#include "frontend/parse.h"
+#include "frontend/request_text.h"
 #include "frontend/repl/statement.h"
 #include "runtime/charge.h"
 #include "runtime/output_file.h"
@@ -78,7 +78,8 @@ class Repl {
   Expected<void> show(const ShowStatement& statement, bool silent);
   /// Extents that are inferred become those that the other operands of an expression know, which a note says.
   Expected<void> grow(const ParsedExpression& expression, const std::vector<std::string>& operands);
-  Expected<Evaluation> evaluate(const ExpressionStatement& statement, EvaluateOptions options);
+  /// `text`: that of the statement.
+  Expected<Evaluation> evaluate(const ExpressionStatement& statement, const RequestText& text, EvaluateOptions options);
 
   CommandOptions options_;
   ReplPlace place_;

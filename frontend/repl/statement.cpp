@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 #include "frontend/repl/arithmetic.h"
 #include "frontend/token.h"
 #include "frontend/words.h"

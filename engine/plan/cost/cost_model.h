@@ -16,6 +16,7 @@
 #include "engine/plan/cost/meeting.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/cost/statement_models.h"
+#include "engine/plan/schedule/statement_range.h"
 
 namespace weft {
 
@@ -24,12 +25,6 @@ namespace weft {
 /// the first of them always: MTTKRP of 2000^3 with 2e6 entries takes 18.9 ms with compressed levels, 28.9 ms with a
 /// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
 inline constexpr double dense_rooms[] = {4, 1.5, 16};
-
-/// Statements `first` to `last` (both included) share a loop.
-struct StatementRange {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
 
 /// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
 struct LoopDecision {

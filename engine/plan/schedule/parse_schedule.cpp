@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "engine/network/inlining.h"
-#include "engine/network/names.h"
-#include "engine/network/picture.h"
+#include "engine/text/names.h"
+#include "engine/text/picture.h"
 #include "engine/plan/schedule/schedule_line.h"
 #include "engine/plan/schedule/schedule_text.h"
 

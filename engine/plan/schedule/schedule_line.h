@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/text/scanner.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -16,9 +17,9 @@ namespace weft {
 class ScheduleLine {
  public:
   /// The line's number is for errors.
-  ScheduleLine(std::string_view text, std::size_t number) : text_(text), number_(number) { skip(); }
+  ScheduleLine(std::string_view text, std::size_t number) : scanner_(text), number_(number) { scanner_.skip_blanks(); }
 
-  bool at_end() const { return position_ == text_.size(); }
+  bool at_end() const { return scanner_.at_end(); }
   bool take(std::string_view token);
   /// A keyword ends where no name continues: "loops" is not the beginning of "loopsy".
   bool take_word(std::string_view word);
@@ -33,11 +34,8 @@ class ScheduleLine {
   std::unexpected<Error> wrong(const std::string& message) const;
 
  private:
-  void skip();
-
-  std::string_view text_;
+  Scanner scanner_;
   std::size_t number_;
-  std::size_t position_ = 0;
 };
 
 }  // namespace weft

@@ -30,6 +30,8 @@ struct Evaluation {
 /// background.
 enum class Answer { best, soonest };
 
+class RequestText;
+
 /// A cheap handle; copies share the tensors. Any number of threads may use it at once: an evaluation uses the tensors
 /// that were set when it began.
 class Session {
@@ -64,8 +66,11 @@ class Session {
 
  private:
   struct State;
-  Expected<Evaluation> evaluated(std::string_view expression, const std::vector<std::string>& operands,
+  Expected<Evaluation> evaluated(const RequestText& text, const std::vector<std::string>& operands,
                                  const EvaluateOptions& options, const Cancellation* cancellation) const;
+  friend Expected<Evaluation> evaluate(const Session& session, const RequestText& text,
+                                       const std::vector<std::string>& operands, const EvaluateOptions& options,
+                                       const Cancellation* cancellation);
   Engine engine_;
   std::shared_ptr<State> state_;
 };

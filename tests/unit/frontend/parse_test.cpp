@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 
 namespace parse_test {
 

@@ -37,7 +37,7 @@ TEST_CASE("blank lines and comments are left out, lines keep their numbers and c
   REQUIRE(lines.has_value());
   REQUIRE(lines->size() == 2);
   CHECK((*lines)[0].number == 3);
-  CHECK((*lines)[0].tokens[1].column == 4);
+  CHECK((*lines)[0].tokens[1].span.begin == 4);
   CHECK(texts((*lines)[0]) == std::vector<std::string>{"a", "b", ""});
   CHECK((*lines)[1].number == 5);
   CHECK((*lines)[1].indent == 3);

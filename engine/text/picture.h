@@ -6,14 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "engine/text/span.h"
 
-/// A part of a text: bytes [begin, end). An empty span is a place between two bytes.
-struct Span {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool operator==(const Span&) const = default;
-};
+namespace weft {
 
 /// Every line of `text` that holds a place, two spaces before it, and below it a line with a caret under the first
 /// character of each place; joined by newlines, none at the end. Long lines are cut to the surroundings of their

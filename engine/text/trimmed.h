@@ -15,4 +15,9 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(between_words) - first + 1);
 }
 
+/// Without the characters of `blanks` at the end.
+inline std::string_view without_end(std::string_view text, std::string_view blanks) {
+  return text.substr(0, text.find_last_not_of(blanks) + 1);  // npos + 1 is 0
+}
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include "engine/network/picture.h"
+#include "engine/text/picture.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "engine/network/names.h"
+#include "engine/text/names.h"
 
 #include <doctest/doctest.h>
 

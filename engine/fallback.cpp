@@ -1,0 +1,71 @@
+#include "engine/fallback.h"
+
+#include <fmt/format.h>
+
+#include "engine/plan/search/finiteness.h"
+#include "engine/trace.h"
+#include "runtime/layouts.h"
+
+namespace weft {
+
+Fallback::Fallback(Pipeline pipeline, const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+                   const CompileFor& made_for)
+    : pipeline_(std::move(pipeline)), plan_(plan), count_(count), made_for_(made_for) {
+  made_for_.tensors = nullptr;  // nothing is baked in, and they may be gone by then
+  for (const OperandFacts& operand : operands) {
+    if (operand.pinned) pinned_[network.tensors[operand.tensor].name] = true;
+  }
+}
+
+Expected<std::map<std::string, Tensor>> Fallback::in_pinned_layouts(const Network& network,
+                                                                    const std::map<std::string, Tensor>& tensors) const {
+  std::map<std::string, Tensor> stored = tensors;
+  for (const ScheduledTensor& scheduled : plan_.schedule.tensors) {
+    if (scheduled.role != TensorRole::operand || !pinned_.contains(network.tensors[scheduled.tensor].name)) continue;
+    Tensor& tensor = stored.at(network.tensors[scheduled.tensor].name);
+    if (tensor.format().text() == scheduled.format.text()) continue;
+    auto layout = laid_out(tensor, scheduled.format, false, pipeline_.options().resources, scheduled.name);
+    if (!layout) return std::unexpected(layout.error());
+    tensor = std::move(layout->tensor);
+  }
+  return stored;
+}
+
+CompileFor Fallback::generic() const {
+  CompileFor generic{.grade = Specialization::generic, .calls = made_for_.calls, .planned = made_for_.planned,
+                     .assume_finite = made_for_.assume_finite};
+  generic.scaled = made_for_.scaled;
+  generic.strided = made_for_.strided;
+  for (const ScheduledTensor& scheduled : plan_.schedule.tensors) {
+    if (scheduled.role != TensorRole::result) continue;
+    generic.planned.results.insert(scheduled.name);
+    if (scheduled.like || scheduled.format.order() == 0) continue;
+    generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+  }
+  return generic;
+}
+
+Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std::map<std::string, Tensor>& tensors,
+                                               const std::string& why) const {
+  pipeline_.fell_back();
+  const EngineOptions& options = pipeline_.options();
+  if (options.trace) {
+    options.trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
+                              command_line(network, pipeline_.facts(network, tensors, {}), plan_.schedule, options), why));
+  }
+  const auto stored = in_pinned_layouts(network, tensors);
+  if (!stored) return std::unexpected(stored.error());
+  std::vector<OperandFacts> known = vouched_for(pipeline_.facts(network, *stored, pinned_), network, made_for_.assume_finite);
+  const CompileFor wanted = generic();
+  const auto given = [&] { return plan_given(plan_.schedule, Problem{network, known, wanted.planned}); };
+  if (const auto same = plan_by_need(known, network, wanted.planned.machine, given)) {
+    auto compiled = pipeline_.compile(network, *same, known, count_, wanted);
+    if (compiled || compiled.error().kind == ErrorKind::cancelled) return compiled;
+  }
+  const auto planned = [&] { return pipeline_.plan(network, known, wanted.planned); };
+  const auto another = plan_by_need(known, network, wanted.planned.machine, planned);
+  if (!another) return std::unexpected(another.error());
+  return pipeline_.compile(network, *another, known, count_, wanted);
+}
+
+}  // namespace weft

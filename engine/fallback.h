@@ -1,0 +1,35 @@
+// Fallback: the kernel for operands of which something does not hold that another kernel rests on.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/pipeline.h"
+
+namespace weft {
+
+/// Made with a kernel and called by it where a binding brings other operands. Thread safe; keeps the pipeline alive.
+class Fallback {
+ public:
+  /// Of a kernel for `operands`, of this network and plan. `count`: its loops are counted.
+  Fallback(Pipeline pipeline, const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands, bool count,
+           const CompileFor& made_for);
+
+  /// A generic kernel of the plan's schedule, or, where that is not legal for `tensors`, of another one with the same
+  /// formats of results. `network` may have other extents. `why` is traced. Errors as of Pipeline::plan and compile.
+  Expected<CompiledNetwork> operator()(const Network& network, const std::map<std::string, Tensor>& tensors, const std::string& why) const;
+
+ private:
+  /// The tensors with those that are pinned in the layouts that the schedule has of them.
+  Expected<std::map<std::string, Tensor>> in_pinned_layouts(const Network& network, const std::map<std::string, Tensor>& tensors) const;
+  CompileFor generic() const;
+
+  Pipeline pipeline_;
+  Plan plan_;
+  std::map<std::string, bool> pinned_;  // names of operands
+  bool count_;
+  CompileFor made_for_;
+};
+
+}  // namespace weft
