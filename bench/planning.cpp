@@ -119,11 +119,11 @@ Expected<Row> measure(const PlannedNetwork& planned, const PlanningOptions& opti
     if (!given) return std::unexpected(given.error());
     row.prove_ms = given->median_ms;
     row.prove_all_ms = all->median_ms;
-    const auto said = [](const Plan& one) { return one.optimal + (one.solver.effort_spent ? ", budget spent" : ""); };
+    const auto said = [](const Plan& one) { return std::string(word(one.optimal)) + (one.solver.effort_spent ? ", budget spent" : ""); };
     proofs = fmt::format(" {:>9.3f} {:<20} {:>9.3f} {:<20}", row.prove_ms, said(given->plan), row.prove_all_ms, said(all->plan));
   }
   fmt::print("{:<28} {:>7} {:>9.3f}{} {:>14.6g} {}{}; {}\n", planned.network.name, row.factors, row.plan_ms, proofs, usual->plan.cost.ns,
-             usual->plan.producer, usual->plan.solver.asked ? ", solver asked" : "", usual->plan.proof);
+             word(usual->plan.producer), usual->plan.solver.asked ? ", solver asked" : "", usual->plan.proof);
   if (options.schedules) fmt::print("{}", print(usual->plan.schedule, trials->network()));
   return row;
 }

@@ -128,7 +128,7 @@ std::string print_plan(const Plan& plan, const Network& network) {
               trees_bounded, solver] = plan;
   std::string text = fmt::format("#\n# cost_ns {}\n# producer {}\n# optimal {}\n# proof {}\n# candidates {}\n# too large {}\n"
                                  "# trees {}\n# trees ruled out {}\n",
-                                 cost.ns, producer, optimal, proof, candidates, too_large, trees, trees_bounded);
+                                 cost.ns, word(producer), word(optimal), proof, candidates, too_large, trees, trees_bounded);
   const auto& [asked, alternatives, bounded, effort, effort_spent, unavailable] = solver;
   if (asked) {
     text += fmt::format("# solver alternatives {}\n# solver ruled out {}\n# solver effort {}\n# solver effort spent {}\n",
@@ -150,8 +150,8 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
                              const PlanOptions& options) {
   const Remarks remarks(text);
   const auto cost_ns = remarks.number<double>("cost_ns");
-  const auto producer = remarks.value("producer");
-  const auto optimal = remarks.value("optimal");
+  const auto producer = parse_producer(remarks.value("producer").value_or(""));
+  const auto optimal = parse_optimal(remarks.value("optimal").value_or(""));
   const auto candidates = remarks.number<std::uint64_t>("candidates");
   const auto too_large = remarks.number<std::uint64_t>("too large");
   const auto trees = remarks.number<std::uint64_t>("trees");

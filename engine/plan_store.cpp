@@ -19,7 +19,7 @@ Expected<Plan> PlanStore::get(const Network& network, const std::vector<OperandF
   if (found && options_.trace) {
     constexpr std::string_view origins[] = {"made", "memory", "disk"};
     trace(network, operands, options, found->schedule,
-          fmt::format("{} cost {:.0f} ns candidates {} {} {:.3f} ms", found->producer, found->cost.ns, found->candidates,
+          fmt::format("{} cost {:.0f} ns candidates {} {} {:.3f} ms", word(found->producer), found->cost.ns, found->candidates,
                       origins[static_cast<std::size_t>(found->origin)], milliseconds_since(start)));
   }
   return found;

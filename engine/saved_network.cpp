@@ -51,8 +51,8 @@ Expected<void> check_nest(const SavedNest& saved) {
 
 Expected<SavedNetwork> saved(const CompiledNetwork& network) {
   const Plan& plan = network.plan();
-  SavedNetwork made{.schedule = network.explain("schedule").value_or(""), .producer = plan.producer,
-                    .optimal = plan.optimal, .proof = plan.proof, .grade = network.grade(), .finite = network.state().finite, .nests = {}};
+  SavedNetwork made{.schedule = network.explain("schedule").value_or(""), .producer = std::string(word(plan.producer)),
+                    .optimal = std::string(word(plan.optimal)), .proof = plan.proof, .grade = network.grade(), .finite = network.state().finite, .nests = {}};
   for (const CompiledNest& nest : network.nests()) {
     CodeOptions code = network.state().code;
     auto object = weft::compile(nest.canonical.program, network.state().target, code);

@@ -335,8 +335,8 @@ class Preparation {
     prepared_.plan_options.progress = nullptr;
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
     if (plan && saved_) {
-      plan->producer = saved_->producer;
-      plan->optimal = saved_->optimal;
+      plan->producer = parse_producer(saved_->producer).value_or(Producer::user);
+      plan->optimal = parse_optimal(saved_->optimal).value_or(Optimal::none);
       plan->proof = saved_->proof;
       plan->origin = PlanOrigin::disk;
     }
@@ -365,8 +365,8 @@ class Preparation {
   void tell_plan() {
     const Plan& plan = prepared_.plan;
     report().plan_cache = plan.origin == PlanOrigin::planned ? "miss" : "hit";
-    report().plan.producer = plan.producer;
-    report().plan.optimal = plan.optimal;
+    report().plan.producer = word(plan.producer);
+    report().plan.optimal = word(plan.optimal);
     report().plan.schedule = print(plan.schedule, prepared_.network);
     report().plan.cost_ns = plan.cost.ns;
     report().plan.peak_bytes = plan.cost.peak_bytes;

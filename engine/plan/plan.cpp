@@ -150,27 +150,24 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   plan.schedule = std::move(found.candidates.front().schedule);
   plan.cost = std::move(found.candidates.front().cost);
   const bool solved = improvement.cheaper && plan.schedule == improvement.cheaper->schedule;
-  plan.producer = solved ? "z3" : plan.schedule == plain ? "baseline" : "dp";
+  plan.producer = solved ? Producer::solver : plan.schedule == plain ? Producer::baseline : Producer::search;
   plan.trees = found.trees;
   plan.trees_bounded = found.trees_bounded;
   plan.solver = std::move(improvement.report);
+  Frontier frontier = std::move(found.frontier);
+  if (!improvement.proven) {
+    frontier.left_out_any(!plan.solver.unavailable.empty() ? Why::solver_missing
+                          : plan.solver.effort_spent       ? Why::effort_spent
+                          : improvement.overpriced         ? Why::priced_before_known
+                                                           : Why::too_many_nests);
+  }
   plan.candidates = found.tried + 1;
   plan.too_large = all - found.candidates.size() + shrunk + found.serialized + found.trees_too_large;
-  const bool exhausted =
-      std::find(found.exhausted.begin(), found.exhausted.end(), plan.schedule.tree) != found.exhausted.end();
-  const bool all_proven = found.all_trees && found.all_exhausted;
   const bool copied = lookups && plan.schedule == lookups->schedule;
   const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
   // What such a schedule takes less than the least without is beyond what is claimed, and no reason to claim less.
-  const bool tree_proven = exhausted || (copied && all_proven);
-  plan.optimal = !improvement.proven || !tree_proven ? "false" : all_proven ? "all" : "tree";
-  plan.proof = proof_of(plan.optimal, copied || opened,
-                        !plan.solver.unavailable.empty()        ? "Z3 could not be asked"
-                        : plan.solver.effort_spent              ? "Z3's effort was spent"
-                        : improvement.overpriced                ? "layouts on the way to the result are priced before they are known"
-                        : !improvement.proven                   ? "there were too many nests for Z3"
-                        : found.spent                           ? "looking further would take longer than it could save"
-                                                                : "not every choice of layouts for this tree was tried");
+  plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
+  plan.proof = proof_of(plan.optimal, copied || opened, frontier.why_not(plan.cost.ns));
   if (must_store) plan.proof = among_unfused + plan.proof;
   for (std::size_t number = 1; number < found.candidates.size(); ++number) {
     if (found.candidates[number].schedule == plan.schedule) continue;
@@ -205,15 +202,15 @@ Expected<Plan> plan_transposed(Plan best, const Problem& problem) {
     other->schedule = std::move(schedule);
     other->cost = std::move(judged);
     other->candidates = best.candidates;
-    if (other->producer == "baseline") other->producer = "dp";  // of other facts than these
+    if (other->producer == Producer::baseline) other->producer = Producer::search;  // of other facts than these
     other->runner_up = std::move(best.schedule);
     other->runner_up_cost = std::move(best.cost);
     other->why = why_it_lost(*other, network);
-    if (best.optimal == "false") {
+    if (best.optimal == Optimal::none) {
       other->optimal = best.optimal;
       other->proof = best.proof;
-    } else if (other->optimal != "false") {
-      other->proof = proof_of(other->optimal, true, {});
+    } else if (other->optimal != Optimal::none) {
+      other->proof = proof_of(other->optimal, true, std::string());
     }
     best = std::move(*other);
   }

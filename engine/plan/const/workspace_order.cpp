@@ -88,7 +88,7 @@ class OrderSearch {
       found_ = baseline(Problem{network_, operands_, options_});
       proven_ = false;
       Expected<Plan> plan = finished();
-      if (plan) plan->producer = "baseline";
+      if (plan) plan->producer = Producer::baseline;
       return plan;
     }
     return std::unexpected(failure());
@@ -190,8 +190,8 @@ class OrderSearch {
       if (plan) plan->too_large = 1;
     }
     if (!plan) return plan;
-    plan->producer = "z3";
-    plan->optimal = proven_ ? "tree" : "false";
+    plan->producer = Producer::solver;
+    plan->optimal = proven_ ? Optimal::tree : Optimal::none;
     plan->candidates = asked_;
     return plan;
   }
@@ -241,7 +241,7 @@ std::string explain_workspace_order(const Plan& plan) {
   const std::uint32_t order = workspace_order(plan.schedule);
   return fmt::format("objective workspace-order: the largest workspace has {} dimension{}; l = {} is {}", order,
                      order == 1 ? "" : "s", std::max<std::uint32_t>(1, order),
-                     plan.optimal == "false" ? "not proven to be the least" : "the least with a solution for this tree");
+                     plan.optimal == Optimal::none ? "not proven to be the least" : "the least with a solution for this tree");
 }
 
 }  // namespace weft

@@ -30,7 +30,7 @@ class Relaxation {
       : plan_(plan), network_(problem.network), operands_(problem.operands), options_(problem.options), planner_(planner) {}
 
   std::vector<ExplainedConstraint> tell() {
-    if (plan_.producer == "user") {
+    if (plan_.producer == Producer::user) {
       add("schedule", Problem{network_, operands_, options_});
       return std::move(told_);
     }

@@ -136,9 +136,9 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
   }
   text += fmt::format("  {:<30} {:>10}\n", "peak", bytes_text(static_cast<double>(plan.cost.peak_bytes)));
   text += predicted_text(plan, explained) + "\n";
-  text += plan.producer == "user"
+  text += plan.producer == Producer::user
               ? "given by the user\n"
-              : fmt::format("chosen by {} among {} candidates, optimal: {}\n", plan.producer, plan.candidates, plan.optimal);
+              : fmt::format("chosen by {} among {} candidates, optimal: {}\n", word(plan.producer), plan.candidates, word(plan.optimal));
   if (!explained.absence.empty()) text += explained.absence + "\n";
   text += explain_search(plan);
   if (plan.too_large > 0) {

@@ -56,7 +56,7 @@ Improvement improve(const SearchResult& found, const Problem& problem) {
 
 std::string why_nothing_fits(const SearchResult& found, const Problem& problem) {
   const auto& [network, operands, options] = problem;
-  if (found.open.empty() || found.open.size() > most_explained || !found.all_trees || !found.all_exhausted) return {};
+  if (found.open.empty() || found.open.size() > most_explained || found.frontier.why_not(std::numeric_limits<double>::infinity())) return {};
   auto solver = Solver::create(Tracking::families, options.cancelled_by);
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {

@@ -20,7 +20,7 @@ bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
   request.kept = options.prove ? kept_for_proofs : 1;
   made.solver_asked = true;
   if (options.prove && !proves(options)) {
-    made.optimal = "false";
+    made.optimal = Optimal::none;
     made.plan.solver.effort_spent = true;
     made.plan.optimal = made.optimal;
     return false;
@@ -29,7 +29,7 @@ bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
   if (!proof) {
     made.plan.solver.asked = true;
     made.plan.solver.unavailable = proof.error().message;
-    made.optimal = "false";
+    made.optimal = Optimal::none;
     return false;
   }
   if (options.budget) options.budget->take_effort(proof->report.effort);
@@ -38,8 +38,8 @@ bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
     made.plan = forest.joined_plan(made);
   }
   made.plan.solver = proof->report;
-  if (proof->proven) made.optimal = "all";
-  else if (proof->cheaper) made.optimal = "false";
+  if (proof->proven) made.optimal = Optimal::all;
+  else if (proof->cheaper) made.optimal = Optimal::none;
   made.plan.optimal = made.optimal;
   return proof->cheaper.has_value();
 }

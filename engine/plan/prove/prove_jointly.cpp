@@ -294,8 +294,8 @@ class JointProver {
     Plan plan;
     plan.cost = cost(schedule, Problem{networks_[opened.part], *opened.known, *opened.options});
     plan.schedule = std::move(schedule);
-    plan.producer = "z3";
-    plan.optimal = "all";
+    plan.producer = Producer::solver;
+    plan.optimal = Optimal::all;
     plan.candidates = 1;
     return plan;
   }

@@ -26,19 +26,19 @@ constexpr std::size_t always_tried = 3;           // but those that store everyt
 constexpr std::uint64_t tried_for_proofs = 20'000;
 constexpr std::size_t most_inlined_at_last = 32;  // where nothing smaller has a plan
 
-std::string proof(const ForestAttempt& attempt, const std::string& optimal) {
-  if (optimal == "all") {
+std::string proof(const ForestAttempt& attempt, Optimal optimal) {
+  if (optimal == Optimal::all) {
     return "No choice of what is stored, of its layouts, of copies that several assignments share, of trees, orders of "
            "loops and fusions takes less, as long as no fiber is copied for lookups";
   }
-  if (optimal == "tree") {
+  if (optimal == Optimal::tree) {
     return "Where the same results are stored nothing takes less with these trees, as long as no fiber is copied for "
            "lookups; what else could be stored was not looked at in every way";
   }
   for (const Plan& part : attempt.parts) {
-    if (part.optimal == "false" && !part.proof.empty()) return part.proof;
+    if (part.optimal == Optimal::none && !part.proof.empty()) return part.proof;
   }
-  return proof_of("false", false, "not every choice of shared layouts was tried");
+  return proof_of(Optimal::none, false, "not every choice of shared layouts was tried");
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ ForestSearch::ForestSearch(const Problem& problem, const Planner& planner, bool 
         own.prove = proves(with);
         auto planned = planner(Problem{one, known, own});
         if (planned && own.prove != with.prove) {
-          planned->optimal = "false";
-          planned->proof = proof_of("false", false, "the effort for a proof was spent on other assignments, or other layouts");
+          planned->optimal = Optimal::none;
+          planned->proof = proof_of(Optimal::none, false, "the effort for a proof was spent on other assignments, or other layouts");
         }
         return planned;
       }),
@@ -216,7 +216,7 @@ Expected<void> ForestSearch::planned_parts(ForestAttempt& made) {
   auto joint = plan_jointly(Problem{made.stored, operands_, options_}, planner_, layouts_, judge_of(made.stored), known_entries_);
   if (!joint) return std::unexpected(joint.error());
   made.parts = std::move(joint->parts);
-  made.optimal = joint->all_layouts ? joint->optimal : "false";
+  made.optimal = joint->all_layouts ? joint->optimal : Optimal::none;
   tried_ += joint->candidates;
   return {};
 }
@@ -259,13 +259,13 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   Plan plan;
   plan.schedule = schedule_with(made, made.parts.size(), {});
   plan.cost = cost(plan.schedule, Problem{network_, operands_, options_});
-  plan.producer = "baseline";
+  plan.producer = Producer::baseline;
   plan.optimal = made.optimal;
   for (std::size_t number = 0; number < made.parts.size(); ++number) {
     const Plan& part = made.parts[number];
     plan.candidates += part.candidates;
     plan.too_large += part.too_large;
-    if (part.producer != "baseline" && plan.producer != "z3") plan.producer = part.producer;
+    if (part.producer != Producer::baseline && plan.producer != Producer::solver) plan.producer = part.producer;
     if (!part.runner_up) continue;
     const Schedule other = schedule_with(made, number, *part.runner_up);
     // The parts after it are planned for the layout that the chosen one gives its result.
@@ -299,9 +299,9 @@ Expected<Plan> ForestSearch::chosen() {
   plan.candidates = tried_;
   plan.too_large += too_large_;
   const bool all_proven = all_sets_ && std::ranges::all_of(attempts_, [&](const ForestAttempt& attempt) {
-    return attempt.optimal == "all" && is_merged(attempt.stored);
+    return attempt.optimal == Optimal::all && is_merged(attempt.stored);
   });
-  if (!all_proven && plan.optimal == "all") plan.optimal = "tree";
+  if (!all_proven && plan.optimal == Optimal::all) plan.optimal = Optimal::tree;
   if (options_.objective == Objective::time) {
     plan.proof = proof(*best, plan.optimal);
     if (!layouts_ && !plan.proof.starts_with(among_unfused)) plan.proof = among_unfused + plan.proof;

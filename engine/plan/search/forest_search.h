@@ -19,7 +19,7 @@ struct ForestAttempt {
   std::vector<TensorId> dropped;  ///< results that are not stored
   Network stored;                 ///< what the schedule speaks of
   std::vector<Plan> parts;        ///< per assignment of `stored`
-  std::string optimal;            ///< of the parts, for what is stored
+  Optimal optimal = Optimal::none;  ///< of the parts, for what is stored
   bool solver_asked = false;
   Plan plan;
 };

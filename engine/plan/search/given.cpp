@@ -39,8 +39,8 @@ Expected<Plan> plan_given(const Schedule& given, const Problem& problem) {
   Plan plan;
   plan.schedule = schedule;
   plan.cost = cost(schedule, problem);
-  plan.producer = "user";
-  plan.optimal = "false";
+  plan.producer = Producer::user;
+  plan.optimal = Optimal::none;
   plan.candidates = 1;
   if (plan.cost.announced_bytes > usable_memory(options)) {
     return std::unexpected(too_large(plan.cost, usable_memory(options)));

@@ -189,8 +189,8 @@ class JointPlanner {
     return &*made;
   }
 
-  void least_proven(const std::string& optimal) {
-    if (optimal == "false" || (optimal == "tree" && found_.optimal == "all")) found_.optimal = optimal;
+  void least_proven(Optimal optimal) {
+    found_.optimal = std::min(found_.optimal, optimal);
   }
 
   OperandFacts facts_of_result(std::size_t part, const Format& format, const std::vector<OperandFacts>& known) const {
@@ -239,7 +239,7 @@ class JointPlanner {
         if (appended) options.result_formats[stored_.tensors[result(part)].name] = own;
         auto plan = plan_given(baseline_with_known_entries(Problem{networks_[part], known, options}), Problem{networks_[part], known, options});
         if (plan) {
-          plan->producer = "baseline";
+          plan->producer = Producer::baseline;
           const Format format = plan->schedule.tensors[plan->schedule.statements.back().target.tensor].format;
           made.push_back({std::move(*plan), 0, format});
           one = &made.back();
@@ -252,7 +252,7 @@ class JointPlanner {
       chosen.push_back(one);
     }
     judge(chosen, {});
-    found_.optimal = "false";
+    found_.optimal = Optimal::none;
   }
 
   // Nobody asked for the layout of this result, and somebody reads it.

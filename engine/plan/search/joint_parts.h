@@ -18,7 +18,7 @@ struct JointParts {
   /// No other layouts of what is shared are cheaper, if the plans of the assignments (`all` or `tree`) are the cheapest
   /// for the layouts that they were asked for.
   bool all_layouts = true;
-  std::string optimal = "all";  ///< of the least proven of those plans
+  Optimal optimal = Optimal::all;  ///< of the least proven of those plans
 };
 
 /// What the joined schedule of the parts costs; an error where it is not legal or does not fit.

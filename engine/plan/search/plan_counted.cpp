@@ -22,8 +22,8 @@ namespace {
 Plan cheapest_of(std::vector<Plan> plans, const Problem& problem) {
   for (Plan& plan : plans) {
     plan.cost = cost(plan.schedule, problem);
-    plan.optimal = "false";
-    plan.proof = proof_of("false", false, "a plan that looks cheaper depends on joins that were not counted");
+    plan.optimal = Optimal::none;
+    plan.proof = proof_of(Optimal::none, false, "a plan that looks cheaper depends on joins that were not counted");
     plan.runner_up.reset();
     plan.runner_up_cost.reset();
     plan.why.clear();

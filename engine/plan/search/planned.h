@@ -5,11 +5,22 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/plan/cost/cost.h"
+#include "engine/plan/search/frontier.h"
 
 namespace weft {
+
+/// Who found a schedule: the interval program, Z3, nobody who searches, or the user.
+enum class Producer : std::uint8_t { search, solver, baseline, user };
+
+/// The words of reports and plan files: dp, z3, baseline, user; false, tree, all. Nothing for other words.
+std::string_view word(Producer producer);
+std::string_view word(Optimal optimal);
+std::optional<Producer> parse_producer(std::string_view from);
+std::optional<Optimal> parse_optimal(std::string_view from);
 
 /// Where a plan is from: made just now, or remembered.
 enum class PlanOrigin : std::uint8_t { planned, memory, disk };
@@ -34,11 +45,11 @@ struct Plan {
 
   Schedule schedule;
   Cost cost;
-  std::string producer;     ///< dp, z3, baseline, user
+  Producer producer = Producer::search;
   /// Cheapest under the cost model and with intermediates in random access, within the memory limit: "all" over all
   /// trees, depth-first orders of statements, loop orders, fusions and choices of kept and converted operands; "tree"
   /// over those of the chosen tree.
-  std::string optimal;      ///< "tree", "all" or "false"
+  Optimal optimal = Optimal::none;
   /// What that says and what it does not, in one sentence: copies for lookups and levels opened in place may make a plan
   /// cheaper still, but not every choice of those is looked at.
   std::string proof;
@@ -58,6 +69,7 @@ using Planner = std::function<Expected<Plan>(const Problem&)>;
 
 /// The sentence of Plan::proof. `beyond`: the schedule has what is tried beside the proven choices; `why_not`: what keeps
 /// a plan from being proven.
-std::string proof_of(const std::string& optimal, bool beyond, const std::string& why_not);
+std::string proof_of(Optimal optimal, bool beyond, const std::string& why_not);
+std::string proof_of(Optimal optimal, bool beyond, std::optional<Why> why_not);
 
 }  // namespace weft

@@ -63,69 +63,17 @@ class Search {
     if (product != choice.trees.end()) result_.product = *product;
     if (!fused_) keep_storing(choice.trees);
     result_.trees_too_large = leave_out_too_large(choice.trees, Problem{network_, operands_, options_}, formats_.front());
-    result_.all_trees = choice.complete;
+    if (!choice.complete) result_.frontier.left_out_trees(Why::layouts_untried);
     result_.trees = choice.trees.size();
-    const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
-    std::vector<std::pair<double, std::size_t>> ranked;
-    TreeBound bound(Problem{network_, operands_, options_});
-    for (const ContractionTree& tree : choice.trees) {
-      if (is_spent(1) || is_cancelled(options_)) {
-        result_.all_trees = false;
-        break;
-      }
-      // Not before there is something to beat: the bound may ask for statistics that a large tensor is slow to give.
-      const double least = std::isfinite(best_ns_) ? bound.least_ns(tree, best_ns_) : 0;
-      if (least >= best_ns_) {
-        ++result_.trees_bounded;
-        continue;
-      }
-      if (options_.progress) options_.progress("planning", static_cast<double>(trees_.size()) / static_cast<double>(2 * choice.trees.size()));
-      trees_.push_back({least, {}, true});
-      const bool every_order = options_.prove || (std::isfinite(best_ns_) && work_at_stake() > work_of_every_order);
-      std::size_t statement_orders_tried = 0;
-      for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
-        if (statement_orders_tried == effort_.orders) {
-          trees_.back().exhausted = false;
-          continue;
-        }
-        ++statement_orders_tried;
-        for (const ResultFormat& format : formats_) {
-          Schedule statements = statements_of(network_, tree, order, operands_, format);
-          const std::size_t contractions = statements.statements.size();
-          for (Schedule& variant : statement_variants(std::move(statements), Problem{network_, operands_, options_}, every_order, !fused_)) {
-            sums_first_ = sums_first_ || variant.statements.size() > contractions;
-            trees_.back().orders.push_back(models_.order_of(std::move(variant)));
-          }
-        }
-      }
-      const std::size_t number = trees_.size() - 1;
-      // Trees are told apart as far as the best of them have all their layouts tried.
-      const bool all_refined = convertible_.size() < 2 || choice.trees.size() <= effort_.refined_trees;
-      const double limit = all_refined                               ? limit_
-                           : ranked.size() < effort_.refined_trees ? infinity
-                                                                    : std::max(limit_, ranked[effort_.refined_trees - 1].first);
-      double ns = solve(number, 0, dense_rooms[0], limit);
-      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0], limit));
-      const std::pair<double, std::size_t> place{ns, number};
-      ranked.insert(std::ranges::upper_bound(ranked, place), place);
-    }
-    for (std::size_t place = 0; place < ranked.size() && !is_cancelled(options_); ++place) {
-      if (options_.progress) options_.progress("planning", static_cast<double>(ranked.size() + place) / static_cast<double>(2 * ranked.size()));
-      const auto [ns, number] = ranked[place];
-      if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
-      else if (may_pay(number)) trees_[number].exhausted = false;
-    }
+    search(choice.trees);
+    refine();
     judge_the_best();
     for (const std::size_t number : undecided_) {
       const Record& record = records_[number];
       if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
       // Where memory binds the solver is asked anyway.
       if (result_.memory_binds) result_.open.push_back(alternative(record));
-      else trees_[record.tree].exhausted = false;
-    }
-    for (const Tree& tree : trees_) {
-      if (tree.exhausted) result_.exhausted.push_back(tree.orders.front().statements.tree);
-      else result_.all_exhausted = false;
+      else leave_out(record.tree);
     }
     if (options_.budget) options_.budget->take_work(work_ + models_.described() * work_of_statement);
     result_.models = std::move(priced_);
@@ -136,7 +84,7 @@ class Search {
   struct Tree {
     double least_ns = 0;  // without conversions
     std::vector<StatementOrder> orders;
-    bool exhausted = true;
+    std::size_t frontier = 0;  // its number there
   };
   // What the interval program found for one alternative; conversions are the least that it pays.
   struct Record {
@@ -148,6 +96,69 @@ class Search {
     IntervalProgram::Nests nests;
     bool judged = false;
   };
+
+  // Of every tree that its bound does not rule out the plainest choices of layouts: kept, and all converted.
+  void search(const std::vector<ContractionTree>& trees) {
+    const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
+    TreeBound bound(Problem{network_, operands_, options_});
+    for (const ContractionTree& tree : trees) {
+      if (is_spent(1) || is_cancelled(options_)) {
+        result_.frontier.left_out_trees(Why::search_budget);
+        break;
+      }
+      // Not before there is something to beat: the bound may ask for statistics that a large tensor is slow to give.
+      const double least = std::isfinite(best_ns_) ? bound.least_ns(tree, best_ns_) : 0;
+      if (least >= best_ns_) {
+        ++result_.trees_bounded;
+        continue;
+      }
+      if (options_.progress) options_.progress("planning", static_cast<double>(trees_.size()) / static_cast<double>(2 * trees.size()));
+      add(tree, least);
+      const std::size_t number = trees_.size() - 1;
+      // Trees are told apart as far as the best of them have all their layouts tried.
+      const bool all_refined = convertible_.size() < 2 || trees.size() <= effort_.refined_trees;
+      const double limit = all_refined                              ? limit_
+                           : ranked_.size() < effort_.refined_trees ? infinity
+                                                                    : std::max(limit_, ranked_[effort_.refined_trees - 1].first);
+      double ns = solve(number, 0, dense_rooms[0], limit);
+      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0], limit));
+      const std::pair<double, std::size_t> place{ns, number};
+      ranked_.insert(std::ranges::upper_bound(ranked_, place), place);
+    }
+  }
+
+  void add(const ContractionTree& tree, double least) {
+    trees_.push_back({least, {}, 0});
+    const bool every_order = options_.prove || (std::isfinite(best_ns_) && work_at_stake() > work_of_every_order);
+    std::size_t tried = 0;
+    for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
+      if (tried++ == effort_.orders) break;
+      for (const ResultFormat& format : formats_) {
+        Schedule statements = statements_of(network_, tree, order, operands_, format);
+        const std::size_t contractions = statements.statements.size();
+        for (Schedule& variant : statement_variants(std::move(statements), Problem{network_, operands_, options_}, every_order, !fused_)) {
+          sums_first_ = sums_first_ || variant.statements.size() > contractions;
+          trees_.back().orders.push_back(models_.order_of(std::move(variant)));
+        }
+      }
+    }
+    trees_.back().frontier = result_.frontier.looks_at(trees_.back().orders.front().statements.tree);
+    if (tried > effort_.orders) leave_out(trees_.size() - 1);
+  }
+
+  // Of the trees that promise most the other choices of layouts.
+  void refine() {
+    for (std::size_t place = 0; place < ranked_.size() && !is_cancelled(options_); ++place) {
+      if (options_.progress) options_.progress("planning", static_cast<double>(ranked_.size() + place) / static_cast<double>(2 * ranked_.size()));
+      const std::size_t number = ranked_[place].second;
+      if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
+      else if (may_pay(number)) leave_out(number);
+    }
+  }
+
+  void leave_out(std::size_t tree) {
+    result_.frontier.left_out(trees_[tree].frontier, trees_[tree].least_ns, result_.spent ? Why::search_budget : Why::layouts_untried);
+  }
 
   // Planning that takes longer than what it could save ends, but a proof was asked for.
   bool is_spent(double times) {
@@ -180,7 +191,7 @@ class Search {
     const auto attempt = [&](std::uint64_t free, double room) {
       if (!pays(tree, free)) return false;
       if (is_spent(1.5)) {
-        trees_[tree].exhausted = false;
+        leave_out(tree);
         return false;
       }
       const double ns = solve(tree, free, room, std::max(limit_, best));  // what is cheapest here is built upon
@@ -198,7 +209,7 @@ class Search {
         }
       }
     } else {
-      trees_[tree].exhausted = !may_pay(tree);
+      if (may_pay(tree)) leave_out(tree);
       for (bool better = true; better;) {
         better = false;
         const std::uint64_t from = best_free;
@@ -208,7 +219,7 @@ class Search {
       }
     }
     if (sets <= effort_.room_sets) return;
-    if (may_pay(tree)) trees_[tree].exhausted = false;
+    if (may_pay(tree)) leave_out(tree);
     for (std::size_t room = 1; room < std::size(dense_rooms); ++room) {
       if (convertible_.differs(best_free, room)) attempt(best_free, dense_rooms[room]);
       if (convertible_.differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
@@ -244,7 +255,7 @@ class Search {
       ++result_.tried;
       work_ += work_of_model;
       if (promise.least_ns + convertible_.least_ns(free) < below) {
-        if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) trees_[tree].exhausted = false;
+        if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) leave_out(tree);
         best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, *promise.model, below));
       }
     }
@@ -265,7 +276,7 @@ class Search {
     IntervalProgram program(model, fused_, models_.table(), numbers);
     auto nests = program.solve(limit - convertible_.least_ns(free_accesses));
     work_ += program.work();
-    if (!program.exact()) trees_[tree].exhausted = false;
+    if (!program.exact()) leave_out(tree);
     if (!nests) return infinity;
     record.nests = std::move(*nests);
     record.least_ns = record.nests.ns + convertible_.least_ns(free_accesses);
@@ -337,7 +348,7 @@ class Search {
     }
     // Some intermediates on the way to a sparse result are priced before their layout is known.
     const bool overpriced = record.free == 0 && candidate.cost.ns < record.least_ns * (1 - accuracy);
-    if (sparse_result() && overpriced) trees_[record.tree].exhausted = false;
+    if (sparse_result() && overpriced) leave_out(record.tree);
     if (known || !legal) return;
     if (fits && candidate.cost.ns < best_ns_) {
       limit_ = best_ns_;
@@ -377,6 +388,7 @@ class Search {
   ConvertibleAccesses convertible_;
   std::vector<Tree> trees_;
   std::vector<Record> records_;
+  std::vector<std::pair<double, std::size_t>> ranked_;  // trees by the best of their plainest choices
   std::vector<std::size_t> open_;       // records that the solver is asked about
   std::optional<std::size_t> winner_;   // the record of the best schedule that fits
   std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked

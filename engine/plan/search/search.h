@@ -7,6 +7,7 @@
 
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/statements.h"
+#include "engine/plan/search/frontier.h"
 #include "engine/plan/space/alternative.h"
 
 namespace weft {
@@ -24,11 +25,10 @@ struct SearchResult {
   std::uint64_t trees = 0;
   std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
   std::optional<ContractionTree> product;  ///< the tree without intermediates, where it may be chosen
-  bool all_trees = true;              ///< every tree was searched or left out by its bound
-  bool spent = false;                 ///< ended where more would have taken longer than it could save
-  /// Trees for which every choice of kept and converted operands and every order of statements was tried, or cannot pay.
-  std::vector<ContractionTree> exhausted;
-  bool all_exhausted = true;  ///< every tree that was searched is among them
+  /// Trees that were neither searched nor left out by their bound, and of those that were searched the choices of kept and
+  /// converted operands and orders of statements that were not tried although they might pay.
+  Frontier frontier;
+  bool spent = false;  ///< ended where more would have taken longer than it could save
   /// What the interval program cannot decide and might be cheaper than the best candidate: accesses that could share a
   /// copy, and whatever does not fit into memory as the program has it.
   std::vector<Alternative> open;

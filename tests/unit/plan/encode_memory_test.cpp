@@ -145,8 +145,8 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       made.options.prove = true;
       const Plan found = planned(made);
       CHECK(found.cost.announced_bytes <= limit);
-      decided += found.optimal == "all" ? 1 : 0;
-      wrong += found.optimal == "all" && found.cost.ns > expected.ns * (1 + 1e-4) ? 1 : 0;
+      decided += found.optimal == Optimal::all ? 1 : 0;
+      wrong += found.optimal == Optimal::all && found.cost.ns > expected.ns * (1 + 1e-4) ? 1 : 0;
       made.options.prove = false;
     }
   }

@@ -31,7 +31,7 @@ TEST_CASE("what is read once is fused into its reader") {
   const Plan found = planned(made);
   CHECK(stored(found, "S") == 0);
   CHECK(found.schedule.earlier_trees.empty());
-  CHECK(found.optimal != "false");
+  CHECK(found.optimal != Optimal::none);
   // One entry of S at a time, where storing it would take 96 MB.
   for (const MemoryDemand& demand : found.cost.memory) CHECK(demand.bytes < 1'000'000);
   const std::string tree = print_trees(found.schedule, made.network);
@@ -144,7 +144,7 @@ TEST_CASE("a product too large to merge is contracted as it would be alone") {
   const Plan found = planned(forest_problem("S = A:ab B:bc C:cd D:de -> ae; O = S:ae E:ef F:fg G:ga -> eg", chain));
   CHECK(found.schedule.earlier_trees.empty());
   CHECK(found.schedule.statements.size() > 3);
-  CHECK(found.optimal != "all");
+  CHECK(found.optimal != Optimal::all);
 }
 
 TEST_CASE("the memory limit holds over all results") {

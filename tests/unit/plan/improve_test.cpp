@@ -41,8 +41,8 @@ TEST_CASE("two accesses share a converted copy, which the interval program canno
   CHECK(improvement.cheaper->cost.ns < found.candidates.front().cost.ns);
   CHECK(improvement.proven);
   const Plan chosen = planned(made);
-  CHECK(chosen.producer == "z3");
-  CHECK(chosen.optimal == "all");
+  CHECK(chosen.producer == Producer::solver);
+  CHECK(chosen.optimal == Optimal::all);
   CHECK(chosen.schedule == improvement.cheaper->schedule);
   CHECK(chosen.solver.alternatives > 0);
 }
@@ -51,12 +51,12 @@ TEST_CASE("Z3 is not asked where the program decides, unless a proof is wanted")
   OwnedProblem made = problem("T:ijk:sss:30000 B:jr C:kr -> ir", {{'i', 50}, {'j', 50}, {'k', 50}, {'r', 32}});
   const Plan usual = planned(made);
   CHECK_FALSE(usual.solver.asked);
-  CHECK(usual.optimal == "all");
+  CHECK(usual.optimal == Optimal::all);
   made.options.prove = true;
   const Plan proven = planned(made);
   CHECK(proven.solver.asked);
   CHECK(proven.solver.alternatives == 1);
-  CHECK(proven.optimal == "all");
+  CHECK(proven.optimal == Optimal::all);
   CHECK(proven.schedule == usual.schedule);
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
     }
     REQUIRE(found->cost.peak_bytes <= limit);  // or this would not end
     CHECK(found->cost.ns >= before);
-    CHECK(found->optimal == "all");
+    CHECK(found->optimal == Optimal::all);
     before = found->cost.ns;
     limit = found->cost.peak_bytes - 1;
     ++binding;

@@ -49,7 +49,7 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
     }
     const SearchResult found = search_schedules(Problem{made.network, made.operands, everything(made.options)}, true);
     REQUIRE_FALSE(found.candidates.empty());
-    CHECK(found.all_trees);
+    CHECK(found.frontier.all_trees());
     CAPTURE(print(found.candidates.front().schedule, made.network));
     CAPTURE(print(*best, made.network));
     CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));

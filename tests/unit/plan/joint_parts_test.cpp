@@ -45,10 +45,10 @@ TEST_CASE("several assignments are planned as cheaply as the cheapest of all the
     const double least = least_of_all(drawn.made);
     // Over long extents some loops take 1e-8 of the whole: without a proof, what differs in those alone is not looked
     // for.
-    const bool nearly = is_stretched(seed) && found->optimal != "all";
+    const bool nearly = is_stretched(seed) && found->optimal != Optimal::all;
     CHECK(found->cost.ns <= least * (1 + (nearly ? 1e-6 : accuracy)));
     if (!has_lookups(found->schedule)) CHECK(found->cost.ns >= least * (1 - accuracy));
-    proven += found->optimal == "all" ? 1 : 0;
+    proven += found->optimal == Optimal::all ? 1 : 0;
     for (const ScheduledTensor& tensor : found->schedule.tensors) {
       copied += tensor.role == TensorRole::operand && tensor.converted ? 1 : 0;
       reordered += stored_assignment(tensor, drawn.made.network) && !tensor.format.mode_order.empty() &&
@@ -80,7 +80,7 @@ TEST_CASE("a copy pays for two assignments that would pay for neither alone") {
     const Plan second = found("O = A:ij:ss:20000 F:ji:ss:20000 -> i", calls);
     const Plan both = found("P = A:ij:ss:20000 E:ji:ss:20000 -> i; O = A:ij:ss:20000 F:ji:ss:20000 -> i", calls);
     CHECK(both.cost.ns <= (first.cost.ns + second.cost.ns) * (1 + accuracy));
-    CHECK(both.optimal == "all");
+    CHECK(both.optimal == Optimal::all);
     if (converts(first.schedule) > 0 || converts(both.schedule) == 0) continue;
     CHECK(converts(both.schedule) == 1);
     CHECK(both.cost.ns < (first.cost.ns + second.cost.ns) * (1 - accuracy));

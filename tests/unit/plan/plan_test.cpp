@@ -35,8 +35,8 @@ TEST_CASE("MTTKRP of the root mode is factored and fused over i and j") {
   CHECK(found.schedule.statements[1].fused == 2);
   CHECK(found.schedule.statements[0].vector == IndexId{3});
   CHECK(found.schedule.roots == std::vector<RootReduction>{RootReduction::owner});
-  CHECK(found.producer == "dp");
-  CHECK(found.optimal == "all");
+  CHECK(found.producer == Producer::search);
+  CHECK(found.optimal == Optimal::all);
   CHECK(found.runner_up.has_value());
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("a user's schedule is judged and keeps its price") {
   const Plan found = planned(made);
   const auto given = plan_given(schedule_of(made, print(found.schedule, made.network)), made);
   REQUIRE(given.has_value());
-  CHECK(given->producer == "user");
+  CHECK(given->producer == Producer::user);
   CHECK(given->cost == found.cost);
   Schedule bad = found.schedule;
   bad.statements[0].loops.pop_back();

@@ -36,7 +36,7 @@ TEST_CASE("a budget that is spent claims nothing, and the plan is one all the sa
     made.options.budget = std::make_shared<ProofBudget>(little);
     const auto found = plan(made);
     REQUIRE(found);
-    CHECK(found->optimal != "all");
+    CHECK(found->optimal != Optimal::all);
     CHECK(made.options.budget->spent());
     CHECK(check(found->schedule, made));
     CHECK(found->cost.ns <= 1.5 * enough.cost.ns);
@@ -56,7 +56,7 @@ TEST_CASE("networks that took most of a minute price as many loops as the budget
   const auto found = plan(made);
   REQUIRE(found);
   CHECK(made.options.budget->spent());
-  CHECK(found->optimal != "all");
+  CHECK(found->optimal != Optimal::all);
 }
 
 }  // namespace proof_budget_test

@@ -100,7 +100,7 @@ TEST_CASE("so it does for sparse results, with what is appended, drained and sto
     const Plan found = planned(made);
     CHECK(found.cost.ns <= expected.ns * (1 + 1e-9));
     CHECK(found.solver.asked);
-    decided += found.optimal == "all" ? 1 : 0;
+    decided += found.optimal == Optimal::all ? 1 : 0;
   }
   CHECK(compared >= scaled(10));
   CHECK(decided == compared);

@@ -63,18 +63,18 @@ TEST_CASE("more is tried the more is at stake, and everything for a proof") {
   OwnedProblem made = problem("T:ijkl:ssss:20000 B:jr C:kr D:lr -> ir", {{'i', 60}, {'j', 60}, {'k', 60}, {'l', 60}, {'r', 8}});
   const SearchResult once = search_schedules(made, true);
   CHECK(once.spent);
-  CHECK_FALSE(once.all_trees);
+  CHECK_FALSE(once.frontier.all_trees());
   REQUIRE_FALSE(once.candidates.empty());
   made.options.prove = true;
   const SearchResult proving = search_schedules(made, true);
   CHECK_FALSE(proving.spent);
-  CHECK(proving.all_trees);
+  CHECK(proving.frontier.all_trees());
   CHECK(proving.candidates.front().cost.ns <= once.candidates.front().cost.ns);
   made.options.prove = false;
   made.options.calls = 1e6;
   const SearchResult often = search_schedules(made, true);
   CHECK_FALSE(often.spent);
-  CHECK(often.all_trees);
+  CHECK(often.frontier.all_trees());
 }
 
 }  // namespace search_test

@@ -41,7 +41,7 @@ TEST_CASE("of the trees of six factors the likeliest are looked at, and all of t
   CHECK(all.trees.size() == 2752);
   CHECK(std::equal(some.trees.begin(), some.trees.end(), all.trees.begin()));
   const Plan proven = planned(made);
-  CHECK(proven.optimal == "all");
+  CHECK(proven.optimal == Optimal::all);
   CHECK(proven.trees == 2752);
   CHECK(proven.trees_bounded > 2000);
 }

@@ -165,8 +165,8 @@ std::uint32_t check_case(const OrderCase& one) {
   CAPTURE(message);
   REQUIRE(planned.has_value());
   CAPTURE(print(planned->schedule, made.network));
-  CHECK(planned->producer == "z3");
-  CHECK(planned->optimal == "tree");
+  CHECK(planned->producer == Producer::solver);
+  CHECK(planned->optimal == Optimal::tree);
   CHECK(check(planned->schedule, made).has_value());
   CHECK(visits_in_stored_order(planned->schedule));
   CHECK(has_one_layout_each(planned->schedule));
@@ -228,7 +228,7 @@ TEST_CASE("the first l with a solution is the least over all nests") {
     }
     CAPTURE(print(planned->schedule, made.network));
     CHECK(std::max(1U, workspace_order(planned->schedule)) == std::max(1U, *least));
-    CHECK(planned->optimal == "tree");
+    CHECK(planned->optimal == Optimal::tree);
     CHECK(visits_in_stored_order(planned->schedule));
     CHECK(has_one_layout_each(planned->schedule));
     const std::uint32_t bound = least_workspace_order(operation_tree(skeleton_of(made)));
@@ -313,8 +313,8 @@ TEST_CASE("nothing to fuse: one statement, no index, one factor, extents of 0 an
       const OwnedProblem made = problem(network, {{'i', extent}, {'j', extent}, {'k', 5}});
       const auto planned = plan_workspace_order(made);
       REQUIRE(planned.has_value());
-      CHECK(planned->producer == "z3");
-      CHECK(planned->optimal == "tree");
+      CHECK(planned->producer == Producer::solver);
+      CHECK(planned->optimal == Optimal::tree);
       CHECK(workspace_order(planned->schedule) == 0);
     }
   }
