@@ -98,6 +98,13 @@ TEST_CASE("columns of an intermediate cost a line an element, as far as the loop
   const std::map<char, std::uint64_t> extents{{'j', 200}, {'k', 200}, {'l', 200}, {'r', 32}, {'s', 32}, {'t', 32}};
   const Made made(problem("T:jkl:sss:100000 C:kr E:ks D:lt -> jrst", extents), *parse_tree("((T * C * E) * D)", {"T", "C", "E", "D"}));
   CHECK(made.ns(1, "j", 's') > made.ns(1, "j", 'r'));
+  // The same elements of 8 bytes, from lines of their own or side by side.
+  const auto bytes = [&](char index) {
+    const LoopEstimate loop = made.loop({1, 1}, "j", index);
+    return loop.bytes / loop.iterations;
+  };
+  const double elements = 200 * 32;
+  CHECK(bytes('s') - bytes('r') == elements * (Machine().line_bytes - 8));
 }
 
 TEST_CASE("the end of a row is paid where rows do not go on") {
@@ -179,6 +186,11 @@ TEST_CASE("what meets other fibers ends differently each time") {
   // The same fibers over k below j and b: only where P has a say in b are they entered without being remembered.
   CHECK(alone.mispredicts(0, "ja", 'b') == 0);
   CHECK(met.mispredicts(0, "ja", 'b') > 0);
+  // Without loops inside, whose fibers end too: the fiber over b itself.
+  const Made same(problem("P:aj:ss:4740 W:jb:ss:9600 -> ab", {{'a', 237}, {'j', 400}, {'b', 237}}), flat_tree(2));
+  const Made other(problem("P:ab:ss:4740 W:jb:ss:9600 -> aj", {{'a', 237}, {'j', 400}, {'b', 237}}), flat_tree(2));
+  CHECK(same.mispredicts(0, "ja", 'b') == 0);
+  CHECK(other.mispredicts(0, "ja", 'b') > 0);
 }
 
 }  // namespace movement_test
