@@ -4,6 +4,7 @@ README.md is in cases_repl.)"""
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -104,6 +105,25 @@ def case_lines_of_the_table_can_be_measured(weft):
     for line in lines:
         problem = re.search(r"`([\w/-]+)`[^|]*\|$", line).group(1)
         require(re.search(rf"^{re.escape(problem)}\s", known, re.MULTILINE), f"weft-bench knows {problem}")
+
+
+def case_the_worked_example_of_the_planner_is_what_it_plans(weft):
+    """engine/plan/README.md: its command, with --emit schedule too, prints the schedule and the loops that it shows."""
+    drawn = re.findall(r"(?:^ {4}.*\n|^\n)+", (ROOT / "engine/plan/README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    lines = [line for block in drawn for line in block.replace("\\\n", " ").splitlines()]
+    command = next(line for line in lines if line.strip().startswith("weft plan"))
+    arguments = shlex.split(command)[1:] + ["--no-cache"]
+    explained, schedule = weft(*arguments).out, weft(*arguments, "--emit", "schedule").out
+    numbers = [" ".join(line.split()) for line in explained.splitlines()]
+    loops = [" ".join(line.split()) for line in lines if re.match(r" +for \w", line)]
+    require_equal(len(loops), 5, "loops that are drawn")
+    for line in loops:
+        require(line in numbers, f"{line!r} in {explained!r}")
+    begin = lines.index("    schedule")
+    shown = [line[4:] for line in lines[begin:] if line.startswith("    ")]
+    shown = shown[:next(number for number, line in enumerate(shown) if "parallel" in line) + 1]
+    require_in("\n".join(shown), schedule, "the schedule")
+    require_in("optimal: all", explained, "the proof")
 
 
 def case_bash_completes(_):

@@ -2,23 +2,62 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 namespace weft::drain_test {
 
-TEST_CASE("few of many keys are hashed, many of few are a bitmap, the rest an accumulator") {
+TEST_CASE("the kind of a workspace is the cheapest that its key allows, and its price that of the kind") {
   const Machine machine;
-  const auto kind = [&](double keys, double entries, bool one_mode = true, bool ordered = true) {
-    KeyedWorkspace workspace;
-    workspace.keys = keys;
-    workspace.entries = entries;
-    workspace.inserts = 2 * entries;
-    workspace.one_mode = one_mode;
-    workspace.ordered = ordered;
-    return cheapest_keyed(machine, workspace).kind;
-  };
-  CHECK(kind(1000, 500) == LevelKind::bitmap);
-  CHECK(kind(1000, 500, false) == LevelKind::accumulator);
-  CHECK(kind(1e5, 100, true, false) == LevelKind::accumulator);
-  CHECK(kind(1e12, 1000, false) == LevelKind::hashed);
+  std::map<LevelKind, int> chosen;
+  for (const double keys : {10.0, 1e3, 1e5, 1e7, 1e12}) {
+    for (const double share : {1e-6, 1e-3, 0.1, 1.0}) {
+      for (const bool one_mode : {false, true}) {
+        for (const bool ordered : {false, true}) {
+          KeyedWorkspace workspace;
+          workspace.keys = keys;
+          workspace.entries = share * keys;
+          workspace.inserts = 2 * workspace.entries;
+          workspace.one_mode = one_mode;
+          workspace.ordered = ordered;
+          CAPTURE(keys);
+          CAPTURE(share);
+          const KeyedPrice found = cheapest_keyed(machine, workspace);
+          ++chosen[found.kind];
+          CHECK(found.ns == keyed_price(machine, workspace, found.kind).ns);
+          CHECK(found.bytes == keyed_price(machine, workspace, found.kind).bytes);
+          if (!one_mode) CHECK(found.kind != LevelKind::bitmap);
+          for (const LevelKind each : {LevelKind::accumulator, LevelKind::bitmap}) {
+            if (keys == 1e12 || (each == LevelKind::bitmap && !one_mode)) continue;
+            CHECK(found.ns <= keyed_price(machine, workspace, each).ns);
+          }
+          // No table of all keys is that large, and one that is full has no gaps.
+          CHECK((keys < 1e12 || found.kind == LevelKind::hashed));
+          if (share == 1 && keys < 1e12) CHECK(found.kind != LevelKind::hashed);
+        }
+      }
+    }
+  }
+  CHECK(chosen.size() == 3);
+}
+
+TEST_CASE("once a workspace is hashed it stays hashed with more keys") {
+  const Machine machine;
+  for (const bool ordered : {false, true}) {
+    bool hashed = false;
+    for (double keys = 1e3; keys <= 1e12; keys *= 10) {
+      KeyedWorkspace workspace;
+      workspace.keys = keys;
+      workspace.entries = 100;
+      workspace.inserts = 200;
+      workspace.one_mode = false;
+      workspace.ordered = ordered;
+      CAPTURE(keys);
+      const bool now = cheapest_keyed(machine, workspace).kind == LevelKind::hashed;
+      CHECK((now || !hashed));
+      hashed = now;
+    }
+    CHECK(hashed);
+  }
 }
 
 TEST_CASE("prices grow with what is touched, and a table is as large as its keys") {

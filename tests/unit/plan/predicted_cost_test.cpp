@@ -37,9 +37,12 @@ TEST_CASE("fewer threads take longer, as many as the plan was chosen for the sam
       return predicted_cost(found.schedule, made, threads).ns;
     };
     CHECK(on(8) == cost(found.schedule, made).ns);
-    CHECK(on(1) > 1.8 * on(2));
-    CHECK(on(1) < 2.2 * on(2));
-    CHECK(on(2) > 1.5 * on(4));
+    CHECK(on(1) > on(2));
+    CHECK(on(2) > on(4));
+    CHECK(on(4) > on(8));
+    // Twice as many threads save half at most.
+    CHECK(on(1) <= 2 * on(2));
+    CHECK(on(2) <= 2 * on(4));
   }
 }
 

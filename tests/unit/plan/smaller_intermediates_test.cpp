@@ -36,7 +36,12 @@ TEST_CASE("a chain keeps rows of its intermediates where whole ones do not fit")
     const Plan bound = planned(made);
     CHECK(bound.cost.peak_bytes <= made.options.memory_limit);
     CHECK(bound.schedule.statements.size() > 2);
-    CHECK(bound.cost.ns < 6 * free.cost.ns);  // one product of five factors takes more than a hundred times as long
+    CHECK(bound.cost.ns >= free.cost.ns);
+    // One product of all factors, which stores nothing, is what there would be else.
+    if (pinned) continue;
+    OwnedProblem whole = made;
+    whole.options.tree = flat_tree(5);
+    CHECK(bound.cost.ns < planned(whole).cost.ns);
   }
 }
 
