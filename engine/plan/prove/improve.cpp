@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <set>
 
@@ -36,21 +37,19 @@ Improvement improve(const SearchResult& found, const Problem& problem) {
     return !alternative.schedule.tensors.back().format.all_dense();
   });
   request.kept = options.prove || sparse ? kept_for_proofs : 1;
-  improvement.report.asked = true;
   auto proof = prove(problem, alternatives, request);
   if (!proof) {
     improvement.proven = false;
+    improvement.report.asked = true;
     improvement.report.unavailable = proof.error().message;
     return improvement;
   }
-  if (options.budget) options.budget->take_effort(proof->effort);
-  improvement.proven = proof->proven && !proof->overpriced;
+  if (options.budget) options.budget->take_effort(proof->report.effort);
+  improvement.proven = proof->proven();
   improvement.overpriced = proof->overpriced;
-  improvement.report.effort = proof->effort;
-  improvement.report.effort_spent = proof->effort_spent;
-  improvement.report.alternatives = proof->solved;
-  improvement.report.bounded = proof->bounded;
-  improvement.cheaper = std::move(proof->cheaper);
+  improvement.report = std::move(proof->report);
+  improvement.report.asked = true;
+  if (proof->cheaper) improvement.cheaper = std::move(proof->cheaper->front());
   return improvement;
 }
 
@@ -61,14 +60,15 @@ std::string why_nothing_fits(const SearchResult& found, const Problem& problem) 
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {
     Encoding encoding(asked, problem, usable_memory(options));
+    std::deque<Way> ways;
     std::size_t left = most_options_explained;
     for (const Alternative& alternative : found.open) {
       const CostModel model(alternative.schedule, problem, alternative.free, alternative.room);
       IntervalProgram program(model);
-      const NestGraph graph = nest_graph(model, program, std::numeric_limits<double>::infinity(), left);
+      NestGraph graph = nest_graph(model, program, std::numeric_limits<double>::infinity(), left);
       if (!graph.complete || !program.exact()) return false;
       left -= graph.options.size();
-      if (!graph.states.empty()) encoding.add(alternative, graph);
+      if (!graph.states.empty()) encoding.add(0, ways.emplace_back(Way{alternative, problem}), std::move(graph));
     }
     encoding.close();
     return true;
