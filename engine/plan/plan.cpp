@@ -89,7 +89,7 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   const auto& [network, operands, options] = problem;
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   const std::uint64_t limit = usable_memory(options);
-  Improvement improvement = must_store ? Improvement{} : improve(found, problem);
+  Proof improvement = must_store ? Proof{} : improve(found, problem);
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   // What does not need an intermediate or a conversion is always there to fall back on.
   Candidate fallback{baseline(problem), {}};
@@ -102,12 +102,12 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
       candidate = with_open_layouts(std::move(candidate), problem);
       if (candidate.cost.announced_bytes <= limit) best_ns = std::min(best_ns, candidate.cost.ns);
     };
-    if (improvement.cheaper) open(*improvement.cheaper);
+    for (Candidate& candidate : improvement.cheaper) open(candidate);
     for (Candidate& candidate : found.candidates) open(candidate);
     open(fallback);
   }
   const Schedule plain = fallback.schedule;
-  if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
+  found.candidates.insert(found.candidates.begin(), improvement.cheaper.begin(), improvement.cheaper.end());
   const std::optional<Candidate> lookups =
       must_store ? std::nullopt : cheapest_lookups(found, problem);
   if (lookups) found.candidates.insert(found.candidates.begin(), *lookups);
@@ -149,7 +149,7 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   Plan plan;
   plan.schedule = std::move(found.candidates.front().schedule);
   plan.cost = std::move(found.candidates.front().cost);
-  const bool solved = improvement.cheaper && plan.schedule == improvement.cheaper->schedule;
+  const bool solved = !improvement.cheaper.empty() && plan.schedule == improvement.cheaper.front().schedule;
   plan.producer = solved ? "z3" : plan.schedule == plain ? "baseline" : "dp";
   plan.trees = found.trees;
   plan.trees_bounded = found.trees_bounded;
@@ -163,12 +163,12 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
   // What such a schedule takes less than the least without is beyond what is claimed, and no reason to claim less.
   const bool tree_proven = exhausted || (copied && all_proven);
-  plan.optimal = !improvement.proven || !tree_proven ? "false" : all_proven ? "all" : "tree";
+  plan.optimal = !improvement.proven() || !tree_proven ? "false" : all_proven ? "all" : "tree";
   plan.proof = proof_of(plan.optimal, copied || opened,
                         !plan.solver.unavailable.empty()        ? "Z3 could not be asked"
                         : plan.solver.effort_spent              ? "Z3's effort was spent"
                         : improvement.overpriced                ? "layouts on the way to the result are priced before they are known"
-                        : !improvement.proven                   ? "there were too many nests for Z3"
+                        : !improvement.proven()                   ? "there were too many nests for Z3"
                         : found.spent                           ? "looking further would take longer than it could save"
                                                                 : "not every choice of layouts for this tree was tried");
   if (must_store) plan.proof = among_unfused + plan.proof;

@@ -34,19 +34,32 @@ class Prover {
     proof_.ns = request.below_ns;
   }
 
-  Expected<Proof> run() {
+  Proof run() {
+    const PlanOptions& options = problem_.options;
+    if (auto done = ask(); !done) {
+      proof_.cheaper.clear();
+      proof_.exhausted = false;
+      proof_.report.asked = true;
+      proof_.report.unavailable = done.error().message;
+    } else if (is_cancelled(options)) {
+      proof_.exhausted = false;
+    }
+    if (options.budget) options.budget->take_effort(proof_.report.effort);
+    return std::move(proof_);
+  }
+
+ private:
+  Expected<void> ask() {
     bound();
     for (std::size_t next = 0; next < bounded_.size() && !proof_.report.effort_spent && !is_cancelled(problem_.options);) {
       const double begun = static_cast<double>(next) / static_cast<double>(bounded_.size());
       std::vector<Asked> asked = next_asked(next);
       if (!covers_all(asked)) continue;
-      if (auto done = solve(std::move(asked), begun); !done) return std::unexpected(done.error());
+      if (auto done = solve(std::move(asked), begun); !done) return done;
     }
-    if (is_cancelled(problem_.options)) proof_.exhausted = false;
-    return std::move(proof_);
+    return {};
   }
 
- private:
   struct Bounded {
     std::size_t assignment = 0;
     const Way* way = nullptr;
@@ -210,12 +223,17 @@ class Prover {
 
 }  // namespace
 
-Expected<Proof> prove(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request,
-                      const ProofJudge& judge) {
+ProofRequest ProofRequest::of(const PlanOptions& options, double below_ns, std::uint64_t memory_limit) {
+  const std::uint64_t for_proofs = options.budget ? options.budget->effort : budget_of_assignment.effort;
+  return {below_ns, memory_limit, options.prove ? for_proofs : usual_effort, options.prove ? kept_for_proofs : 1};
+}
+
+Proof prove(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request,
+            const ProofJudge& judge) {
   return Prover(problem, ways, request, judge).run();
 }
 
-Expected<Proof> prove(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request) {
+Proof prove(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request) {
   std::vector<std::vector<Way>> ways(1);
   for (const Alternative& alternative : alternatives) ways.front().push_back({alternative, problem});
   return prove(problem, ways, request, [&](const std::vector<Candidate>& found) -> Expected<double> {

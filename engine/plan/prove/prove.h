@@ -27,10 +27,12 @@ struct ProofRequest {
   /// Nests up to this much dearer than the best one known are left to the solver, so that it judges what the interval
   /// program has found, and looks behind what is encoded dearer than judged; 1: only what might be cheaper.
   double kept = 1;
+
+  static ProofRequest of(const PlanOptions& options, double below_ns, std::uint64_t memory_limit);
 };
 
 struct Proof {
-  std::optional<std::vector<Candidate>> cheaper;  ///< legal, the cheapest that were found: one per assignment
+  std::vector<Candidate> cheaper;  ///< legal, the cheapest that were found: one per assignment, or none
   double ns = 0;       ///< of these together, as judged; of the request where there are none
   bool exhausted = true;  ///< no way has anything that is cheaper as encoded, nor anything that fits where nothing was known
   /// Some answer takes less than encoded, by more than `kept` allows for, or there are ways whose layouts on the way to a sparse
@@ -45,12 +47,13 @@ struct Proof {
 /// What the schedules of all assignments take together; an error where that is not legal or does not fit.
 using ProofJudge = std::function<Expected<double>(const std::vector<Candidate>&)>;
 
-/// `ways[a]` are those of assignment a of the network: one of each is chosen. Unsupported error where Z3 cannot be loaded,
-/// resource error where it cannot have the memory. A function of its arguments.
-Expected<Proof> prove(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request,
-                      const ProofJudge& judge);
+/// `ways[a]` are those of assignment a of the network: one of each is chosen. Where Z3 cannot be loaded, or cannot have the
+/// memory, nothing is found nor proven, and the report says so. Else a function of its arguments; what it takes is taken off the
+/// budget of the options.
+Proof prove(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request,
+            const ProofJudge& judge);
 
 /// Of one assignment, judged by check() and cost().
-Expected<Proof> prove(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request);
+Proof prove(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request);
 
 }  // namespace weft

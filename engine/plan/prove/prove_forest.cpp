@@ -119,11 +119,7 @@ std::vector<Plan> plans_of(const std::vector<Candidate>& parts) {
 // Whether something cheaper than `below` was found, which the attempt then has.
 bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
   const PlanOptions& options = forest.options();
-  ProofRequest request;
-  request.below_ns = below;
-  request.memory_limit = options.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options);
-  request.effort = options.prove && options.budget ? options.budget->effort : usual_effort;
-  request.kept = options.prove ? kept_for_proofs : 1;
+  const std::uint64_t memory_limit = options.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options);
   made.solver_asked = true;
   if (options.prove && !proves(options)) {
     made.optimal = "false";
@@ -132,30 +128,25 @@ bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
     return false;
   }
   const JointJudge judge = forest.judge_of(made.stored);
-  auto proof = prove_assignments(Problem{made.stored, forest.operands(), options}, forest.counted(), request,
-                                 [&](const std::vector<Candidate>& parts) { return judge(plans_of(parts)); });
-  if (!proof) {
-    made.plan.solver.asked = true;
-    made.plan.solver.unavailable = proof.error().message;
-    made.optimal = "false";
-    return false;
-  }
-  if (options.budget) options.budget->take_effort(proof->report.effort);
-  if (proof->cheaper) {
-    made.parts = plans_of(*proof->cheaper);
+  Proof proof = prove_assignments(Problem{made.stored, forest.operands(), options}, forest.counted(),
+                                  ProofRequest::of(options, below, memory_limit),
+                                  [&](const std::vector<Candidate>& parts) { return judge(plans_of(parts)); });
+  const bool found = !proof.cheaper.empty();
+  if (found) {
+    made.parts = plans_of(proof.cheaper);
     made.plan = forest.joined_plan(made);
   }
-  made.plan.solver = proof->report;
-  if (proof->proven()) made.optimal = "all";
-  else if (proof->cheaper) made.optimal = "false";
+  if (proof.proven()) made.optimal = "all";
+  else if (found || !proof.report.unavailable.empty()) made.optimal = "false";
+  made.plan.solver = std::move(proof.report);
   made.plan.optimal = made.optimal;
-  return proof->cheaper.has_value();
+  return found;
 }
 
 }  // namespace
 
-Expected<Proof> prove_assignments(const Problem& problem, const std::vector<Occurrence>& counted, const ProofRequest& request,
-                                  const ProofJudge& judge) {
+Proof prove_assignments(const Problem& problem, const std::vector<Occurrence>& counted, const ProofRequest& request,
+                        const ProofJudge& judge) {
   WaysOfAssignments assignments(problem, counted);
   if (const auto ways = assignments.all()) return prove(problem, *ways, request, judge);
   Proof nothing;

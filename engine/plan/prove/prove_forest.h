@@ -14,7 +14,7 @@ void prove_forest(ForestSearch& forest);
 
 /// prove() with every way of each assignment (trees, orders of statements, conversions) in every layout of what lies between
 /// them. `counted` numbers the joins of the options.
-Expected<Proof> prove_assignments(const Problem& problem, const std::vector<Occurrence>& counted, const ProofRequest& request,
-                                  const ProofJudge& judge);
+Proof prove_assignments(const Problem& problem, const std::vector<Occurrence>& counted, const ProofRequest& request,
+                        const ProofJudge& judge);
 
 }  // namespace weft
