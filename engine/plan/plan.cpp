@@ -10,7 +10,6 @@
 #include "engine/plan/const/workspace_order.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/prove/improve.h"
-#include "engine/plan/prove/interruption.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/widths.h"
