@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/plan/cost/conversion.h"
+#include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/forest.h"
 
 namespace weft {

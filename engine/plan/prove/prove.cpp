@@ -38,6 +38,7 @@ class Prover {
     const PlanOptions& options = problem_.options;
     if (auto done = ask(); !done) {
       proof_.cheaper.clear();
+      proof_.ns = request_.below_ns;
       proof_.exhausted = false;
       proof_.report.asked = true;
       proof_.report.unavailable = done.error().message;
