@@ -12,7 +12,6 @@
 #include "engine/fallback.h"
 #include "engine/kernel_store.h"
 #include "engine/lowering.h"
-#include "engine/plan/prove/interruption.h"
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/estimate/quantise.h"
 #include "engine/plan_store.h"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/plan/prove/interruption.h"
 #include "engine/plan_cache.h"
 #include "engine/trace.h"
 #include "runtime/elapsed.h"

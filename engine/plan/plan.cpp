@@ -10,7 +10,6 @@
 #include "engine/plan/const/workspace_order.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/prove/improve.h"
-#include "engine/plan/prove/interruption.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/widths.h"
@@ -89,7 +88,7 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   const auto& [network, operands, options] = problem;
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   const std::uint64_t limit = usable_memory(options);
-  Improvement improvement = must_store ? Improvement{} : improve(found, problem);
+  Proof improvement = must_store ? Proof{} : improve(found, problem);
   if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
   // What does not need an intermediate or a conversion is always there to fall back on.
   Candidate fallback{baseline(problem), {}};
@@ -102,12 +101,12 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
       candidate = with_open_layouts(std::move(candidate), problem);
       if (candidate.cost.announced_bytes <= limit) best_ns = std::min(best_ns, candidate.cost.ns);
     };
-    if (improvement.cheaper) open(*improvement.cheaper);
+    for (Candidate& candidate : improvement.cheaper) open(candidate);
     for (Candidate& candidate : found.candidates) open(candidate);
     open(fallback);
   }
   const Schedule plain = fallback.schedule;
-  if (improvement.cheaper) found.candidates.insert(found.candidates.begin(), *improvement.cheaper);
+  found.candidates.insert(found.candidates.begin(), improvement.cheaper.begin(), improvement.cheaper.end());
   const std::optional<Candidate> lookups =
       must_store ? std::nullopt : cheapest_lookups(found, problem);
   if (lookups) found.candidates.insert(found.candidates.begin(), *lookups);
@@ -149,13 +148,13 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   Plan plan;
   plan.schedule = std::move(found.candidates.front().schedule);
   plan.cost = std::move(found.candidates.front().cost);
-  const bool solved = improvement.cheaper && plan.schedule == improvement.cheaper->schedule;
+  const bool solved = !improvement.cheaper.empty() && plan.schedule == improvement.cheaper.front().schedule;
   plan.producer = solved ? Producer::solver : plan.schedule == plain ? Producer::baseline : Producer::search;
   plan.trees = found.trees;
   plan.trees_bounded = found.trees_bounded;
   plan.solver = std::move(improvement.report);
   Frontier frontier = std::move(found.frontier);
-  if (!improvement.proven) {
+  if (!improvement.proven()) {
     frontier.left_out_any(!plan.solver.unavailable.empty() ? Why::solver_missing
                           : plan.solver.effort_spent       ? Why::effort_spent
                           : improvement.overpriced         ? Why::priced_before_known

@@ -53,12 +53,8 @@ OrderSystem::Permutation OrderSystem::permutation(std::size_t count, Family fami
       const Literal smaller = solver_.boolean();
       made.smaller[left][right] = smaller;
       made.smaller[right][left] = !smaller;
-      const Scaled rising[] = {{made.positions[left], 1}, {made.positions[right], -1}};
-      const Scaled falling[] = {{made.positions[right], 1}, {made.positions[left], -1}};
-      const Literal then[] = {smaller};
-      const Literal otherwise[] = {!smaller};
-      solver_.linear(rising, -1, then, family);
-      solver_.linear(falling, -1, otherwise, family);
+      solver_.precedes(made.positions[left], made.positions[right], smaller, family);
+      solver_.precedes(made.positions[right], made.positions[left], !smaller, family);
     }
   }
   return made;
@@ -87,12 +83,8 @@ void OrderSystem::add_loops() {
     at_.emplace_back(count);
     for (std::size_t place = 0; place < count; ++place) {
       for (std::size_t position = 0; position < count; ++position) {
-        const Literal here[] = {solver_.boolean()};
-        const Scaled above[] = {{loops_.back().positions[place], 1}};
-        const Scaled below[] = {{loops_.back().positions[place], -1}};
-        solver_.linear(above, static_cast<std::int64_t>(position), here, family);
-        solver_.linear(below, -static_cast<std::int64_t>(position), here, family);
-        at_.back()[place].push_back(here[0]);
+        at_.back()[place].push_back(solver_.boolean());
+        solver_.equals(loops_.back().positions[place], static_cast<std::int64_t>(position), at_.back()[place].back(), family);
       }
     }
   }

@@ -4,38 +4,69 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/prove/encoding.h"
-#include "engine/plan/schedule/binding.h"
 
 namespace weft {
 
-void Encoding::encode_copies(const Alternative& alternative, Encoded& encoded) {
-  const Schedule& schedule = alternative.schedule;
+namespace {
+
+// Positions and coordinates of one level of a converted operand, with the values below the last: as memory_plan().
+double level_bytes(const AccessModel& access, const Format& operand, ModeSet above, ModeSet level) {
+  const Format format = sparse_format(operand.order(), operand.scalar);
+  const auto positions = [&](ModeSet modes) { return access.positions(static_cast<BoundState>(modes)); };
+  double bytes = 0;
+  if (access.is_sparse_at(static_cast<BoundState>(level))) {
+    bytes += (positions(above) + 1) * format.levels[0].pos_bits / 8 + positions(level) * format.levels[0].crd_bits / 8;
+  }
+  const bool last = level + 1 == ModeSet{1} << operand.order();
+  return bytes + (last ? positions(level) * scalar_bytes(format.scalar) : 0);
+}
+
+}  // namespace
+
+void Encoding::encode_copies(Encoded& encoded) {
+  const auto& [schedule, free, room] = encoded.way->alternative;
   std::map<TensorId, std::vector<Converted>> converted;
   for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement) {
     for (const ScheduledAccess& factor : schedule.statements[statement].factors) {
-      if (alternative.free[factor.tensor]) converted[schedule.tensors[factor.tensor].tensor].push_back({statement, &factor});
+      if (free[factor.tensor]) converted[schedule.tensors[factor.tensor].tensor].push_back({statement, &factor});
     }
   }
   for (const auto& [tensor, accesses] : converted) {
-    if (planned().shared.contains(tensor)) {
-      use_copies(tensor, accesses, alternative.room, encoded, shared_copies_[tensor], shared_sizes_);
+    if (shared_.contains(tensor)) {
+      use_copies(tensor, accesses, encoded, shared_copies_[tensor], shared_sizes_);
       continue;
     }
     // One access alone takes whatever order its loops have.
     if (accesses.size() < 2 && memory_limit_ == 0) continue;
-    Copies copies;  // the first is paid by the alternative
+    Copies copies;  // the first is paid by the way
     copies.made.push_back(encoded.chosen);
-    use_copies(tensor, accesses, alternative.room, encoded, copies, encoded.copies);
+    use_copies(tensor, accesses, encoded, copies, encoded.copies);
     order_copies(tensor, copies);
   }
 }
 
+// Sizes before they were quantised.
+const std::vector<OperandFacts>& Encoding::exact(const Way& way, TensorId tensor) {
+  std::vector<OperandFacts>& known = exact_[tensor];
+  if (known.empty()) {
+    known.push_back(facts_of(way.problem.operands, tensor));
+    known.front().statistics = Statistics(known.front().exact());
+  }
+  return known;
+}
+
+Family Encoding::layouts_of(TensorId tensor) {
+  return solver_.family(fmt::format("layouts of {}", problem_.network.tensors[tensor].name));
+}
+
 // Copy number c is made if any access uses it; access a uses one of the first a + 1 copies.
-void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesses, double room, Encoded& encoded,
-                          Copies& copies, std::vector<std::pair<Literal, double>>& sizes) {
-  const Family layouts = solver_.family(fmt::format("layouts of {}", planned().network->tensors[tensor].name));
-  const double ns = conversion_ns(facts_of(*planned().operands, tensor), options_.machine) / std::max(1.0, options_.calls);
+void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesses, Encoded& encoded, Copies& copies, Sizes& sizes) {
+  const Family layouts = layouts_of(tensor);
+  const PlanOptions& options = problem_.options;
+  const OperandFacts& facts = facts_of(encoded.way->problem.operands, tensor);
+  const double ns = conversion_ns(facts, options.machine) / std::max(1.0, options.calls);
   copies.accesses = std::max(copies.accesses, accesses.size());
   const std::size_t most = copies.before + accesses.size();
   while (copies.made.size() < most) {
@@ -57,7 +88,12 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
     }
     solver_.clause(any, layouts);
     const std::vector<IndexId>& modes = accesses[number].access->indices;
-    std::map<std::pair<ModeSet, ModeSet>, double> bytes_of_level;
+    std::optional<AccessModel> model;  // where memory matters
+    if (memory_limit_ != 0) {
+      const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
+      model.emplace(*accesses[number].access, stored, true, encoded.way->alternative.room, problem_.network,
+                    exact(*encoded.way, tensor));
+    }
     for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
       const NestGraph::Option& chosen = encoded.graph.options[option];
       const NestGraph::State& state = encoded.graph.states[chosen.state];
@@ -76,11 +112,9 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
           const auto [found, added] = copies.prefixes[copy].try_emplace(prefix);
           if (added) found->second = solver_.boolean();
           solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
-          if (memory_limit_ == 0) continue;
+          if (!model) continue;
           // With another room it may be a dense level.
-          const auto [known, unknown] = bytes_of_level.try_emplace({above, prefix});
-          if (unknown) known->second = level_bytes(accesses[number], tensor, room, above, prefix);
-          const double bytes = known->second;
+          const double bytes = level_bytes(*model, facts.format, above, prefix);
           const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
           if (first) {
             level->second = solver_.boolean();
@@ -95,29 +129,12 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
 
 // A copy has one prefix of every size.
 void Encoding::order_copies(TensorId tensor, const Copies& copies) {
-  const Family layouts = solver_.family(fmt::format("layouts of {}", planned().network->tensors[tensor].name));
+  const Family layouts = layouts_of(tensor);
   for (const std::map<ModeSet, Literal>& copy : copies.prefixes) {
     std::map<int, std::vector<Literal>> by_size;
     for (const auto& [prefix, literal] : copy) by_size[std::popcount(prefix)].push_back(literal);
     for (const auto& [size, literals] : by_size) solver_.at_most_one(literals, layouts);
   }
-}
-
-// Positions and coordinates of one level of a converted operand, with the values below the last: as memory_plan().
-double Encoding::level_bytes(const Converted& converted, TensorId tensor, double room, ModeSet above,
-                             ModeSet level) const {
-  const std::vector<OperandFacts>& exact = planned().exact;
-  const OperandFacts& facts = facts_of(exact, tensor);
-  const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
-  const AccessModel access(*converted.access, stored, true, room, *planned().network, exact);
-  const Format format = sparse_format(facts.format.order(), facts.format.scalar);
-  const auto positions = [&](ModeSet modes) { return access.positions(static_cast<BoundState>(modes)); };
-  double bytes = 0;
-  if (access.is_sparse_at(static_cast<BoundState>(level))) {
-    bytes += (positions(above) + 1) * format.levels[0].pos_bits / 8 + positions(level) * format.levels[0].crd_bits / 8;
-  }
-  const bool last = level + 1 == ModeSet{1} << facts.format.order();
-  return bytes + (last ? positions(level) * scalar_bytes(format.scalar) : 0);
 }
 
 }  // namespace weft

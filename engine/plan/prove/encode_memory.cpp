@@ -1,4 +1,6 @@
 // The memory of nests and copies, for the solver.
+#include "engine/plan/prove/encode_memory.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,16 +8,115 @@
 #include <tuple>
 
 #include "engine/plan/prove/encoding.h"
-#include "engine/plan/prove/workspace_bytes.h"
+#include "engine/plan/schedule/binding.h"
 
 namespace weft {
 
-// Options that need the same workspace of a statement imply the same literal.
-void Encoding::encode_workspaces(const Alternative& alternative, const std::vector<OperandFacts>& operands,
-                                 const PlanOptions& options, Encoded& encoded) {
+WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& problem)
+    : alternative_(alternative), network_(problem.network), options_(problem.options) {
+  const auto& [network, operands, options] = problem;
   const Schedule& schedule = alternative.schedule;
+  const bool sparse = std::ranges::any_of(schedule.statements, [&](const ScheduledStatement& statement) {
+    return has_sparse_level(schedule.tensors[statement.target.tensor].format);
+  });
+  if (!sparse) return;
+  model_.emplace(schedule, problem, alternative.free, alternative.room);
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    products_.push_back(estimate_of(schedule, number, network, operands, options.joins));
+  }
+}
+
+IndexSet WorkspaceBytes::modes(std::size_t writer) const {
+  return index_set(alternative_.schedule.statements[writer].target.indices);
+}
+
+double WorkspaceBytes::dense(std::size_t writer, IndexSet indices) const {
+  const Schedule& schedule = alternative_.schedule;
+  double size = scalar_bytes(schedule.tensors[schedule.statements[writer].target.tensor].format.scalar);
+  for (const IndexId index : members(indices)) size *= static_cast<double>(network_.indices[index].extent);
+  return size;
+}
+
+// Inside loops over `outside`, some of which may be modes of the key.
+double WorkspaceBytes::keyed(std::size_t writer, IndexSet outside, IndexSet whole_key, LevelKind kind) const {
+  const Schedule& schedule = alternative_.schedule;
+  const ProductEstimate& product = products_[writer];
+  const IndexSet key = whole_key & ~outside;
+  KeyedWorkspace workspace;
+  workspace.scalar_bytes = scalar_bytes(schedule.tensors[schedule.statements[writer].target.tensor].format.scalar);
+  for (const IndexId index : members(modes(writer) & ~outside)) {
+    (contains(key, index) ? workspace.keys : workspace.block) *= static_cast<double>(network_.indices[index].extent);
+  }
+  workspace.one_mode = (key & (key - 1)) == 0;
+  workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
+  // A bitmap has one mode.
+  const bool table = kind == LevelKind::bitmap && !workspace.one_mode;
+  return keyed_price(options_.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
+}
+
+double WorkspaceBytes::inside(std::size_t writer, IndexSet shared) const {
+  const IndexSet stored = modes(writer) & ~shared;
+  if (!model_ || !model_->is_keyed(writer, shared)) return dense(writer, stored);
+  const LevelKind kind = model_->workspace(writer, shared).kind;
+  return std::min(keyed(writer, shared, model_->key(writer), kind), keyed(writer, shared, modes(writer), kind));
+}
+
+double WorkspaceBytes::between(std::size_t writer) const {
+  return model_ && model_->key(writer) != 0 ? 0 : dense(writer, modes(writer));
+}
+
+double WorkspaceBytes::of_result() const {
+  const Schedule& schedule = alternative_.schedule;
+  const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
+  const std::size_t last = schedule.statements.size() - 1;
+  return result.format.all_dense() && !result.delivered ? dense(last, modes(last)) : 0;
+}
+
+std::optional<double> WorkspaceBytes::drained(std::size_t writer, Outside where, IndexId index, StatementRange range) const {
+  if (!model_) return std::nullopt;
+  if (writer + 1 == model_->statements()) {
+    if (!model_->departs(where, index, range)) return std::nullopt;
+    return model_->drain(where, index, range).bytes;
+  }
+  const IndexSet stored = model_->compressed(writer);
+  const IndexSet key = stored != 0 ? stored : model_->key(writer);
+  const IndexSet all = modes(writer);
+  const IndexSet outside = where.indices;
+  const bool departs = !contains(all, index) && (outside & ~all) == 0 && (key & ~outside) != 0;
+  if (!departs) return std::nullopt;
+  const LevelKind kind = model_->workspace(writer, 0).kind;
+  if (stored != 0) return keyed(writer, outside, stored, kind);
+  const double with_all = keyed(writer, outside, all, kind);
+  // A loop over the block before the key is complete: not provably written, so that all modes are the key.
+  return (outside & ~key) != 0 ? with_all : std::min(with_all, keyed(writer, outside, key, kind));
+}
+
+// What is stored for later assignments is not there yet when operands are converted.
+void Encoding::encode_memory() {
+  for (Encoded& encoded : ways_) encode_workspaces(encoded);
+  if (results_.size() > 1) {
+    for (StoredResult& result : results_) result.bytes.first = solver_.boolean();
+    for (const Encoded& encoded : ways_) {
+      std::pair<Literal, double>& result = results_[encoded.assignment].bytes;
+      if (encoded.result == 0) continue;
+      result.second = encoded.result;
+      solver_.clause(std::vector{!encoded.chosen, result.first}, solver_.family(memory_family));
+    }
+  }
+  for (const Encoded& encoded : ways_) {
+    encode_conversions(encoded);
+    for (const NestGraph::State& state : encoded.graph.states) {
+      if (!state.outside.root()) continue;
+      for (const std::uint32_t option : state.options) encode_nest(encoded, option);
+    }
+  }
+}
+
+// Options that need the same workspace of a statement imply the same literal.
+void Encoding::encode_workspaces(Encoded& encoded) {
+  const Schedule& schedule = encoded.way->alternative.schedule;
   const Family memory = solver_.family(memory_family);
-  const WorkspaceBytes sizes(alternative, Problem{*planned().network, operands, options});
+  const WorkspaceBytes sizes(encoded.way->alternative, encoded.way->problem);
   encoded.result = sizes.of_result();
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) encoded.between.push_back(sizes.between(writer));
   std::map<std::tuple<std::size_t, bool, IndexSet>, Literal> known;
@@ -23,7 +124,7 @@ void Encoding::encode_workspaces(const Alternative& alternative, const std::vect
     const auto [found, added] = known.try_emplace({writer, drained, outside});
     if (added) {
       found->second = solver_.boolean();
-      encoded.workspaces.push_back({writer, drained, found->second, options_.machine.threads * bytes});
+      encoded.workspaces.push_back({writer, drained, found->second, problem_.options.machine.threads * bytes});
     }
     solver_.clause(std::vector{!option, found->second}, memory);
   };
@@ -44,81 +145,67 @@ void Encoding::encode_workspaces(const Alternative& alternative, const std::vect
   }
 }
 
-void Encoding::encode_memory(const Alternative& alternative, const Encoded& encoded) {
-  const Schedule& schedule = alternative.schedule;
-  const Family memory = solver_.family(memory_family);
-  const PlannedAssignment& assignment = assignments_[encoded.assignment];
-  double lasting = assignment.lasting.value_or(0);
-  for (const OperandFacts& operand : assignment.exact) {
-    if (!assignment.lasting) lasting += static_cast<double>(operand.bytes);
-  }
+// The coordinates of one operand at a time are sorted, before any nest runs.
+void Encoding::encode_conversions(const Encoded& encoded) {
+  const auto& [schedule, free, room] = encoded.way->alternative;
   double sorting = 0;
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
-    if (!alternative.free[number]) continue;
-    const OperandFacts& facts = facts_of(assignment.exact, schedule.tensors[number].tensor);
+    if (!free[number]) continue;
+    const OperandFacts& facts = facts_of(encoded.way->problem.operands, schedule.tensors[number].tensor);
     const double entry = 4.0 * static_cast<double>(facts.format.order()) + scalar_bytes(facts.format.scalar);
-    sorting = std::max(sorting, 2 * facts.statistics.nnz() * entry);
+    sorting = std::max(sorting, 2 * facts.exact().nnz() * entry);
   }
-  const double wanted = assignment.wanted ? encoded.result : 0;
-  within(lasting_sizes(encoded, false), static_cast<double>(memory_limit_) - lasting - wanted - sorting, encoded.chosen, memory);
-  for (const NestGraph::State& state : encoded.graph.states) {
-    if (!state.outside.root()) continue;
-    for (const std::uint32_t option : state.options) encode_nest(alternative, encoded, option, lasting + encoded.result);
-  }
+  const double result = results_[encoded.assignment].wanted ? encoded.result : 0;
+  within(lasting_sizes(encoded, false), left_ - result - sorting, encoded.chosen, solver_.family(memory_family));
 }
 
 // What lives while a nest runs: intermediates that come in, pass by or leave, its workspaces (one per thread) and at
 // least two private copies of what it writes.
-void Encoding::encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t number, double lasting) {
-  const Schedule& schedule = alternative.schedule;
-  const Network& network = *assignments_[encoded.assignment].network;
+void Encoding::encode_nest(const Encoded& encoded, std::size_t number) {
+  const Schedule& schedule = encoded.way->alternative.schedule;
   const NestGraph::Option& option = encoded.graph.options[number];
   const std::size_t first = encoded.graph.states[option.state].first;
+  const auto leaves = [&](std::size_t writer) {
+    const std::size_t reader = reader_of(schedule, schedule.statements[writer].target.tensor);
+    return reader == schedule.statements.size() || reader > option.end;
+  };
   double live = 0;
-  double leaving = 0;
   std::vector<std::string> names;  // of what is stored
   for (std::size_t writer = 0; writer <= option.end; ++writer) {
     const ScheduledAccess& target = schedule.statements[writer].target;
     const ScheduledTensor& tensor = schedule.tensors[target.tensor];
-    const std::size_t reader = reader_of(schedule, target.tensor);
-    const bool leaves = reader == schedule.statements.size() || reader > option.end;
-    if (writer >= first && leaves) {
+    if (writer >= first && leaves(writer) && option.reduction == RootReduction::private_copies) {
       double whole = scalar_bytes(tensor.format.scalar);
-      for (const IndexId index : target.indices) whole *= static_cast<double>(network.indices[index].extent);
-      leaving += whole;
+      for (const IndexId index : target.indices) whole *= static_cast<double>(problem_.network.indices[index].extent);
+      live += 2 * whole;
     }
-    if (tensor.role != TensorRole::intermediate || reader < first) continue;
-    const bool inside = writer >= first && !leaves;
+    if (tensor.role != TensorRole::intermediate || reader_of(schedule, target.tensor) < first) continue;
+    const bool inside = writer >= first && !leaves(writer);
     if (!inside) live += encoded.between[writer];
     if (inside || encoded.between[writer] > 0) names.push_back(tensor.name);
   }
-  if (option.reduction == RootReduction::private_copies) live += 2 * leaving;
-  std::vector<std::pair<Literal, double>> sizes = lasting_sizes(encoded, true);
+  Sizes sizes = lasting_sizes(encoded, true);
   for (const Workspace& workspace : encoded.workspaces) {
-    const std::size_t reader = reader_of(schedule, schedule.statements[workspace.writer].target.tensor);
-    const bool leaves = reader == schedule.statements.size() || reader > option.end;
-    if (workspace.writer < first || workspace.writer > option.end || leaves != workspace.drained) continue;
+    if (workspace.writer < first || workspace.writer > option.end || leaves(workspace.writer) != workspace.drained) continue;
     sizes.emplace_back(workspace.used, workspace.bytes);
     if (!workspace.drained) continue;
     const std::string& name = schedule.tensors[schedule.statements[workspace.writer].target.tensor].name;
     std::string drained = fmt::format("the workspace of {}", name);
     if (std::ranges::find(names, drained) == names.end()) names.push_back(std::move(drained));
   }
-  const double room = static_cast<double>(memory_limit_) - lasting - live;
-  within(std::move(sizes), room, encoded.options[number],
-         solver_.family(std::string(memory_family) + fmt::format("{}", fmt::join(names, " and "))));
+  within(std::move(sizes), left_ - encoded.result - live, encoded.options[number],
+         solver_.family(fmt::format("{}{}", memory_family, fmt::join(names, " and "))));
 }
 
-// Copies last during the whole run, whichever assignment reads them, and so do wanted results; what is stored for later
-// assignments is not there yet when operands are converted.
-std::vector<std::pair<Literal, double>> Encoding::lasting_sizes(const Encoded& encoded, bool running) const {
-  const PlannedAssignment& assignment = assignments_[encoded.assignment];
-  if (!assignment.lasting) return encoded.copies;
-  std::vector<std::pair<Literal, double>> sizes = shared_sizes_;
-  for (const std::size_t other : assignment.live) {
-    if (running || assignments_[other].wanted) sizes.push_back(assignments_[other].result);
+// Copies of all assignments, and results of others.
+Encoding::Sizes Encoding::lasting_sizes(const Encoded& encoded, bool running) const {
+  Sizes sizes = shared_sizes_;
+  for (const std::size_t other : results_[encoded.assignment].live) {
+    if (running || results_[other].wanted) sizes.push_back(results_[other].bytes);
   }
-  for (const Encoded& other : alternatives_) sizes.insert(sizes.end(), other.copies.begin(), other.copies.end());
+  for (const Encoded& other : ways_) {
+    if (other.assignment != encoded.assignment || &other == &encoded) sizes.insert(sizes.end(), other.copies.begin(), other.copies.end());
+  }
   return sizes;
 }
 

@@ -1,11 +1,12 @@
 #include "engine/plan/prove/encoding.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/forest.h"
 
 namespace weft {
 namespace {
@@ -40,57 +41,67 @@ Weights weights(const std::vector<std::pair<Literal, double>>& sizes, double bou
 
 }  // namespace
 
+bool reads(const Assignment& assignment, TensorId tensor) {
+  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+  return std::ranges::find(factors, tensor, &TensorAccess::tensor) != factors.end();
+}
+
+std::size_t readers_of(const Network& network, TensorId tensor) {
+  const auto of_it = [&](const Assignment& assignment) { return reads(assignment, tensor); };
+  return static_cast<std::size_t>(std::ranges::count_if(network.assignments, of_it));
+}
+
+std::set<TensorId> shared_operands(const Problem& problem) {
+  std::set<TensorId> shared;
+  for (const OperandFacts& facts : problem.operands) {
+    if (readers_of(problem.network, facts.tensor) > 1 && may_be_converted(facts)) shared.insert(facts.tensor);
+  }
+  return shared;
+}
+
 Encoding::Encoding(Solver& solver, const Problem& problem, std::uint64_t memory_limit)
-    : solver_(solver), options_(problem.options), memory_limit_(memory_limit) {
-  next_assignment(problem.network, problem.operands, {}, 0, true, {});
-  assignments_.back().lasting.reset();
-}
-
-void Encoding::next_assignment(const Network& network, const std::vector<OperandFacts>& operands,
-                               const std::set<TensorId>& shared, double lasting, bool wanted,
-                               const std::vector<std::size_t>& live) {
-  if (alternatives_.empty()) assignments_.clear();
-  PlannedAssignment& added = assignments_.emplace_back();
-  added.network = &network;
-  added.operands = &operands;
-  added.shared = shared;
-  added.lasting = lasting;
-  added.wanted = wanted;
-  added.live = live;
-  for (auto& [tensor, copies] : shared_copies_) {
-    copies.before += copies.accesses;
-    copies.accesses = 0;
+    : solver_(solver), problem_(problem), memory_limit_(memory_limit), left_(static_cast<double>(memory_limit)),
+      shared_(shared_operands(problem)) {
+  for (const OperandFacts& operand : problem.operands) left_ -= static_cast<double>(operand.exact_bytes());
+  const std::vector<Assignment>& assignments = problem.network.assignments;
+  const auto result = [&](std::size_t number) { return assignments[number].result.tensor; };
+  for (std::size_t number = 0; number < assignments.size(); ++number) {
+    results_.push_back({is_wanted(problem.network.tensors[result(number)].name, problem.network, problem.options), {}, {}});
   }
-  if (memory_limit_ == 0) return;
-  added.exact = operands;
-  for (OperandFacts& operand : added.exact) {
-    operand.bytes = operand.exact_bytes();
-    operand.statistics = Statistics(operand.exact());
+  // As memory_plan() counts: what is wanted, and what was stored before and is read now or later.
+  for (std::size_t running = 0; running < assignments.size(); ++running) {
+    for (std::size_t number = 0; number < assignments.size(); ++number) {
+      bool live = results_[number].wanted;
+      for (std::size_t later = running; number < running && later < assignments.size(); ++later) {
+        live = live || reads(assignments[later], result(number));
+      }
+      if (live && number != running) results_[running].live.push_back(number);
+    }
   }
-}
-
-void Encoding::stores(std::size_t alternative, TensorId tensor, const std::string& layout) {
-  const auto [found, added] = layouts_.try_emplace({tensor, layout});
-  if (added) found->second = solver_.boolean();
-  solver_.clause(std::vector{!alternatives_[alternative].chosen, found->second}, solver_.family("layouts of results"));
 }
 
 void Encoding::price(Literal literal, double ns) {
   if (ns > 0) sum_.emplace_back(literal, ns);
 }
 
-void Encoding::add(const Alternative& alternative, const NestGraph& graph, const std::vector<OperandFacts>& operands,
-                   const PlanOptions& options) {
-  Encoded encoded{assignments_.size() - 1, solver_.boolean(), graph, {}, {}, alternative.schedule.statements.size(), {}, 0, {}, {}};
-  price(encoded.chosen, least_conversion_ns(alternative, *planned().operands, options_, planned().shared));
-  encode_states(encoded);
-  encode_copies(alternative, encoded);
-  if (memory_limit_ != 0) {
-    encode_workspaces(alternative, operands, options, encoded);
-    if (planned().lasting) postponed_.push_back(alternative);
-    else encode_memory(alternative, encoded);
+void Encoding::add(std::size_t assignment, const Way& way, NestGraph graph) {
+  if (!ways_.empty() && ways_.back().assignment != assignment) {
+    for (auto& [tensor, copies] : shared_copies_) copies.before += std::exchange(copies.accesses, 0);
   }
-  alternatives_.push_back(std::move(encoded));
+  Encoded encoded;
+  encoded.assignment = assignment;
+  encoded.way = &way;
+  encoded.graph = std::move(graph);
+  encoded.chosen = solver_.boolean();
+  price(encoded.chosen, least_conversion_ns(way.alternative, way.problem.operands, problem_.options, shared_));
+  encode_states(encoded);
+  encode_copies(encoded);
+  for (const auto& stored : way.layouts) {
+    const auto [found, added] = layouts_.try_emplace(stored);
+    if (added) found->second = solver_.boolean();
+    solver_.clause(std::vector{!encoded.chosen, found->second}, solver_.family("layouts of results"));
+  }
+  ways_.push_back(std::move(encoded));
 }
 
 void Encoding::encode_states(Encoded& encoded) {
@@ -115,8 +126,7 @@ void Encoding::encode_states(Encoded& encoded) {
 }
 
 // If `chosen`, the sizes of the true literals fit into the room.
-void Encoding::within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen,
-                      Family family) {
+void Encoding::within(Sizes sizes, double room, Literal chosen, Family family) {
   if (room < 0) {
     solver_.clause(std::vector{!chosen}, family);
     return;
@@ -132,9 +142,9 @@ void Encoding::within(std::vector<std::pair<Literal, double>> sizes, double room
 }
 
 void Encoding::close() {
-  for (std::size_t assignment = 0; assignment < assignments_.size(); ++assignment) {
+  for (std::size_t assignment = 0; assignment < results_.size(); ++assignment) {
     std::vector<Literal> any;
-    for (const Encoded& encoded : alternatives_) {
+    for (const Encoded& encoded : ways_) {
       if (encoded.assignment == assignment) any.push_back(encoded.chosen);
     }
     solver_.clause(any, solver_.family("loop nests"));
@@ -143,15 +153,7 @@ void Encoding::close() {
   std::map<TensorId, std::vector<Literal>> layouts;
   for (const auto& [stored, literal] : layouts_) layouts[stored.first].push_back(literal);
   for (const auto& [tensor, literals] : layouts) solver_.at_most_one(literals, solver_.family("layouts of results"));
-  if (postponed_.empty()) return;
-  for (PlannedAssignment& assignment : assignments_) assignment.result.first = solver_.boolean();
-  for (const Encoded& encoded : alternatives_) {
-    std::pair<Literal, double>& result = assignments_[encoded.assignment].result;
-    if (encoded.result == 0) continue;
-    result.second = encoded.result;
-    solver_.clause(std::vector{!encoded.chosen, result.first}, solver_.family(memory_family));
-  }
-  for (std::size_t number = 0; number < postponed_.size(); ++number) encode_memory(postponed_[number], alternatives_[number]);
+  if (memory_limit_ != 0) encode_memory();
 }
 
 void Encoding::below(double ns) {
@@ -162,14 +164,13 @@ void Encoding::below(double ns) {
 }
 
 ChosenNests Encoding::read(std::size_t assignment) const {
-  ChosenNests nests;
-  const auto chosen_one = std::ranges::find_if(alternatives_, [&](const Encoded& encoded) {
-    return encoded.assignment == assignment && solver_.value(encoded.chosen);
+  const Encoded& encoded = *std::ranges::find_if(ways_, [&](const Encoded& way) {
+    return way.assignment == assignment && solver_.value(way.chosen);
   });
-  nests.alternative = static_cast<std::size_t>(chosen_one - alternatives_.begin());
-  const Encoded& encoded = alternatives_[nests.alternative];
-  nests.loops.resize(encoded.statements);
-  nests.fused.assign(encoded.statements, 0);
+  ChosenNests nests;
+  nests.way = encoded.way;
+  nests.loops.resize(encoded.way->alternative.schedule.statements.size());
+  nests.fused.assign(nests.loops.size(), 0);
   struct Open {
     std::uint32_t state = 0;
     std::vector<IndexId> path;
@@ -182,7 +183,7 @@ ChosenNests Encoding::read(std::size_t assignment) const {
     const auto chosen = std::find_if(state.options.begin(), state.options.end(),
                                      [&](std::uint32_t option) { return solver_.value(encoded.options[option]); });
     const NestGraph::Option& option = encoded.graph.options[*chosen];
-    nests.options.push_back(*chosen);
+    nests.options.push_back(encoded.options[*chosen]);
     nests.ns += option.ns;
     std::vector<IndexId> inner = here.path;
     if (!option.body) inner.push_back(option.index);
@@ -203,9 +204,8 @@ ChosenNests Encoding::read(std::size_t assignment) const {
 
 void Encoding::exclude_chosen() {
   std::vector<Literal> any;
-  for (std::size_t assignment = 0; assignment < assignments_.size(); ++assignment) {
-    const ChosenNests nests = read(assignment);
-    for (const std::uint32_t option : nests.options) any.push_back(!alternatives_[nests.alternative].options[option]);
+  for (std::size_t assignment = 0; assignment < results_.size(); ++assignment) {
+    for (const Literal option : read(assignment).options) any.push_back(!option);
   }
   solver_.clause(any, solver_.family(memory_family));
 }

@@ -23,45 +23,48 @@ namespace weft {
 /// Families of constraints about memory begin with this; the names of what a nest stores follow.
 inline constexpr std::string_view memory_family = "memory limit ";
 
-/// What the solver chose.
+/// One way of computing an assignment, before its loops are decided.
+struct Way {
+  Alternative alternative;
+  Problem problem;  ///< of the assignment alone; its operands may be results of earlier ones
+  std::vector<std::pair<TensorId, std::string>> layouts = {};  ///< of what lies between assignments and it writes or reads
+};
+
+std::size_t readers_of(const Network& network, TensorId tensor);  ///< assignments
+bool reads(const Assignment& assignment, TensorId tensor);
+/// Operands of which one copy may serve several assignments.
+std::set<TensorId> shared_operands(const Problem& problem);
+
+/// What the solver chose for one assignment.
 struct ChosenNests {
-  std::size_t alternative = 0;  ///< in the order of add()
+  const Way* way = nullptr;
   std::vector<std::vector<IndexId>> loops;
   std::vector<std::uint32_t> fused;
   std::vector<RootReduction> roots;
-  double ns = 0;                       ///< as encoded, without conversions
-  std::vector<std::uint32_t> options;  ///< of the alternative's graph
+  double ns = 0;                 ///< as encoded, without conversions
+  std::vector<Literal> options;  ///< of the way's graph
 };
 
+/// Of every assignment of a network one way, with one layout for what lies between assignments and a copy of a shared operand
+/// paid once; within one memory limit, in which copies last for the whole run, and results as long as they are wanted or read.
 class Encoding {
  public:
-  /// `memory_limit` of 0: no constraint on memory.
+  /// Refers to all that it is given. `memory_limit` of 0: no constraint on memory.
   Encoding(Solver& solver, const Problem& problem, std::uint64_t memory_limit);
 
-  /// Of several assignments: alternatives that are added from now on are those of another one, whose operands may be
-  /// results of earlier ones. A copy of one of the `shared` operands is paid once, whichever assignments read it.
-  /// `lasting`: bytes of the operands of all. `live`: the other assignments, by their number, whose results are there
-  /// while this one runs; of what is not `wanted`, only then. Called before the first one too.
-  void next_assignment(const Network& network, const std::vector<OperandFacts>& operands,
-                       const std::set<TensorId>& shared, double lasting, bool wanted, const std::vector<std::size_t>& live);
-  /// Of the alternatives of all assignments that store or read a tensor, only those of one layout are chosen together.
-  void stores(std::size_t alternative, TensorId tensor, const std::string& layout);
-
-  /// The graph must not be empty.
-  void add(const Alternative& alternative, const NestGraph& graph) { add(alternative, graph, *planned().operands, options_); }
-  /// Of several assignments: with what this alternative knows of earlier results, and the joins of its assignment.
-  void add(const Alternative& alternative, const NestGraph& graph, const std::vector<OperandFacts>& operands,
-           const PlanOptions& options);
-  /// After the last alternative: one of them is chosen, of every assignment.
+  /// The ways of one assignment after those of the one before it. The graph must not be empty.
+  void add(std::size_t assignment, const Way& way, NestGraph graph);
+  /// After the last way: one of them is chosen, of every assignment.
   void close();
   /// The sum stays below so many nanoseconds. Every part is rounded down, to a millionth of the bound or a little
   /// more: where no sum is below it, no schedule is.
   void below(double ns);
   /// The choice after Satisfiable::yes, and never again one with the same loops and nests of every assignment.
-  ChosenNests read(std::size_t assignment = 0) const;
+  ChosenNests read(std::size_t assignment) const;
   void exclude_chosen();
 
  private:
+  using Sizes = std::vector<std::pair<Literal, double>>;  // what counts where its literal is true
   // What lives while a nest runs, if its literal is true: between a writer and its reader, or to be drained into what
   // the writer appends to.
   struct Workspace {
@@ -72,12 +75,12 @@ class Encoding {
   };
   struct Encoded {
     std::size_t assignment = 0;
-    Literal chosen;
+    const Way* way = nullptr;
     NestGraph graph;
+    Literal chosen;
     std::vector<Literal> states;
     std::vector<Literal> options;
-    std::size_t statements = 0;
-    std::vector<std::pair<Literal, double>> copies;  // bytes of the levels of converted operands
+    Sizes copies;  // levels of converted operands
     // Where memory matters: bytes of the result, of what statements store between nests, and workspaces.
     double result = 0;
     std::vector<double> between;
@@ -95,43 +98,39 @@ class Encoding {
     std::size_t before = 0;  // accesses of earlier assignments
     std::size_t accesses = 0;
   };
-  // What alternatives are added to.
-  struct PlannedAssignment {
-    const Network* network = nullptr;
-    const std::vector<OperandFacts>* operands = nullptr;
-    std::vector<OperandFacts> exact;  // where memory matters: sizes before they were quantised
-    std::set<TensorId> shared;
-    std::optional<double> lasting;
-    bool wanted = true;
-    std::vector<std::size_t> live;
-    std::pair<Literal, double> result;  // its bytes if some alternative that makes a dense one is chosen
+  struct StoredResult {
+    bool wanted = true;             // it lasts for the whole run
+    std::vector<std::size_t> live;  // other assignments whose results are there while this one runs
+    std::pair<Literal, double> bytes;  // if some way that makes a dense result is chosen
   };
 
   void price(Literal literal, double ns);
   void encode_states(Encoded& encoded);
-  void encode_copies(const Alternative& alternative, Encoded& encoded);
-  void use_copies(TensorId tensor, const std::vector<Converted>& accesses, double room, Encoded& encoded, Copies& copies,
-                  std::vector<std::pair<Literal, double>>& sizes);
+  void encode_copies(Encoded& encoded);
+  void use_copies(TensorId tensor, const std::vector<Converted>& accesses, Encoded& encoded, Copies& copies, Sizes& sizes);
   void order_copies(TensorId tensor, const Copies& copies);
-  double level_bytes(const Converted& access, TensorId tensor, double room, ModeSet above, ModeSet level) const;
-  void encode_workspaces(const Alternative& alternative, const std::vector<OperandFacts>& operands,
-                         const PlanOptions& options, Encoded& encoded);
-  void encode_memory(const Alternative& alternative, const Encoded& encoded);
-  std::vector<std::pair<Literal, double>> lasting_sizes(const Encoded& encoded, bool running) const;
-  const PlannedAssignment& planned() const { return assignments_.back(); }
-  void encode_nest(const Alternative& alternative, const Encoded& encoded, std::size_t option, double lasting);
-  void within(std::vector<std::pair<Literal, double>> sizes, double room, Literal chosen, Family family);
+  Family layouts_of(TensorId tensor);
+  const std::vector<OperandFacts>& exact(const Way& way, TensorId tensor);
+  // encode_memory.cpp
+  void encode_memory();
+  void encode_workspaces(Encoded& encoded);
+  void encode_conversions(const Encoded& encoded);
+  void encode_nest(const Encoded& encoded, std::size_t option);
+  Sizes lasting_sizes(const Encoded& encoded, bool running) const;
+  void within(Sizes sizes, double room, Literal chosen, Family family);
 
   Solver& solver_;
-  const PlanOptions& options_;
+  const Problem problem_;
   std::uint64_t memory_limit_;
-  std::vector<PlannedAssignment> assignments_;
-  std::vector<Encoded> alternatives_;
-  std::vector<Alternative> postponed_;  // of several assignments: whose memory is encoded once all copies are known
+  double left_;  // of it beside the operands
+  std::set<TensorId> shared_;
+  std::vector<StoredResult> results_;  // per assignment
+  std::vector<Encoded> ways_;
   std::map<TensorId, Copies> shared_copies_;
-  std::vector<std::pair<Literal, double>> shared_sizes_;  // bytes of their levels
+  Sizes shared_sizes_;
+  std::map<TensorId, std::vector<OperandFacts>> exact_;
   std::map<std::pair<TensorId, std::string>, Literal> layouts_;
-  std::vector<std::pair<Literal, double>> sum_;  // nanoseconds
+  Sizes sum_;  // nanoseconds
 };
 
 }  // namespace weft

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <deque>
 #include <set>
 
 #include "engine/plan/cost/memory_demand.h"
-#include "engine/plan/prove/prove.h"
-#include "engine/plan/search/effort.h"
 
 namespace weft {
 namespace {
@@ -18,57 +16,37 @@ constexpr std::size_t most_options_explained = 60'000;
 
 }  // namespace
 
-Improvement improve(const SearchResult& found, const Problem& problem) {
-  const auto& [network, operands, options] = problem;
-  Improvement improvement;
+Proof improve(const SearchResult& found, const Problem& problem) {
+  const PlanOptions& options = problem.options;
   std::vector<Alternative> alternatives = found.open;
   if (options.prove && found.winner) alternatives.push_back(*found.winner);
-  if (alternatives.empty()) return improvement;
-
+  if (alternatives.empty()) return {};
   const std::uint64_t memory = usable_memory(options);
-  const auto best = std::find_if(found.candidates.begin(), found.candidates.end(),
-                                 [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; });
-  ProofRequest request;
-  request.below_ns = best == found.candidates.end() ? std::numeric_limits<double>::infinity() : best->cost.ns;
-  request.memory_limit = found.memory_binds ? memory : 0;
-  request.effort = !options.prove ? usual_effort : options.budget ? options.budget->effort : budget_of_assignment.effort;
-  const bool sparse = std::ranges::any_of(alternatives, [](const Alternative& alternative) {
-    return !alternative.schedule.tensors.back().format.all_dense();
-  });
-  request.kept = options.prove || sparse ? kept_for_proofs : 1;
-  improvement.report.asked = true;
-  auto proof = prove(problem, alternatives, request);
-  if (!proof) {
-    improvement.proven = false;
-    improvement.report.unavailable = proof.error().message;
-    return improvement;
-  }
-  if (options.budget) options.budget->take_effort(proof->effort);
-  improvement.proven = proof->proven && !proof->overpriced;
-  improvement.overpriced = proof->overpriced;
-  improvement.report.effort = proof->effort;
-  improvement.report.effort_spent = proof->effort_spent;
-  improvement.report.alternatives = proof->solved;
-  improvement.report.bounded = proof->bounded;
-  improvement.cheaper = std::move(proof->cheaper);
-  return improvement;
+  const auto best = std::ranges::find_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; });
+  ProofRequest request = ProofRequest::of(options, best == found.candidates.end() ? infinity : best->cost.ns, found.memory_binds ? memory : 0);
+  const auto sparse = [](const Alternative& alternative) { return !alternative.schedule.tensors.back().format.all_dense(); };
+  if (std::ranges::any_of(alternatives, sparse)) request.kept = kept_for_proofs;
+  Proof proof = prove(problem, alternatives, request);
+  proof.report.asked = true;
+  return proof;
 }
 
 std::string why_nothing_fits(const SearchResult& found, const Problem& problem) {
-  const auto& [network, operands, options] = problem;
+  const PlanOptions& options = problem.options;
   if (found.open.empty() || found.open.size() > most_explained || found.frontier.why_not(std::numeric_limits<double>::infinity())) return {};
   auto solver = Solver::create(Tracking::families, options.cancelled_by);
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {
     Encoding encoding(asked, problem, usable_memory(options));
+    std::deque<Way> ways;
     std::size_t left = most_options_explained;
     for (const Alternative& alternative : found.open) {
       const CostModel model(alternative.schedule, problem, alternative.free, alternative.room);
       IntervalProgram program(model);
-      const NestGraph graph = nest_graph(model, program, std::numeric_limits<double>::infinity(), left);
+      NestGraph graph = nest_graph(model, program, infinity, left);
       if (!graph.complete || !program.exact()) return false;
       left -= graph.options.size();
-      if (!graph.states.empty()) encoding.add(alternative, graph);
+      if (!graph.states.empty()) encoding.add(0, ways.emplace_back(Way{alternative, problem}), std::move(graph));
     }
     encoding.close();
     return true;

@@ -1,20 +1,14 @@
 // Asking the solver about what the search has left open.
 #pragma once
 
-#include "engine/plan/search/search.h"
+#include "engine/plan/prove/prove.h"
 
 namespace weft {
 
-struct Improvement {
-  std::optional<Candidate> cheaper;  ///< than every candidate of the search that fits into memory
-  bool proven = true;                ///< nothing that was left open is cheaper still
-  bool overpriced = false;           ///< why that is open: see Proof
-  SolverReport report;
-};
-
-/// Only where the search has left something open or a proof is wanted; else nothing is loaded and nothing spent. A
-/// missing library or spent effort leave the search's result as it is, and the report says so.
-Improvement improve(const SearchResult& found, const Problem& problem);
+/// What is cheaper than every candidate of the search that fits into memory, and whether nothing that was left open is. Only
+/// where the search has left something open or a proof is wanted; else nothing is loaded and nothing spent. A missing library or
+/// spent effort leave the search's result as it is, and the report says so.
+Proof improve(const SearchResult& found, const Problem& problem);
 
 /// Why nothing that the search has left open fits into memory: a part of a sentence, empty where that is not proven.
 /// Names the intermediates of the constraints that contradict each other.

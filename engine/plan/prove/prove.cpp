@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/effort.h"
@@ -12,161 +12,237 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_options = 20'000;      // of one alternative
-constexpr std::size_t options_at_once = 4'000;    // of alternatives that share a solver
-constexpr double most_work = 1'000'000;           // loops priced to tell which alternatives may be cheaper
-constexpr int most_refused = 32;                  // choices that the judges refuse, per solver: the rest of its budget
+constexpr double most_work = 1'000'000;  // loops priced to tell which ways may be cheaper
+
+// Ways of one assignment are asked about some at a time, those of several all at once.
+struct Limits {
+  std::size_t options_of_way = 0;
+  std::size_t options_at_once = 0;  // of ways that share a solver
+  std::uint64_t refused = 0;        // answers, per solver: the rest of its budget
+};
+constexpr Limits of_one{20'000, 4'000, 32};
+constexpr Limits of_several{12'000, 12'000, 200};
+
+CostModel model_of(const Way& way) {
+  return CostModel(way.alternative.schedule, way.problem, way.alternative.free, way.alternative.room);
+}
 
 class Prover {
  public:
-  Prover(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request)
-      : network_(problem.network), operands_(problem.operands), options_(problem.options), alternatives_(alternatives), request_(request),
-        best_ns_(request.below_ns) {}
+  Prover(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request, const ProofJudge& judge)
+      : problem_(problem), ways_(ways), request_(request), judge_(judge), limits_(ways.size() == 1 ? of_one : of_several) {
+    proof_.ns = request.below_ns;
+  }
 
-  Expected<Proof> run() {
-    for (std::size_t number = 0; number < alternatives_.size() && !is_cancelled(options_); ++number) {
-      if (static_cast<double>(work_) > work_of_proof(options_, most_work)) {
-        proof_.proven = false;
-        proof_.effort_spent = true;
-        break;
-      }
-      open(number);
+  Proof run() {
+    const PlanOptions& options = problem_.options;
+    if (auto done = ask(); !done) {
+      proof_.cheaper.clear();
+      proof_.ns = request_.below_ns;
+      proof_.exhausted = false;
+      proof_.report.asked = true;
+      proof_.report.unavailable = done.error().message;
+    } else if (is_cancelled(options)) {
+      proof_.exhausted = false;
     }
-    if (options_.budget) options_.budget->take_work(work_);
-    std::stable_sort(opened_.begin(), opened_.end(),
-                     [](const Opened& left, const Opened& right) { return left.least_ns < right.least_ns; });
-    for (std::size_t begin = 0; begin < opened_.size() && !proof_.effort_spent && !is_cancelled(options_);) {
-      if (options_.progress) options_.progress("proving", static_cast<double>(begin) / static_cast<double>(opened_.size()));
-      std::size_t end = begin;
-      std::size_t options = 0;
-      std::vector<std::pair<std::size_t, NestGraph>> group;
-      for (; end < opened_.size() && (group.empty() || options < options_at_once); ++end) {
-        NestGraph graph = graph_of(opened_[end]);
-        if (!graph.complete) proof_.proven = false;
-        if (graph.states.empty() || !graph.complete) {
-          if (graph.complete) ++proof_.bounded;
-          continue;
-        }
-        options += graph.options.size();
-        group.emplace_back(opened_[end].number, std::move(graph));
-      }
-      begin = end;
-      if (group.empty()) continue;
-      if (auto done = solve(group); !done) return std::unexpected(done.error());
-    }
+    if (options.budget) options.budget->take_effort(proof_.report.effort);
     return std::move(proof_);
   }
 
  private:
-  struct Opened {
-    std::size_t number = 0;
+  Expected<void> ask() {
+    bound();
+    for (std::size_t next = 0; next < bounded_.size() && !proof_.report.effort_spent && !is_cancelled(problem_.options);) {
+      const double begun = static_cast<double>(next) / static_cast<double>(bounded_.size());
+      std::vector<Asked> asked = next_asked(next);
+      if (!covers_all(asked)) continue;
+      if (auto done = solve(std::move(asked), begun); !done) return done;
+    }
+    return {};
+  }
+
+  struct Bounded {
+    std::size_t assignment = 0;
+    const Way* way = nullptr;
+    double conversion_ns = 0;  // the least of it: its share of copies that other assignments may read
     double least_ns = 0;
-    double conversion_ns = 0;
+    double least_of_any_layout = infinity;  // where its layouts are priced before they are known, which bounds nothing
+  };
+  struct Asked {
+    const Bounded* bounded = nullptr;
+    NestGraph graph;
   };
 
-  double below() const { return best_ns_ * request_.kept; }
-
-  CostModel model_of(const Alternative& alternative) const {
-    return CostModel(alternative.schedule, Problem{network_, operands_, options_}, alternative.free, alternative.room);
-  }
-
-  void open(std::size_t number) {
-    const Alternative& alternative = alternatives_[number];
-    const CostModel model = model_of(alternative);
-    IntervalProgram program(model);
-    const double conversions = least_conversion_ns(alternative, operands_, options_);
-    const double least = program.least({{}, 0, static_cast<std::uint32_t>(model.statements() - 1), 0}) + conversions;
-    work_ += program.work();
-    // What it is priced at bounds nothing.
-    if (!stores_as_priced(alternative.schedule) && model.least_ns() + conversions < below()) proof_.overpriced = true;
-    if (!program.exact()) {
-      proof_.proven = false;
-    } else if (std::isinf(least) || !(least < below())) {
-      ++proof_.bounded;
-    } else {
-      opened_.push_back({number, least, conversions});
+  // What each way takes at least, and each assignment; the cheapest first.
+  void bound() {
+    const double most = work_of_proof(problem_.options, most_work);
+    const std::set<TensorId> shared = shared_operands(problem_);
+    least_.assign(ways_.size(), infinity);
+    std::uint64_t work = 0;
+    for (std::size_t assignment = 0; assignment < ways_.size(); ++assignment) {
+      for (const Way& way : ways_[assignment]) {
+        if (is_cancelled(problem_.options)) return;
+        if (static_cast<double>(work) > most) {
+          proof_.exhausted = false;
+          proof_.report.effort_spent = true;
+          break;
+        }
+        Bounded bounded{assignment, &way, least_conversion(way, shared)};
+        const CostModel model = model_of(way);
+        IntervalProgram program(model);
+        bounded.least_ns = program.least({{}, 0, static_cast<std::uint32_t>(model.statements() - 1), 0}) + bounded.conversion_ns;
+        work += program.work();
+        if (!stores_as_priced(way.alternative.schedule)) bounded.least_of_any_layout = model.least_ns() + bounded.conversion_ns;
+        if (!program.exact()) {
+          proof_.exhausted = false;
+          continue;
+        }
+        least_[assignment] = std::min(least_[assignment], bounded.least_ns);
+        bounded_.push_back(bounded);
+      }
     }
+    if (problem_.options.budget) problem_.options.budget->take_work(work);
+    std::ranges::stable_sort(bounded_, {}, [](const Bounded& way) { return std::pair{way.assignment, way.least_ns}; });
   }
 
-  NestGraph graph_of(const Opened& opened) const {
-    if (!(opened.least_ns < below())) return {};
-    const CostModel model = model_of(alternatives_[opened.number]);
-    IntervalProgram program(model);
-    return nest_graph(model, program, below() - opened.conversion_ns, most_options);
+  double least_conversion(const Way& way, const std::set<TensorId>& shared) const {
+    const auto& [schedule, free, room] = way.alternative;
+    double ns = least_conversion_ns(way.alternative, way.problem.operands, problem_.options, shared);
+    for (const TensorId tensor : shared) {
+      const auto converted = [&](std::size_t number) { return free[number] && schedule.tensors[number].tensor == tensor; };
+      std::size_t number = 0;
+      while (number < free.size() && !converted(number)) ++number;
+      if (number == free.size()) continue;
+      const double once = conversion_ns(facts_of(problem_.operands, tensor), problem_.options.machine);
+      ns += once / static_cast<double>(readers_of(problem_.network, tensor)) / std::max(1.0, problem_.options.calls);
+    }
+    return ns;
   }
 
-  Expected<void> solve(const std::vector<std::pair<std::size_t, NestGraph>>& group) {
-    Expected<Solver> solver = Solver::create(Tracking::none, options_.cancelled_by);
+  // What a way of an assignment may take at most: the others take at least their cheapest.
+  double below(std::size_t assignment) const {
+    double ns = proof_.ns * request_.kept;
+    for (std::size_t other = 0; other < least_.size(); ++other) ns -= other == assignment ? 0 : least_[other];
+    return ns;
+  }
+
+  // Ways that share a solver, from `next` on; none where they are too large.
+  std::vector<Asked> next_asked(std::size_t& next) {
+    std::vector<Asked> asked;
+    std::size_t options = 0;
+    bool complete = true;
+    for (; next < bounded_.size() && options < limits_.options_at_once; ++next) {
+      const Bounded& bounded = bounded_[next];
+      const double below = this->below(bounded.assignment);
+      if (bounded.least_of_any_layout < below) proof_.overpriced = true;
+      NestGraph graph;
+      if (bounded.least_ns < below) {
+        const CostModel model = model_of(*bounded.way);
+        IntervalProgram program(model);
+        graph = nest_graph(model, program, below - bounded.conversion_ns, limits_.options_of_way);
+      }
+      complete = complete && graph.complete;
+      if (graph.complete && graph.states.empty()) ++proof_.report.bounded;
+      if (!graph.complete || graph.states.empty()) continue;
+      options += graph.options.size();
+      asked.push_back({&bounded, std::move(graph)});
+    }
+    const bool too_large = ways_.size() > 1 && (!complete || options >= limits_.options_at_once);
+    if (!complete || too_large) proof_.exhausted = false;
+    if (!too_large) return asked;
+    next = bounded_.size();
+    return {};
+  }
+
+  bool covers_all(const std::vector<Asked>& asked) const {
+    std::set<std::size_t> assignments;
+    for (const Asked& one : asked) assignments.insert(one.bounded->assignment);
+    return assignments.size() == ways_.size();
+  }
+
+  Expected<void> solve(std::vector<Asked> asked, double begun) {
+    Expected<Solver> solver = Solver::create(Tracking::none, problem_.options.cancelled_by);
     if (!solver) return std::unexpected(solver.error());
-    Encoding encoding(*solver, Problem{network_, operands_, options_}, request_.memory_limit);
-    for (const auto& [number, graph] : group) encoding.add(alternatives_[number], graph);
+    SolverReport& report = proof_.report;
+    report.asked = true;
+    report.alternatives += asked.size();
+    Encoding encoding(*solver, problem_, request_.memory_limit);
+    for (Asked& one : asked) encoding.add(one.bounded->assignment, *one.bounded->way, std::move(one.graph));
     encoding.close();
-    proof_.solved += group.size();
-    int refused = 0;
-    for (;;) {
-      encoding.below(best_ns_ * (1 - proof_rounding) * std::min(slack_, request_.kept));
-      const std::uint64_t before = solver->effort_spent();
-      const std::uint64_t left = request_.effort > proof_.effort ? request_.effort - proof_.effort : 0;
-      const Satisfiable answer = solver->check(left);
-      proof_.effort += solver->effort_spent() - before;
+    const std::uint64_t effort_before = report.effort;
+    for (const std::uint64_t refused_before = proof_.refused; proof_.refused < refused_before + limits_.refused;) {
+      const double spent = static_cast<double>(report.effort) / static_cast<double>(request_.effort);
+      if (problem_.options.progress) problem_.options.progress("proving", std::max(begun, spent));
+      encoding.below(proof_.ns * (1 - proof_rounding) * std::min(slack_, request_.kept));
+      const Satisfiable answer = solver->check(request_.effort - std::min(report.effort, request_.effort));
+      report.effort = effort_before + solver->effort_spent();
       if (answer == Satisfiable::no) return {};
       if (auto sufficed = solver->had_memory(); !sufficed) return sufficed;
-      if (answer == Satisfiable::unknown) {
-        proof_.proven = false;
-        proof_.effort_spent = true;
-        return {};
-      }
-      const ChosenNests chosen = encoding.read();
-      Candidate candidate = judged(alternatives_[group[chosen.alternative].first], chosen);
-      const double loops_ns = candidate.cost.ns - candidate.cost.conversion_ns / std::max(1.0, options_.calls);
-      if (loops_ns < chosen.ns * (1 - proof_rounding)) slack_ = std::max(slack_, chosen.ns / loops_ns);
-      if (slack_ > request_.kept) proof_.overpriced = true;
-      const bool fits = request_.memory_limit == 0 || candidate.cost.announced_bytes <= request_.memory_limit;
-      if (fits && candidate.cost.ns < best_ns_ && check(candidate.schedule, Problem{network_, operands_, options_})) {
-        best_ns_ = candidate.cost.ns;
-        proof_.cheaper = std::move(candidate);
+      if (answer == Satisfiable::unknown) break;
+      std::vector<Candidate> made;
+      for (std::size_t assignment = 0; assignment < ways_.size(); ++assignment) made.push_back(judged(encoding.read(assignment)));
+      if (const auto ns = judge_(made); ns && *ns < proof_.ns) {
+        proof_.ns = *ns;
+        proof_.cheaper = std::move(made);
         continue;
       }
       // Cheaper only by proof_rounding, or judged otherwise than encoded: never again this one.
       encoding.exclude_chosen();
       ++proof_.refused;
-      if (++refused == most_refused) {
-        proof_.proven = false;
-        proof_.effort_spent = true;
-        return {};
-      }
     }
+    proof_.exhausted = false;
+    report.effort_spent = true;
+    return {};
   }
 
-  Candidate judged(const Alternative& alternative, const ChosenNests& chosen) const {
+  Candidate judged(const ChosenNests& chosen) {
+    const auto& [alternative, problem, layouts] = *chosen.way;
     Schedule schedule = alternative.schedule;
     for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
       schedule.statements[number].loops = chosen.loops[number];
       schedule.statements[number].fused = chosen.fused[number];
     }
-    schedule = complete(std::move(schedule), network_, model_of(alternative), alternative.free, operands_);
+    schedule = complete(std::move(schedule), problem.network, model_of(*chosen.way), alternative.free, problem.operands);
     schedule.roots = chosen.roots;
-    Cost ns = cost(schedule, Problem{network_, operands_, options_});
-    return {std::move(schedule), std::move(ns)};
+    Cost judged = cost(schedule, problem);
+    const double loops_ns = judged.ns - judged.conversion_ns / std::max(1.0, problem_.options.calls);
+    if (loops_ns < chosen.ns * (1 - proof_rounding)) slack_ = std::max(slack_, chosen.ns / loops_ns);
+    if (slack_ > request_.kept) proof_.overpriced = true;
+    return {std::move(schedule), std::move(judged)};
   }
 
-  const Network& network_;
-  const std::vector<OperandFacts>& operands_;
-  const PlanOptions& options_;
-  const std::vector<Alternative>& alternatives_;
+  const Problem problem_;
+  const std::vector<std::vector<Way>>& ways_;
   const ProofRequest& request_;
-  double best_ns_;
+  const ProofJudge& judge_;
+  const Limits limits_;
   double slack_ = 1;  // what answers were encoded dearer than judged, at most: so much dearer ones are asked for too
-  std::vector<Opened> opened_;
-  std::uint64_t work_ = 0;
+  std::vector<Bounded> bounded_;
+  std::vector<double> least_;  // of each assignment
   Proof proof_;
 };
 
 }  // namespace
 
-Expected<Proof> prove(const Problem& problem,
-                      const std::vector<Alternative>& alternatives, const ProofRequest& request) {
-  return Prover(problem, alternatives, request).run();
+ProofRequest ProofRequest::of(const PlanOptions& options, double below_ns, std::uint64_t memory_limit) {
+  const std::uint64_t for_proofs = options.budget ? options.budget->effort : budget_of_assignment.effort;
+  return {below_ns, memory_limit, options.prove ? for_proofs : usual_effort, options.prove ? kept_for_proofs : 1};
+}
+
+Proof prove(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request,
+            const ProofJudge& judge) {
+  return Prover(problem, ways, request, judge).run();
+}
+
+Proof prove(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request) {
+  std::vector<std::vector<Way>> ways(1);
+  for (const Alternative& alternative : alternatives) ways.front().push_back({alternative, problem});
+  return prove(problem, ways, request, [&](const std::vector<Candidate>& found) -> Expected<double> {
+    const auto& [schedule, cost] = found.front();
+    if (request.memory_limit != 0 && cost.announced_bytes > request.memory_limit) return fail(ErrorKind::resource, "too large");
+    if (auto legal = check(schedule, problem); !legal) return std::unexpected(legal.error());
+    return cost.ns;
+  });
 }
 
 }  // namespace weft

@@ -1,7 +1,10 @@
-// Asking the solver for a schedule that is cheaper than the best one known, until there is none.
+// Asking the solver for schedules that are cheaper than the best ones known, until there are none.
 #pragma once
 
+#include <functional>
+
 #include "engine/plan/prove/encoding.h"
+#include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
 
 namespace weft {
@@ -24,23 +27,33 @@ struct ProofRequest {
   /// Nests up to this much dearer than the best one known are left to the solver, so that it judges what the interval
   /// program has found, and looks behind what is encoded dearer than judged; 1: only what might be cheaper.
   double kept = 1;
+
+  static ProofRequest of(const PlanOptions& options, double below_ns, std::uint64_t memory_limit);
 };
 
 struct Proof {
-  std::optional<Candidate> cheaper;  ///< legal, the cheapest that was found
-  bool proven = true;                ///< no alternative has anything cheaper still
-  /// Some answer takes less than encoded, by more than `kept` allows for, or there are alternatives whose layouts on the way to a
-  /// sparse result are priced before they are known. What else does might be cheaper still.
+  std::vector<Candidate> cheaper;  ///< legal, the cheapest that were found: one per assignment, or none
+  double ns = 0;       ///< of these together, as judged; of the request where there are none
+  bool exhausted = true;  ///< no way has anything that is cheaper as encoded, nor anything that fits where nothing was known
+  /// Some answer takes less than encoded, by more than `kept` allows for, or there are ways whose layouts on the way to a sparse
+  /// result are priced before they are known: what else does might be cheaper still.
   bool overpriced = false;
-  bool effort_spent = false;         ///< why not: the effort was not enough
-  std::uint64_t effort = 0;
-  std::uint64_t bounded = 0;  ///< alternatives left out: the interval program proves that they take longer
-  std::uint64_t solved = 0;   ///< alternatives that the solver was asked about
   std::uint64_t refused = 0;  ///< answers that the judges found dearer or larger than encoded
+  SolverReport report;
+
+  bool proven() const { return exhausted && !overpriced; }  ///< nothing is cheaper
 };
 
-/// Unsupported error where Z3 cannot be loaded. A function of its arguments.
-Expected<Proof> prove(const Problem& problem,
-                      const std::vector<Alternative>& alternatives, const ProofRequest& request);
+/// What the schedules of all assignments take together; an error where that is not legal or does not fit.
+using ProofJudge = std::function<Expected<double>(const std::vector<Candidate>&)>;
+
+/// `ways[a]` are those of assignment a of the network: one of each is chosen. Where Z3 cannot be loaded, or cannot have the
+/// memory, nothing is found nor proven, and the report says so. Else a function of its arguments; what it takes is taken off the
+/// budget of the options.
+Proof prove(const Problem& problem, const std::vector<std::vector<Way>>& ways, const ProofRequest& request,
+            const ProofJudge& judge);
+
+/// Of one assignment, judged by check() and cost().
+Proof prove(const Problem& problem, const std::vector<Alternative>& alternatives, const ProofRequest& request);
 
 }  // namespace weft

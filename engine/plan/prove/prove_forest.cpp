@@ -1,23 +1,125 @@
 #include "engine/plan/prove/prove_forest.h"
 
+#include <algorithm>
+#include <deque>
 #include <limits>
 #include <utility>
 
 #include "engine/plan/cost/memory_demand.h"
-#include "engine/plan/prove/prove_jointly.h"
+#include "engine/plan/schedule/forest.h"
+#include "engine/plan/schedule/result_format.h"
 #include "engine/plan/search/effort.h"
+#include "engine/plan/space/alternatives.h"
+#include "engine/plan/space/shared_layouts.h"
 
 namespace weft {
 namespace {
 
+constexpr std::size_t most_ways = 5'000;
+
+class WaysOfAssignments {
+ public:
+  WaysOfAssignments(const Problem& problem, const std::vector<Occurrence>& counted) : stored_(problem), counted_(counted) {
+    for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(problem.network, part));
+  }
+
+  /// Nothing where there are too many, or what an assignment stores is not known before its loops are. They refer to this.
+  std::optional<std::vector<std::vector<Way>>> all() {
+    for (std::size_t part = 0; part < parts(); ++part) {
+      ways_.emplace_back();
+      results_.emplace_back();
+      if (!for_each_known(part, 0, stored_.operands, [&](const auto& known) { return add(part, known); })) return std::nullopt;
+    }
+    return std::move(ways_);
+  }
+
+ private:
+  std::size_t parts() const { return stored_.network.assignments.size(); }
+  TensorId result(std::size_t part) const { return stored_.network.assignments[part].result.tensor; }
+
+  // With all ways in which the results that an assignment reads may be stored.
+  template <class Visit>
+  bool for_each_known(std::size_t part, std::size_t earlier, const std::vector<OperandFacts>& known, const Visit& visit) const {
+    if (earlier == part) return visit(known);
+    if (!reads(stored_.network.assignments[part], result(earlier))) return for_each_known(part, earlier + 1, known, visit);
+    return std::ranges::all_of(results_[earlier], [&](const OperandFacts& facts) {
+      std::vector<OperandFacts> more = known;
+      more.push_back(facts);
+      return for_each_known(part, earlier + 1, more, visit);
+    });
+  }
+
+  bool add(std::size_t part, const std::vector<OperandFacts>& operands) {
+    const std::vector<OperandFacts>& known = known_.emplace_back(operands);
+    const Problem problem{networks_[part], known, stored_.options};
+    const bool sparse = !plainest_result_format(problem).format.all_dense();
+    const bool read = readers_of(stored_.network, result(part)) > 0;
+    const bool wanted = is_wanted(stored_.network.tensors[result(part)].name, stored_.network, stored_.options);
+    if (sparse && read && wanted) return false;
+    std::vector<std::optional<Format>> formats{std::nullopt};
+    if (read && !wanted) {
+      const SharedLayouts layouts = result_layouts(problem);
+      if (!layouts.all) return false;
+      if (sparse && !layouts.formats.empty()) formats.clear();
+      formats.insert(formats.end(), layouts.formats.begin(), layouts.formats.end());
+    }
+    return std::ranges::all_of(formats, [&](const auto& format) { return add(part, known, format, read); });
+  }
+
+  bool add(std::size_t part, const std::vector<OperandFacts>& known, const std::optional<Format>& stored, bool read) {
+    PlanOptions& options = options_.emplace_back(stored_.options);
+    options.joins = renumbered(stored_.options.joins, counted_, occurrences(networks_[part], known));
+    if (stored) options.result_formats[stored_.network.tensors[result(part)].name] = *stored;
+    const Problem problem{networks_[part], known, options};
+    AlternativeChoice choice = all_alternatives(problem, most_ways);
+    if (!choice.complete || number_ + choice.alternatives.size() > most_ways) return false;
+    for (Alternative& alternative : choice.alternatives) {
+      const ScheduledTensor& target = alternative.schedule.tensors.back();
+      if (stored && target.delivered) continue;
+      std::vector<std::pair<TensorId, std::string>> layouts;
+      for (const OperandFacts& facts : known) {
+        if (facts.computed && reads(stored_.network.assignments[part], facts.tensor)) layouts.emplace_back(facts.tensor, facts.format.text());
+      }
+      if (read) {
+        layouts.emplace_back(result(part), target.format.text());
+        const auto same = [&](const OperandFacts& facts) { return same_layout(facts.format, target.format); };
+        if (std::ranges::none_of(results_[part], same)) {
+          results_[part].push_back(stored_facts(stored_.network, stored_.network.assignments[part], target.format, known));
+        }
+      }
+      ways_[part].push_back({std::move(alternative), problem, std::move(layouts)});
+      ++number_;
+    }
+    return true;
+  }
+
+  const Problem stored_;
+  const std::vector<Occurrence>& counted_;
+  std::deque<Network> networks_;  // referred to by the ways, as the following
+  std::deque<std::vector<OperandFacts>> known_;
+  std::deque<PlanOptions> options_;
+  std::vector<std::vector<OperandFacts>> results_;  // per assignment: how its result may be stored
+  std::vector<std::vector<Way>> ways_;
+  std::size_t number_ = 0;
+};
+
+std::vector<Plan> plans_of(const std::vector<Candidate>& parts) {
+  std::vector<Plan> plans;
+  for (const Candidate& part : parts) {
+    Plan& plan = plans.emplace_back();
+    plan.schedule = part.schedule;
+    plan.cost = part.cost;
+    plan.producer = Producer::solver;
+    plan.optimal = Optimal::all;
+    plan.candidates = 1;
+  }
+  return plans;
+}
+
 // Whether something cheaper than `below` was found, which the attempt then has.
 bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
   const PlanOptions& options = forest.options();
-  ProofRequest request;
-  request.below_ns = below;
-  request.memory_limit = options.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options);
-  request.effort = options.prove && options.budget ? options.budget->effort : usual_effort;
-  request.kept = options.prove ? kept_for_proofs : 1;
+  const std::uint64_t memory_limit = options.memory_limit == ~std::uint64_t{0} ? 0 : usable_memory(options);
   made.solver_asked = true;
   if (options.prove && !proves(options)) {
     made.optimal = Optimal::none;
@@ -25,26 +127,33 @@ bool ask_solver(ForestSearch& forest, ForestAttempt& made, double below) {
     made.plan.optimal = made.optimal;
     return false;
   }
-  auto proof = prove_jointly(Problem{made.stored, forest.operands(), options}, forest.counted(), request, forest.judge_of(made.stored));
-  if (!proof) {
-    made.plan.solver.asked = true;
-    made.plan.solver.unavailable = proof.error().message;
-    made.optimal = Optimal::none;
-    return false;
-  }
-  if (options.budget) options.budget->take_effort(proof->report.effort);
-  if (proof->cheaper) {
-    made.parts = std::move(*proof->cheaper);
+  const JointJudge judge = forest.judge_of(made.stored);
+  Proof proof = prove_assignments(Problem{made.stored, forest.operands(), options}, forest.counted(),
+                                  ProofRequest::of(options, below, memory_limit),
+                                  [&](const std::vector<Candidate>& parts) { return judge(plans_of(parts)); });
+  const bool found = !proof.cheaper.empty();
+  if (found) {
+    made.parts = plans_of(proof.cheaper);
     made.plan = forest.joined_plan(made);
   }
-  made.plan.solver = proof->report;
-  if (proof->proven) made.optimal = Optimal::all;
-  else if (proof->cheaper) made.optimal = Optimal::none;
+  if (proof.proven()) made.optimal = Optimal::all;
+  else if (found || !proof.report.unavailable.empty()) made.optimal = Optimal::none;
+  made.plan.solver = std::move(proof.report);
   made.plan.optimal = made.optimal;
-  return proof->cheaper.has_value();
+  return found;
 }
 
 }  // namespace
+
+Proof prove_assignments(const Problem& problem, const std::vector<Occurrence>& counted, const ProofRequest& request,
+                        const ProofJudge& judge) {
+  WaysOfAssignments assignments(problem, counted);
+  if (const auto ways = assignments.all()) return prove(problem, *ways, request, judge);
+  Proof nothing;
+  nothing.ns = request.below_ns;
+  nothing.exhausted = false;
+  return nothing;
+}
 
 void prove_forest(ForestSearch& forest) {
   if (!forest.layouts()) return;

@@ -5,13 +5,18 @@
 #include <z3.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <utility>
 
-#include "engine/plan/prove/interruption.h"
+#include "engine/plan/problem.h"
 #include "runtime/foreign_code.h"
 #include "runtime/headroom.h"
+#include "runtime/thread.h"
 
 namespace weft {
 namespace {
@@ -67,6 +72,46 @@ const Library& library() {
   static const Library loaded;
   return loaded;
 }
+
+// Interrupts Z3, from a thread of its own, every few milliseconds while something is asked and a token is set: once may be too
+// early, before Z3 listens. Nothing else depends on that thread, and where the system gives none, tokens are looked at
+// between questions only.
+class Interruption {
+ public:
+  Interruption(const std::vector<Cancellation>& tokens, Z3_context context) : tokens_(tokens), context_(context) {
+    thread_ = Thread([this] { watch(); });
+  }
+  ~Interruption() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  void asking(bool now) { asking_ = now; }
+
+ private:
+  static constexpr std::chrono::milliseconds period{5};
+
+  void watch() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, period, [&] { return ended_; })) {
+      if (asking_ && any_cancelled(tokens_)) library().interrupt(context_);
+    }
+  }
+
+  const std::vector<Cancellation>& tokens_;
+  Z3_context context_;
+  std::atomic<bool> asking_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  Thread thread_;  // last: it uses the others
+};
 
 }  // namespace
 
@@ -138,16 +183,13 @@ struct Solver::State {
     note_error();
   }
 
-  // x >= v; nothing where that is always true, `never` where it is false.
-  struct Comparison {
-    enum { always, never, open } kind = open;
-    Literal literal;
-  };
-  Comparison at_least(Integer integer, std::int64_t least) const {
+  // A clause of what there is and x >= v, or not: none where that holds anyway.
+  bool holds(Integer integer, std::int64_t least, bool negated, std::vector<Literal>& any) const {
     const Range& range = ranges[static_cast<std::size_t>(integer.number)];
-    if (least <= range.least) return {Comparison::always, {}};
-    if (least > range.greatest) return {Comparison::never, {}};
-    return {Comparison::open, range.reached[static_cast<std::size_t>(least - range.least - 1)]};
+    if (least <= range.least || least > range.greatest) return (least <= range.least) != negated;
+    const Literal reached = range.reached[static_cast<std::size_t>(least - range.least - 1)];
+    any.push_back(negated ? !reached : reached);
+    return false;
   }
 
   struct Range {
@@ -280,80 +322,19 @@ void Solver::at_most(std::span<const Weighted> sum, std::int64_t bound, Family f
   state_->note_error();
 }
 
-// With x = least + sum of [x >= v]: a sum of integers is a sum of weighted literals, negative factors of negations.
-void Solver::linear(std::span<const Scaled> sum, std::int64_t bound, std::span<const Literal> when, Family family) {
-  if (sum.size() <= 2 && std::all_of(sum.begin(), sum.end(), [](const Scaled& part) { return part.factor != 0; })) {
-    // For every value of the first: the second is small enough. Values are walked from the side where it matters.
-    std::vector<Z3_ast> unless;
-    for (const Literal literal : when) unless.push_back(state_->term(!literal));
-    const auto extreme = [&](const Scaled& part) {
-      const State::Range& range = state_->ranges[static_cast<std::size_t>(part.integer.number)];
-      return std::pair{range.least, range.greatest};
-    };
-    // The literal of "integer differs towards less cost than value": x < v for positive factors, x > v for negative.
-    const auto better_than = [&](const Scaled& part, std::int64_t value) {
-      State::Comparison reached =
-          part.factor > 0 ? state_->at_least(part.integer, value) : state_->at_least(part.integer, value + 1);
-      if (part.factor > 0 && reached.kind != State::Comparison::open) {
-        reached.kind = reached.kind == State::Comparison::always ? State::Comparison::never : State::Comparison::always;
-      } else if (part.factor > 0) {
-        reached.literal = !reached.literal;
-      }
-      return reached;
-    };
-    const auto add = [&](std::vector<State::Comparison> any) {
-      std::vector<Z3_ast> terms = unless;
-      for (const State::Comparison& one : any) {
-        if (one.kind == State::Comparison::always) return;
-        if (one.kind == State::Comparison::open) terms.push_back(state_->term(one.literal));
-      }
-      state_->add(std::move(terms), family);
-    };
-    if (sum.empty()) {
-      if (bound < 0) add({});
-      return;
-    }
-    const auto [first_least, first_greatest] = extreme(sum[0]);
-    for (std::int64_t value = first_least; value <= first_greatest; ++value) {
-      const std::int64_t left = bound - sum[0].factor * value;
-      if (sum.size() == 1) {
-        if (left < 0) add({better_than(sum[0], value)});
-        continue;
-      }
-      // factor * second <= left, where the first is `value` or dearer.
-      const auto [least, greatest] = extreme(sum[1]);
-      const bool rising = sum[1].factor > 0;
-      std::int64_t limit = rising ? least : greatest;  // the first value that is too dear, from the cheap side
-      while (limit >= least && limit <= greatest && sum[1].factor * limit <= left) limit += rising ? 1 : -1;
-      if (limit < least || limit > greatest) continue;
-      add({better_than(sum[0], value), better_than(sum[1], limit)});
-    }
-    return;
+void Solver::precedes(Integer left, Integer right, Literal when, Family family) {
+  const State::Range range = state_->ranges[static_cast<std::size_t>(left.number)];
+  for (std::int64_t value = range.least; value <= range.greatest; ++value) {
+    std::vector<Literal> any{!when};
+    if (!state_->holds(left, value, true, any) && !state_->holds(right, value + 1, false, any)) clause(any, family);
   }
-  std::vector<Weighted> weighted;
-  std::int64_t total = 0;
-  std::int64_t room = bound;
-  for (const Scaled& part : sum) {
-    const State::Range& range = state_->ranges[static_cast<std::size_t>(part.integer.number)];
-    const std::int64_t weight = part.factor < 0 ? -part.factor : part.factor;
-    room -= part.factor * (part.factor < 0 ? range.greatest : range.least);
-    for (const Literal literal : range.reached) {
-      weighted.push_back({part.factor < 0 ? !literal : literal, weight});
-      total += weight;
-    }
+}
+
+void Solver::equals(Integer integer, std::int64_t value, Literal when, Family family) {
+  for (const bool greater : {false, true}) {
+    std::vector<Literal> any{!when};
+    if (!state_->holds(integer, greater ? value + 1 : value, greater, any)) clause(any, family);
   }
-  const std::int64_t excess = total - room;
-  if (excess <= 0) return;
-  if (room < 0) {
-    std::vector<Z3_ast> unless;
-    for (const Literal literal : when) unless.push_back(state_->term(!literal));
-    state_->add(std::move(unless), family);
-    return;
-  }
-  // Each condition that holds takes a share of the room; all of them together leave `room`.
-  const auto conditions = static_cast<std::int64_t>(when.size());
-  for (const Literal literal : when) weighted.push_back({literal, excess});
-  at_most(weighted, room + excess * conditions, family);
 }
 
 Satisfiable Solver::check(std::uint64_t effort) {
@@ -372,7 +353,7 @@ Satisfiable Solver::check(std::uint64_t effort) {
   std::vector<Z3_ast> assumptions;
   for (const Literal guard : state_->guards) assumptions.push_back(state_->term(guard));
   if (!state_->cancelled_by.empty() && !state_->interruption) {
-    state_->interruption.emplace(state_->cancelled_by, [&z3, context = state_->context] { z3.interrupt(context); });
+    state_->interruption.emplace(state_->cancelled_by, state_->context);
   }
   const auto room = Headroom::take(question_bytes, "asking Z3");
   if (!room) {

@@ -33,10 +33,6 @@ struct Weighted {
   Literal literal;
   std::int64_t weight = 0;  ///< not negative
 };
-struct Scaled {
-  Integer integer;
-  std::int64_t factor = 0;
-};
 
 /// Constraints of one family are tracked together: an unsatisfiable core names families.
 struct Family {
@@ -70,8 +66,9 @@ class Solver {
   /// Sum of the weights of the true literals <= bound. Weights are scaled down together, rounding up, where they do
   /// not fit what Z3 takes (int).
   void at_most(std::span<const Weighted> sum, std::int64_t bound, Family family);
-  /// If every literal of `when` is true: sum of factor * integer <= bound. Clauses where at most two integers take part.
-  void linear(std::span<const Scaled> sum, std::int64_t bound, std::span<const Literal> when, Family family);
+  /// If `when` is true: left < right, or that an integer has a value.
+  void precedes(Integer left, Integer right, Literal when, Family family);
+  void equals(Integer integer, std::int64_t value, Literal when, Family family);
 
   /// `effort` in Z3's resource units (thousands per millisecond), the same on every machine; what is left unanswered
   /// then is unknown. Later constraints may be added and the check repeated.

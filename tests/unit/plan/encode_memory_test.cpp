@@ -121,21 +121,21 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       const Enumerated expected = enumerated(made);
       const AlternativeChoice choice = all_alternatives(made, 100'000);
       REQUIRE(choice.complete);
-      const auto proof = prove(made, choice.alternatives, {infinity, limit, effort, 1.05});
-      REQUIRE(proof.has_value());
-      refused += proof->refused;
-      REQUIRE(proof->cheaper.has_value() == std::isfinite(expected.ns));
-      if (!proof->cheaper) {
-        CHECK(proof->proven);
+      const Proof proof = prove(made, choice.alternatives, {infinity, limit, effort, 1.05});
+      REQUIRE(proof.report.unavailable == "");
+      refused += proof.refused;
+      REQUIRE(proof.cheaper.empty() == std::isinf(expected.ns));
+      if (proof.cheaper.empty()) {
+        CHECK(proof.exhausted);
         CHECK_FALSE(plan(made).has_value());
         ++impossible;
         continue;
       }
-      const Schedule& cheapest = proof->cheaper->schedule;
+      const Schedule& cheapest = proof.cheaper.front().schedule;
       CHECK(check(cheapest, made).has_value());
-      CHECK(proof->cheaper->cost == cost(cheapest, made));
-      CHECK(proof->cheaper->cost.announced_bytes <= limit);
-      if (proof->proven && !proof->overpriced) CHECK(proof->cheaper->cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+      CHECK(proof.cheaper.front().cost == cost(cheapest, made));
+      CHECK(proof.cheaper.front().cost.announced_bytes <= limit);
+      if (proof.proven()) CHECK(proof.cheaper.front().cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
       else if (std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::schedule)) ++open;
       ++bound;
       for (const ScheduledStatement& statement : cheapest.statements) drained += statement.drained ? 1 : 0;

@@ -36,14 +36,14 @@ TEST_CASE("two accesses share a converted copy, which the interval program canno
   const OwnedProblem made = chain();
   const SearchResult found = search_schedules(made, true);
   CHECK_FALSE(found.open.empty());
-  const Improvement improvement = improve(found, made);
-  REQUIRE(improvement.cheaper.has_value());
-  CHECK(improvement.cheaper->cost.ns < found.candidates.front().cost.ns);
-  CHECK(improvement.proven);
+  const Proof improvement = improve(found, made);
+  REQUIRE(improvement.cheaper.size() == 1);
+  CHECK(improvement.cheaper.front().cost.ns < found.candidates.front().cost.ns);
+  CHECK(improvement.proven());
   const Plan chosen = planned(made);
   CHECK(chosen.producer == Producer::solver);
   CHECK(chosen.optimal == Optimal::all);
-  CHECK(chosen.schedule == improvement.cheaper->schedule);
+  CHECK(chosen.schedule == improvement.cheaper.front().schedule);
   CHECK(chosen.solver.alternatives > 0);
 }
 

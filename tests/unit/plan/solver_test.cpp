@@ -38,17 +38,19 @@ struct Random {
     std::vector<Weighted> parts;
     std::int64_t bound = 0;
   };
-  struct Linear {
-    std::vector<Scaled> parts;
-    std::int64_t bound = 0;
-    std::vector<Literal> when;
+  struct Comparison {  // left < right, or left == value
+    int left = 0;
+    int right = 0;
+    bool with_value = false;
+    int value = 0;
+    Literal when;
   };
   std::size_t booleans = 0;
   std::vector<std::pair<int, int>> ranges;
   std::vector<Clause> clauses;
   std::vector<std::vector<Literal>> single;
   std::vector<Sum> sums;
-  std::vector<Linear> linears;
+  std::vector<Comparison> comparisons;
 };
 
 // Codes are positions in the problem's own lists; `add` translates them.
@@ -81,14 +83,13 @@ Random random_problem(unsigned seed) {
     problem.sums.push_back(sum);
   }
   for (int number = below(4); number > 0; --number) {
-    Random::Linear linear;
-    for (int part = 0; part < 1 + below(3); ++part) {
-      const int factor = below(7) - 3;
-      if (factor != 0) linear.parts.push_back({{below(static_cast<int>(problem.ranges.size()))}, factor});
-    }
-    linear.bound = below(9) - 4;
-    for (int condition = below(3); condition > 0; --condition) linear.when.push_back(literal());
-    problem.linears.push_back(linear);
+    Random::Comparison comparison;
+    comparison.left = below(static_cast<int>(problem.ranges.size()));
+    comparison.right = below(static_cast<int>(problem.ranges.size()));
+    comparison.with_value = below(2) == 0;
+    comparison.value = below(8) - 3;
+    comparison.when = literal();
+    problem.comparisons.push_back(comparison);
   }
   return problem;
 }
@@ -112,11 +113,10 @@ bool holds(const Random& problem, const Values& values) {
     for (const Weighted& part : sum.parts) total += values.of(part.literal) ? part.weight : 0;
     if (total > sum.bound) return false;
   }
-  for (const auto& linear : problem.linears) {
-    if (!std::all_of(linear.when.begin(), linear.when.end(), [&](Literal one) { return values.of(one); })) continue;
-    std::int64_t total = 0;
-    for (const Scaled& part : linear.parts) total += part.factor * values.integers[static_cast<std::size_t>(part.integer.number)];
-    if (total > linear.bound) return false;
+  const auto integer = [&](int number) { return values.integers[static_cast<std::size_t>(number)]; };
+  for (const auto& [left, right, with_value, value, when] : problem.comparisons) {
+    const bool meant = with_value ? integer(left) == value : integer(left) < integer(right);
+    if (values.of(when) && !meant) return false;
   }
   return true;
 }
@@ -165,9 +165,10 @@ Stated state(const Random& problem, Solver& solver) {
     for (Weighted& part : sum.parts) part.literal = here(part.literal);
     solver.at_most(sum.parts, sum.bound, solver.family("sums"));
   }
-  for (auto linear : problem.linears) {
-    for (Scaled& part : linear.parts) part.integer = stated.integers[static_cast<std::size_t>(part.integer.number)];
-    solver.linear(linear.parts, linear.bound, all_here(linear.when), solver.family("linear"));
+  const auto integer = [&](int number) { return stated.integers[static_cast<std::size_t>(number)]; };
+  for (const auto& [left, right, with_value, value, when] : problem.comparisons) {
+    if (with_value) solver.equals(integer(left), value, here(when), solver.family("comparisons"));
+    else solver.precedes(integer(left), integer(right), here(when), solver.family("comparisons"));
   }
   return stated;
 }
@@ -240,7 +241,7 @@ TEST_CASE("a core names the families that contradict each other and no others") 
   const Integer depth = solver.integer(0, 5);
   solver.clause(std::array{a, b}, solver.family("one of them"));
   solver.at_most(std::array{Weighted{a, 3}, Weighted{b, 4}}, 2, solver.family("budget"));
-  solver.linear(std::array{Scaled{depth, 1}}, 3, {}, solver.family("depth"));
+  solver.equals(depth, 3, a, solver.family("depth"));
   REQUIRE(solver.check(effort) == Satisfiable::no);
   CHECK(solver.core() == std::vector<std::string>{"one of them", "budget"});
 }

@@ -1,4 +1,4 @@
-#include "engine/plan/prove/workspace_bytes.h"
+#include "engine/plan/prove/encode_memory.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/plan/prove/prove_jointly.h"
+#include "engine/plan/prove/prove_forest.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 
-namespace prove_jointly_test {
+namespace prove_forest_test {
 
 using namespace weft;
 using namespace weft::plan_test;
@@ -52,20 +52,20 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
     const Network stored = inlined(drawn.made.network, unneeded(drawn.made.network, drawn.made.options));
     if (most_factors(drawn.made.network) > 3 || stored.assignments.size() < 2) continue;
     const PlanOptions& options = drawn.made.options;
-    const auto proof = prove_jointly(Problem{stored, drawn.made.operands, options}, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1},
-                                     [&](const std::vector<Plan>& parts) -> Expected<double> {
+    const Proof proof = prove_assignments(Problem{stored, drawn.made.operands, options}, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1},
+                                     [&](const std::vector<Candidate>& parts) -> Expected<double> {
       std::vector<Schedule> schedules;
-      for (const Plan& part : parts) schedules.push_back(part.schedule);
+      for (const Candidate& part : parts) schedules.push_back(part.schedule);
       const Schedule whole = joined(schedules, stored, options);
       if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
       return cost(whole, Problem{drawn.made.network, drawn.made.operands, options}).ns;
     });
-    REQUIRE_MESSAGE(proof, proof.error().message);
-    if (!proof->proven) continue;  // too many nests for one problem
-    REQUIRE(proof->cheaper);
-    CHECK(proof->ns == doctest::Approx(least_of_all(drawn.made, true)).epsilon(1e-4));
+    REQUIRE(proof.report.unavailable == "");
+    if (!proof.proven()) continue;  // too many nests for one problem
+    REQUIRE(!proof.cheaper.empty());
+    CHECK(proof.ns == doctest::Approx(least_of_all(drawn.made, true)).epsilon(1e-4));
     ++compared;
-    for (const Plan& part : *proof->cheaper) {
+    for (const Candidate& part : proof.cheaper) {
       for (const ScheduledTensor& tensor : part.schedule.tensors) copied += tensor.converted ? 1 : 0;
     }
   }
@@ -161,9 +161,9 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
     bool stores_sparse = false;
     const auto proven = [&](std::uint64_t limit) {
       const ProofRequest request{std::numeric_limits<double>::infinity(), limit, effort, 1.05};
-      auto proof = prove_jointly(Problem{drawn.made.network, drawn.made.operands, options}, {}, request, [&](const std::vector<Plan>& parts) -> Expected<double> {
+      Proof proof = prove_assignments(Problem{drawn.made.network, drawn.made.operands, options}, {}, request, [&](const std::vector<Candidate>& parts) -> Expected<double> {
         std::vector<Schedule> schedules;
-        for (const Plan& part : parts) schedules.push_back(part.schedule);
+        for (const Candidate& part : parts) schedules.push_back(part.schedule);
         const Schedule whole = joined(schedules, drawn.made.network, options);
         if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
         const Cost judged = cost(whole, Problem{drawn.made.network, drawn.made.operands, options});
@@ -174,20 +174,20 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
         });
         return judged.ns;
       });
-      REQUIRE_MESSAGE(proof, proof.error().message);
-      return std::move(*proof);
+      REQUIRE(proof.report.unavailable == "");
+      return proof;
     };
-    const JointProof free = proven(0);
-    if (!free.proven || !free.cheaper) continue;
+    const Proof free = proven(0);
+    if (!free.proven() || free.cheaper.empty()) continue;
     // What is needed to the byte, one byte less, and what that then needs to the byte.
     for (std::uint64_t limit = bytes, step = 0; step < 3; ++step, limit = step == 1 ? bytes - 1 : bytes) {
       CAPTURE(limit);
       options.memory_limit = limit;
       const double least = least_of_all(drawn.made, true);
-      const JointProof within = proven(limit);
-      if (!within.proven) break;
-      CHECK(within.cheaper.has_value() == std::isfinite(least));
-      if (!within.cheaper) {
+      const Proof within = proven(limit);
+      if (!within.proven()) break;
+      CHECK(within.cheaper.empty() == std::isinf(least));
+      if (within.cheaper.empty()) {
         ++impossible;
         break;
       }
@@ -221,4 +221,4 @@ TEST_CASE("a copy for one assignment gives way to what another one has to store"
   }
 }
 
-}  // namespace prove_jointly_test
+}  // namespace prove_forest_test
