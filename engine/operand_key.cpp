@@ -54,19 +54,23 @@ std::array<std::uint64_t, 2> pattern_figures(const Tensor& tensor, const Resourc
 
 }  // namespace
 
+void append_format_key(std::string& key, const Format& format) {
+  key += format.scalar == Scalar::f64 ? 'd' : 'f';
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const Level& stored = format.levels[level];
+    key += static_cast<char>(stored.kind);
+    key += static_cast<char>(stored.pos_bits);
+    key += static_cast<char>(stored.crd_bits);
+    key += static_cast<char>((stored.strided ? 1 : 0) | (stored.joined ? 2 : 0));
+    append(key, format.mode_order[level]);
+  }
+}
+
 void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern, const Resources& resources) {
   const Format& format = tensor.format();
   {
     const Part part(key);
-    key += format.scalar == Scalar::f64 ? 'd' : 'f';
-    for (std::size_t level = 0; level < format.order(); ++level) {
-      const Level& stored = format.levels[level];
-      key += static_cast<char>(stored.kind);
-      key += static_cast<char>(stored.pos_bits);
-      key += static_cast<char>(stored.crd_bits);
-      key += static_cast<char>((stored.strided ? 1 : 0) | (stored.joined ? 2 : 0));
-      append(key, format.mode_order[level]);
-    }
+    append_format_key(key, format);
   }
   {
     const Part part(key);

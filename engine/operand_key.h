@@ -7,6 +7,9 @@
 
 namespace weft {
 
+/// Scalar, kinds and widths of the levels, mode order: as many bytes for every format of one order.
+void append_format_key(std::string& key, const Format& format);
+
 /// Appends it. `by_pattern`: the very pattern matters, because joins of several sparse operands are sampled, because it may be
 /// baked into code, or because a memory limit counts exact bytes; else its quantised statistics, full levels and short fibers
 /// do, so that a tensor over another pattern of the same kind has the same key. Counted once for all tensors over a pattern.

@@ -409,6 +409,15 @@ std::uint64_t BoundNetwork::bytes() const {
 const std::map<std::string, std::string>& BoundNetwork::patterns() const { return state_->patterns; }
 void BoundNetwork::let_go() { state_->let_go(); }
 bool BoundNetwork::whole() const { return state_->whole; }
+
+bool BoundNetwork::looked_at() const {
+  const std::vector<bool>& finite = state_->kernel->finite;
+  for (std::size_t number = 0; number < finite.size(); ++number) {
+    if (finite[number] && arrays_of(state_->tensors[number]).version != state_->laid[number].version) return false;
+  }
+  return true;
+}
+
 const LayoutCounters& BoundNetwork::layouts() const { return state_->layouts; }
 double BoundNetwork::convert_ms() const { return state_->convert_ms; }
 unsigned BoundNetwork::threads() const { return state_->resources.threads.count(); }

@@ -50,11 +50,8 @@ void append_options(std::string& key, const CompileOptions& options, const Resou
   append_number(key, formats.size());
   for (const auto& [name, format] : formats) {
     append(key, name);
-    append(key, fmt::format("{}:{}", format.text(), weft::name(format.scalar)));
-    for (const Level& level : format.levels) {
-      append_number(key, level.pos_bits);
-      append_number(key, level.crd_bits);
-    }
+    append_number(key, format.order());
+    append_format_key(key, format);
   }
 }
 

@@ -186,7 +186,7 @@ Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOpera
   if (auto right = operands.verify(resources); !right) return std::unexpected(right.error());
   const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
   auto bound = taken(operands.stamp);
-  if (bound && bound->stamp == operands.stamp && bound->network.whole() && !changes) {
+  if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.looked_at() && !changes) {
     bound->network.cancel_with(cancellation);
     return bound;
   }

@@ -85,12 +85,13 @@ TEST_CASE("operands of the probes can be made and are bounded, whatever the cach
 
 TEST_CASE("what the generator refuses is in no probe of a small first cache") {
   const Resources resources{Memory(), Threads(1), {}, {}};
+  std::set<std::string> loaded;  // many are the same for all caches
   for (const double first : {1.0, 16 * KiB, 24 * KiB, 32 * KiB}) {
     CAPTURE(first);
     for (const Probe& probe : calibration_probes(with_caches({first, 64 * KiB, 128 * KiB}))) {
       CAPTURE(probe.what);
       for (const OperandText& operand : probe.operands)
-        CHECK(load_operand(operand.spec, std::nullopt, resources, operand.name).has_value());
+        if (loaded.insert(operand.spec).second) CHECK(load_operand(operand.spec, std::nullopt, resources, operand.name).has_value());
     }
   }
 }

@@ -176,6 +176,36 @@ TEST_CASE("finiteness: of one binding, too") {
   CHECK(looked_at(vouched) == "z");
 }
 
+TEST_CASE("finiteness: values that change in place are looked at again once that is announced, in the binding that was run before") {
+  Tensors tensors = links();
+  std::vector<double> z(25 * 6, 2), out(30 * 6);
+  tensors["z"] = *borrow_dense({25, 6}, z);
+  const Engine engine = made();
+  const Kernel kernel = compiled(engine, chain, tensors);
+  Bindings bindings;
+  for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+  const auto texts = [&] {
+    std::vector<std::string> all;
+    const auto results = kernel.run(bindings);
+    REQUIRE_MESSAGE(results, results.error().message);
+    for (const double value : results->at("y").values().as<const double>()) all.push_back(std::isnan(value) ? "nan" : std::to_string(value));
+    return all;
+  };
+  for (const bool into_host : {false, true}) {
+    CAPTURE(into_host);
+    if (into_host) bindings.output("y", *borrow_dense({30, 6}, out));
+    for (const double value : {2.0, not_a_number, 3.0, infinite, 4.0}) {
+      CAPTURE(value);
+      z[7] = value;
+      tensors.at("z").values_changed();
+      Tensors now = tensors;
+      now["z"] = with_value(tensors.at("z"), 7, value);
+      CHECK(texts() == ran(compiled(made(), chain, now), now));
+      CHECK(texts() == ran(compiled(made(), chain, now), now));
+    }
+  }
+}
+
 TEST_CASE("finiteness: a large operand that changes is not looked through in every run of a small kernel") {
   const std::string text = "a = M(i,j) * x(j,r) * N(i,k) * z(k,r)";
   const Tensors large = {{"M", operand("sparse(20x20000,nnz=100)", "ds")},

@@ -71,7 +71,7 @@ std::vector<double> product(const Tensor& M, const Tensor& x, std::uint64_t colu
   std::vector<double> sum(rows * columns);
   for (std::uint64_t i = 0; i < rows; ++i)
     for (std::uint64_t j = 0; j < inner; ++j)
-      for (std::uint64_t r = 0; r < columns; ++r) sum[i * columns + r] += m[i * inner + j] * of[j * columns + r];
+      for (std::uint64_t r = 0; m[i * inner + j] != 0 && r < columns; ++r) sum[i * columns + r] += m[i * inner + j] * of[j * columns + r];
   return sum;
 }
 

@@ -68,10 +68,10 @@ struct Workspaces {
 TEST_CASE("scratch: runs in memory of the host give what runs in the engine's give, whatever lay there") {
   const Tensors all = {{"T", operand("sparse(60x50x40,nnz=6000,seed=1)")}, {"B", operand("uniform(50x200)")}, {"C", operand("uniform(40x200)")},
                        {"M", operand("sparse(3000x2000,nnz=120000,seed=1)", "ds")}, {"D", operand("uniform(3000x16)")},
-                       {"N", operand("sparse(2000x3000,nnz=60000,seed=2)", "ds")}};
+                       {"L", operand("sparse(900x700,nnz=20000,seed=1)", "ds")}, {"N", operand("sparse(700x900,nnz=10000,seed=2)", "ds")}};
   for (const Workspaces& each : {Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", ""},
                                  Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", "", true, 200 * 8}, Workspaces{"y(j,r) = M(i,j) * D(i,r)", ""},
-                                 Workspaces{"y(i,l) = M(i,j) * N(j,l)", "ds", false, 3000}, Workspaces{"y(j) = M(i,j) * N(j,i)", ""}}) {
+                                 Workspaces{"y(i,l) = L(i,j) * N(j,l)", "ds", false, 3000}, Workspaces{"y(j) = L(i,j) * N(j,i)", ""}}) {
     for (const unsigned threads : {1U, 2U}) {
       CAPTURE(each.text);
       CAPTURE(threads);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frontend/operand.h"
+#include "unit/sanitized.h"
 #include "weft/engine.h"
 #include "weft/file.h"
 #include "weft/host.h"
@@ -174,9 +175,9 @@ TEST_CASE("shared cells: kernels, layouts and values come and go while others ru
   for (unsigned seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
     Shared shared{Memory()};
-    all_at_once(shared, {compile_and_run, replace_values, change_in_place, result_as_operand, give_back}, seed, 40);
+    all_at_once(shared, {compile_and_run, replace_values, change_in_place, result_as_operand, give_back}, seed, static_cast<int>(test::scaled(40)));
     CHECK(shared.wrong == 0);
-    CHECK(shared.answered > 100);
+    CHECK(shared.answered > test::scaled(100));
   }
 }
 
@@ -184,9 +185,9 @@ TEST_CASE("shared cells: the same where memory runs short, so that layouts and w
   for (unsigned seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
     Shared shared{Memory(400'000)};  // of a layout and a run some 60 KB
-    all_at_once(shared, {compile_and_run, replace_values, change_in_place, result_as_operand}, seed, 40);
+    all_at_once(shared, {compile_and_run, replace_values, change_in_place, result_as_operand}, seed, static_cast<int>(test::scaled(40)));
     CHECK(shared.wrong == 0);
-    CHECK(shared.answered > 20);
+    CHECK(shared.answered > test::scaled(20));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/operand.h"
+#include "unit/sanitized.h"
 #include "weft/engine.h"
 #include "weft/file.h"
 #include "weft/host.h"
@@ -119,7 +120,7 @@ TEST_CASE("workspaces: operands replaced at random, by others of any format, pat
       Bindings bindings;
       for (const auto& [name, tensor] : now) bindings.set(name, tensor);
       std::vector<std::vector<double>> kept;  // values of the host
-      for (int step = 0; step < 30; ++step) {
+      for (unsigned step = 0; step < test::scaled(30); ++step) {
         CAPTURE(step);
         const std::string name = names[below(names.size())];
         switch (below(5)) {
