@@ -8,6 +8,7 @@
 
 #include "frontend/c_api.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 
 namespace weft::c_api {
 
@@ -92,7 +93,7 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
     if (kind) *kind = letter(described.kind);
     if (mode) *mode = stored.format().mode_order[level];
     tell(arrays.pos, described.pos_bits, pos, pos_count, pos_bits);
-    tell(arrays.crd, described.kind == LevelKind::bitmap ? 64 : described.crd_bits, crd, crd_count, crd_bits);
+    tell(arrays.crd, has_bits(described.kind) ? 64 : described.crd_bits, crd, crd_count, crd_bits);
     if (stride) *stride = described.strided ? static_cast<std::int64_t>(arrays.stride) : 0;
     return {};
   });

@@ -10,6 +10,7 @@
 #include "engine/text/names.h"
 #include "frontend/words.h"
 #include "runtime/file_name.h"
+#include "runtime/level_traits.h"
 #include "runtime/text_number.h"
 
 namespace weft {
@@ -158,7 +159,7 @@ Expected<Tensor> load_operand(const std::string& spec, const std::optional<Forma
     return input_error(fmt::format("{} is empty; give a file, a generator or a number", what));
   }
   for (const Level& level : format ? format->levels : std::vector<Level>{}) {
-    if (level.kind == LevelKind::accumulator) {
+    if (is_listed(level.kind)) {
       return unsupported(fmt::format("level kind '{}' is not supported for an operand ({})", letter(level.kind), name));
     }
   }

@@ -4,6 +4,7 @@
 
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -121,13 +122,13 @@ StoredEntry entry_at(const Tensor& tensor, std::uint64_t position) {
   for (std::size_t level = tensor.order(); level-- > 0;) {
     const Level& kind = tensor.format().levels[level];
     std::uint64_t& coordinate = entry.coordinates[tensor.format().mode_order[level]];
-    if (kind.kind == LevelKind::dense) {
+    if (is_dense(kind.kind)) {
       coordinate = position % tensor.extent_of_level(level);
       position /= tensor.extent_of_level(level);
       continue;
     }
     coordinate = element(tensor.levels()[level].crd, kind.crd_bits, position);
-    if (kind.kind == LevelKind::singleton) continue;
+    if (is_per_parent(kind.kind)) continue;
     // The parent is the last whose children begin at or before the position: those before it are empty or end sooner.
     const std::uint64_t parents = tensor.levels()[level].pos.size_bytes() / (kind.pos_bits / 8);
     position = lower_bound(0, parents, position + 1, [&](std::uint64_t parent) {

@@ -8,6 +8,7 @@
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -52,11 +53,11 @@ Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, s
   const Level& level = tensor.format().levels[l];
   const std::uint64_t extent = tensor.extent_of_level(l);
   const unsigned bits = coordinate_bits(extent);
-  const bool stored = level.kind != LevelKind::dense;
+  const bool stored = is_sparse(level.kind);
   // Nothing but singletons below means one leaf per position.
   bool one_leaf_each = stored;
   for (std::size_t below = l + 1; below < tensor.order(); ++below)
-    one_leaf_each = one_leaf_each && tensor.format().levels[below].kind == LevelKind::singleton;
+    one_leaf_each = one_leaf_each && is_per_parent(tensor.format().levels[below].kind);
   if (one_leaf_each && bits == level.crd_bits) return tensor.levels()[l].crd;
 
   auto buffer = Buffer::allocate(saturating_product(count, bits / 8), resources.memory, "the coordinates of entries");

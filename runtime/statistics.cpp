@@ -15,6 +15,7 @@
 #include "runtime/distinct.h"
 #include "runtime/fibers.h"
 #include "runtime/gaps.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -346,10 +347,10 @@ FiberLengths Statistics::counted_fibers(std::size_t level) const {
     return *known;
   }
   const auto extent = state_->extents[state_->format.mode_order[level]];
-  if (state_->uncopied && (state_->format.levels[level].kind == LevelKind::compressed ||
-                           state_->format.levels[level].kind == LevelKind::compressed_nonunique))
+  if (state_->uncopied && (is_compressed(state_->format.levels[level].kind) ||
+                           begins_chain(state_->format.levels[level].kind)))
     return fiber_lengths(*state_->uncopied, level, state_->threads);  // gaps are empty fibers; kernels rely on the longest
-  if (state_->format.levels[level].kind == LevelKind::dense)
+  if (is_dense(state_->format.levels[level].kind))
     return {.mean = static_cast<double>(extent), .maximum = extent, .spread = 0};
   ModeSet above = 0;
   for (std::size_t l = 0; l < level; ++l) above |= ModeSet{1} << state_->format.mode_order[l];

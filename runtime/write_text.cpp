@@ -14,6 +14,7 @@
 #include "runtime/charge.h"
 #include "runtime/file_formats.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/output_file.h"
 #include "runtime/written_layout.h"
 
@@ -203,12 +204,12 @@ std::string scalar_line(const Tensor& tensor) {
 }  // namespace
 
 Expected<Coordinates> sorted_entries(const Tensor& tensor, const Resources& resources, std::string_view name) {
-  const bool drop_zeros = tensor.order() > 0 && tensor.format().levels.back().kind == LevelKind::dense;
+  const bool drop_zeros = tensor.order() > 0 && is_dense(tensor.format().levels.back().kind);
   Expected<Coordinates> stored = entries(tensor, drop_zeros, resources);
   if (!stored) return stored;
   bool sorted = std::is_sorted(tensor.format().mode_order.begin(), tensor.format().mode_order.end());
   for (const Level& level : tensor.format().levels) {
-    sorted = sorted && level.kind != LevelKind::hashed && level.kind != LevelKind::accumulator;
+    sorted = sorted && !may_be_key(level.kind);
   }
   if (sorted) return stored;
   Expected<Tensor> in_order =

@@ -184,23 +184,11 @@ void Generator::count_positions() {
     llvm::Value* count = emit_->constant(1);
     for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
       LevelCode& code = storage.levels[level];
-      switch (storage.level(level).kind) {
-        case LevelKind::dense:
-        case LevelKind::bitmap:
-        case LevelKind::accumulator:
-          count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
-          break;
-        case LevelKind::compressed:
-        case LevelKind::compressed_nonunique:
-        case LevelKind::hashed: {
-          if (!code.pos) break;  // a workspace, whose entries are counted as they are made
-          llvm::Type* type = emit_->ir().getIntNTy(storage.level(level).pos_bits);
-          count =
-              emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));
-          break;
-        }
-        default:
-          break;
+      const Level& stored = storage.level(level);
+      if (is_by_extent(stored.kind)) count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
+      if (has_pos(stored.kind) && code.pos) {  // none: a workspace, whose entries are counted as they are made
+        llvm::Type* type = emit_->ir().getIntNTy(stored.pos_bits);
+        count = emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), stored.pos_bits / 8));
       }
       code.positions = count;
     }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/loop/rules.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -117,7 +118,7 @@ class Interpreter {
     const StorageId storage = program_.accesses[access].storage;
     const Storage& type = program_.storages[storage];
     std::vector<std::uint64_t> prefix = key(access);
-    while (type.role == Role::input && !prefix.empty() && type.levels[prefix.size() - 1].kind == LevelKind::dense)
+    while (type.role == Role::input && !prefix.empty() && is_dense(type.levels[prefix.size() - 1].kind))
       prefix.pop_back();
     if (prefix.empty() && type.role == Role::input) return true;
     const auto entry = entries_[storage].lower_bound(prefix);
