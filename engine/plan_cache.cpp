@@ -162,7 +162,7 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   if (auto legal = check(*schedule, Problem{network, operands, options}); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = std::move(*schedule);
-  plan.cost = legal_cost(plan.schedule, Problem{network, operands, options});
+  plan.cost = cost(plan.schedule, Problem{network, operands, options});
   if (plan.cost.ns != *cost_ns) return not_restored(fmt::format("costs {} now, not {}", plan.cost.ns, *cost_ns));
   if (plan.cost.announced_bytes > usable_memory(options)) return not_restored("no longer fits into memory");
   plan.producer = *producer;
@@ -184,7 +184,7 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
     if (!other) return std::unexpected(other.error());
     if (auto legal = check(*other, Problem{network, operands, options}); !legal) return std::unexpected(legal.error());
     plan.runner_up = std::move(*other);
-    plan.runner_up_cost = legal_cost(*plan.runner_up, Problem{network, operands, options});
+    plan.runner_up_cost = cost(*plan.runner_up, Problem{network, operands, options});
     if (plan.runner_up_cost->ns != *other_ns) return not_restored("the runner-up costs something else now");
     plan.why = remarks.value("because").value_or("");
   }

@@ -81,8 +81,8 @@ void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   Schedule serial = candidate.schedule;
   std::ranges::fill(serial.roots, RootReduction::serial);
   if (serial == candidate.schedule) return;
-  Cost cost = legal_cost(serial, problem);
-  if (cost.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(cost)};
+  Cost judged = cost(serial, problem);
+  if (judged.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(judged)};
 }
 
 Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_store) {
@@ -94,7 +94,6 @@ Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_stor
   // What does not need an intermediate or a conversion is always there to fall back on.
   Candidate fallback{baseline(problem), {}};
   fallback.cost = found.models->cost_of(fallback.schedule);
-  if (std::isinf(fallback.cost.ns)) fallback.cost = legal_cost(fallback.schedule, problem);
   if (found.candidates.empty() || fallback.cost.ns < found.candidates.front().cost.ns) run_serially_where_cheaper(fallback, problem);
   if (appends(fallback.schedule)) {
     double best_ns = std::numeric_limits<double>::infinity();
@@ -201,10 +200,10 @@ Expected<Plan> plan_transposed(Plan best, const Problem& problem) {
     best.candidates += other->candidates;
     Schedule schedule = with_transposed(other->schedule, operands);
     if (!check(schedule, problem)) continue;
-    Cost cost = legal_cost(schedule, problem);
-    if (cost.ns >= best.cost.ns || cost.announced_bytes > usable_memory(options)) continue;
+    Cost judged = cost(schedule, problem);
+    if (judged.ns >= best.cost.ns || judged.announced_bytes > usable_memory(options)) continue;
     other->schedule = std::move(schedule);
-    other->cost = std::move(cost);
+    other->cost = std::move(judged);
     other->candidates = best.candidates;
     if (other->producer == "baseline") other->producer = "dp";  // of other facts than these
     other->runner_up = std::move(best.schedule);

@@ -1,11 +1,11 @@
 #include "engine/plan/cost/cost.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/cost_model.h"
 #include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/cost/nest.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/forest.h"
@@ -16,24 +16,24 @@ namespace {
 // Adds up the model's figures along the loops of a schedule, with the decisions that the schedule made.
 class CostSum {
  public:
-  CostSum(const Schedule& schedule, const Network& network, const CostModel& model, bool legal = false)
-      : schedule_(schedule), network_(network), model_(model), legal_(legal) {}
+  CostSum(const Schedule& schedule, const Network& network, const CostModel& model)
+      : schedule_(schedule), network_(network), model_(model) {}
 
   Cost sum() {
     const std::size_t last = schedule_.statements.size() - 1;
     std::size_t root = 0;
     for (std::size_t first = 0; first <= last;) {
-      const StatementRange nest{first, last_sharer(first, last, 0)};
+      const StatementRange nest{first, last_sharer(schedule_, first, 0)};
       const std::vector<IndexId>& loops = schedule_.statements[first].loops;
       const RootReduction reduction = schedule_.roots[root++];
       const double before = cost_.ns;
       if (loops.empty()) {
         cost_.ns += model_.scalar_body(first);
       } else {
-        const Nest work = loop(nest, 0, 1);
+        const NestTime work = walk_loop(schedule_, model_, nest, 0, 1, [this](const auto&... of) { return loop(of...); });
         cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
       }
-      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last, legal_);
+      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last);
       cost_.nests_ns.push_back(cost_.ns - before);
       first = nest.last + 1;
     }
@@ -41,20 +41,6 @@ class CostSum {
   }
 
  private:
-  struct Nest {
-    double iterations = 0;  // per entry, as the time
-    double ns = 0;
-  };
-
-  std::size_t last_sharer(std::size_t first, std::size_t last, std::size_t loop) const {
-    while (first < last && schedule_.statements[first + 1].fused > loop) ++first;
-    return first;
-  }
-
-  IndexSet bound_at(StatementRange range, std::size_t depth) const {
-    return model_.bound_by(schedule_.statements[range.first].loops, depth, range);
-  }
-
   LoopDecision decision(std::size_t statement, std::size_t depth) const {
     const ScheduledStatement& scheduled = schedule_.statements[statement];
     LoopDecision decision;
@@ -65,48 +51,27 @@ class CostSum {
     return decision;
   }
 
-  // The loop at `depth` that a range of statements shares; entered so many times during the run.
-  Nest loop(StatementRange range, std::size_t depth, double entered) {
-    const IndexId index = schedule_.statements[range.first].loops[depth];
+  LoopPrice loop(Outside outside, IndexId index, StatementRange range, std::size_t depth, double entered) {
     const LoopDecision given = decision(range.first, depth);
-    const IndexSet bound = bound_at(range, depth);
-    const LoopEstimate estimate = model_.loop(bound, index, range, model_.others(schedule_, range), &given);
-    const double drained = model_.drain(bound, index, range).ns;
+    const LoopEstimate estimate = model_.loop(outside, index, range, model_.others(schedule_, range), &given);
+    const double ns = estimate.ns + model_.drain(outside, index, range).ns;
     cost_.flops += entered * estimate.flops;
-    cost_.loops.push_back({network_.indices[index].name, static_cast<std::uint32_t>(depth),
-                           static_cast<std::uint32_t>(range.first), entered * estimate.iterations,
-                           entered * estimate.steps, entered * estimate.flops, entered * estimate.bytes,
-                           entered * (estimate.ns + drained)});
-    const double below = inside(range, depth + 1, entered * estimate.iterations);
-    return {estimate.iterations, estimate.ns + drained + times(estimate.iterations, below)};
-  }
-
-  // Everything below the first `depth` loops, which the range shares, per entry.
-  double inside(StatementRange range, std::size_t depth, double entered) {
-    double ns = 0;
-    for (std::size_t first = range.first; first <= range.last;) {
-      std::size_t last = first;
-      if (schedule_.statements[first].loops.size() > depth) {
-        last = last_sharer(first, range.last, depth);
-        ns += loop({first, last}, depth, entered).ns;
-      }
-      if (last < range.last) ns += model_.crossing(bound_at({first, last}, depth), {first, last}, range.last, legal_);
-      first = last + 1;
-    }
-    return ns;
+    cost_.loops.push_back({network_.indices[index].name, static_cast<std::uint32_t>(depth), static_cast<std::uint32_t>(range.first),
+                           entered * estimate.iterations, entered * estimate.steps, entered * estimate.flops,
+                           entered * estimate.bytes, entered * ns});
+    return {estimate.iterations, ns};
   }
 
   const Schedule& schedule_;
   const Network& network_;
   const CostModel& model_;
-  bool legal_;
   Cost cost_;
 };
 
 // Loops of one assignment, without conversions.
-Cost loops_cost(const Schedule& schedule, const Problem& problem, bool legal) {
+Cost loops_cost(const Schedule& schedule, const Problem& problem) {
   const CostModel model(schedule, problem, std::vector<bool>(schedule.tensors.size(), false));
-  return CostSum(schedule, problem.network, model, legal).sum();
+  return CostSum(schedule, problem.network, model).sum();
 }
 
 // Joins are counted by the accesses of the network that was given; a part numbers its own.
@@ -118,17 +83,14 @@ PlanOptions options_of_part(const PlanOptions& options, const std::vector<Occurr
 }
 
 // Stored assignments run one after the other.
-Cost forest_loops_cost(const Schedule& schedule, const Problem& problem, const std::vector<Occurrence>& counted, bool legal) {
+Cost forest_loops_cost(const Schedule& schedule, const Problem& problem, const std::vector<Occurrence>& counted) {
   const auto& [network, operands, options] = problem;
   Cost sum;
   const auto parts = forest_parts(schedule, network, operands);
-  if (!parts) {
-    sum.ns = std::numeric_limits<double>::infinity();  // check() says why
-    return sum;
-  }
+  if (!parts) return sum;
   for (const ForestPart& part : *parts) {
-    Cost cost = options.joins.empty() ? loops_cost(part.schedule, Problem{part.network, part.operands, options}, legal)
-                                      : loops_cost(part.schedule, Problem{part.network, part.operands, options_of_part(options, counted, part.network, part.operands)}, legal);
+    Cost cost = options.joins.empty() ? loops_cost(part.schedule, Problem{part.network, part.operands, options})
+                                      : loops_cost(part.schedule, Problem{part.network, part.operands, options_of_part(options, counted, part.network, part.operands)});
     sum.ns += cost.ns;
     sum.flops += cost.flops;
     sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());
@@ -225,40 +187,28 @@ std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Probl
   return missing;
 }
 
-namespace {
-
-Cost judged(const Schedule& schedule, const Problem& problem, bool legal) {
+Cost cost(const Schedule& schedule, const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (network.assignments.size() == 1) {
-    return whole_cost(loops_cost(schedule, problem, legal), schedule, problem);
+    return whole_cost(loops_cost(schedule, problem), schedule, problem);
   }
   const Network scheduled = scheduled_network(schedule, network);
   const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
-  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, Problem{scheduled, operands, options}, counted, legal)
+  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, Problem{scheduled, operands, options}, counted)
                : options.joins.empty()
-                   ? loops_cost(schedule, Problem{scheduled, operands, options}, legal)
-                   : loops_cost(schedule, Problem{scheduled, operands, options_of_part(options, counted, scheduled, operands)}, legal);
+                   ? loops_cost(schedule, Problem{scheduled, operands, options})
+                   : loops_cost(schedule, Problem{scheduled, operands, options_of_part(options, counted, scheduled, operands)});
   return whole_cost(std::move(loops), schedule, Problem{scheduled, operands, options});
-}
-
-}  // namespace
-
-Cost cost(const Schedule& schedule, const Problem& problem) {
-  return judged(schedule, problem, false);
-}
-
-Cost legal_cost(const Schedule& schedule, const Problem& problem) {
-  return judged(schedule, problem, true);
 }
 
 Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned threads) {
   const auto& [network, operands, options] = problem;
   PlanOptions these = options;
   these.machine.threads = threads;
-  if (threads > 1) return legal_cost(schedule, Problem{network, operands, these});
+  if (threads > 1) return cost(schedule, Problem{network, operands, these});
   Schedule serial = schedule;
   std::ranges::fill(serial.roots, RootReduction::serial);
-  return legal_cost(serial, Problem{network, operands, these});
+  return cost(serial, Problem{network, operands, these});
 }
 
 }  // namespace weft

@@ -50,12 +50,9 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-/// How dear? A function of its arguments alone (8 threads are assumed for imbalance).
+/// How dear is a schedule that check() accepts? A function of its arguments alone (8 threads are assumed for imbalance), and always
+/// finite: what must not be chosen is for check() and the search to know.
 Cost cost(const Schedule& schedule, const Problem& problem);
-
-/// The same of a schedule that check() accepts. cost() is infinite where another order of the same loops would not be legal, for the
-/// search decides about them as sets; this one is not.
-Cost legal_cost(const Schedule& schedule, const Problem& problem);
 
 /// The time that a legal schedule is predicted to take on so many threads, where plans assume `machine.threads`. One thread starts no
 /// others: its nests are serial. Of the figures those in nanoseconds are meant; memory is that of the plan.

@@ -49,7 +49,7 @@ double CostModel::least_ns() const {
       const double times = entries(outside);
       double ns = price(outside, index, alone, 0).ns;
       const bool appends = result_ != nullptr && number + 1 == statements_.size();
-      if (appends) ns = std::min(ns, price(outside | drained_loops, index, alone, 0).ns);
+      if (appends) ns = std::min(ns, price({outside, true}, index, alone, 0).ns);
       least = std::min(least, times > 0 ? times * ns : 0);
     }
     work += least;

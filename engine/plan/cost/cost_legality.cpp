@@ -54,7 +54,7 @@ bool CostModel::keeps_order(IndexSet bound, IndexId index, StatementRange range)
 bool CostModel::writes_block(std::size_t writer, IndexSet bound, StatementRange range) const {
   const auto intermediate = std::ranges::find(flow_->intermediates, writer, &StatementFlow::Intermediate::writer);
   return (intermediate->modes & ~index_set(statements_[writer].model->compressed)) == 0 ||
-         provably_present(*intermediate, bound & ~drained_loops, range);
+         provably_present(*intermediate, bound, range);
 }
 
 bool CostModel::may_share_nest(StatementRange range) const {
@@ -81,6 +81,35 @@ bool CostModel::stores_copy(StatementRange range) const {
     if (statements_[number].model->fills_copy && leaves(number, range)) return true;
   }
   return false;
+}
+
+bool CostModel::drives_copy(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
+  const bool any = std::any_of(statements_.begin() + static_cast<std::ptrdiff_t>(range.first),
+                               statements_.begin() + static_cast<std::ptrdiff_t>(range.last) + 1,
+                               [](const Placed& statement) { return statement.model->copies != 0; });
+  return any && loop(outside, index, range, others).drives_copy;
+}
+
+bool CostModel::may_cross(IndexSet shared, StatementRange writers, std::size_t last) const {
+  for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
+    const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
+    if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    // A result is written where the position of the operand is known.
+    if (intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return false;
+    if (!may_be_stored(intermediate.writer, shared)) return false;
+    const double copies = shared == 0 ? 1 : options_.machine.threads;
+    if (is_keyed(intermediate.writer, shared)) {
+      // What is between nests grows, and is charged as it does.
+      if (shared != 0 && workspace(intermediate.writer, shared).bytes * copies > static_cast<double>(options_.memory_limit)) return false;
+      continue;
+    }
+    // A single entry knows whether it is there.
+    const bool harmless = (intermediate.others_finite && !makes_entries()) || (intermediate.modes & ~shared) == 0;
+    if (!harmless && !provably_present(intermediate, shared, writers)) return false;
+    const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
+    if (bytes * copies > static_cast<double>(options_.memory_limit)) return false;
+  }
+  return true;
 }
 
 bool CostModel::may_own(IndexId index, StatementRange range) const {

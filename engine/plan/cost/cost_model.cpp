@@ -151,9 +151,8 @@ JoinSet CostModel::stored_meeting(std::size_t statement, IndexSet bound, Stateme
 
 JoinSet CostModel::filters(IndexSet bound, StatementRange range) const {
   JoinSet found = 0;
-  const IndexSet indices = result_ == nullptr ? bound : bound & ~drained_loops;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    found |= models_->filters(statements_[number].number, indices);
+    found |= models_->filters(statements_[number].number, bound);
   }
   return found;
 }
@@ -176,164 +175,164 @@ JoinSet CostModel::meeting(JoinSet others, StatementRange range) const {
   return models_->meeting(others, indices);
 }
 
-LoopEstimate CostModel::loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
+LoopEstimate CostModel::loop(Outside outside, IndexId index, StatementRange range, JoinSet others,
                              const LoopDecision* given) const {
   LoopEstimate estimate;
-  const LoopPrice price = priced(bound, index, range, others, given, &estimate);
+  const LoopPrice price = priced(outside, index, range, others, given, &estimate);
   estimate.iterations = price.iterations;
   estimate.ns = price.ns;
   return estimate;
 }
 
-LoopPrice CostModel::price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const {
-  return priced(bound, index, range, others, nullptr, nullptr);
+LoopPrice CostModel::price(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
+  return priced(outside, index, range, others, nullptr, nullptr);
 }
 
-LoopPrice CostModel::priced(IndexSet outer, IndexId index, StatementRange range, JoinSet others,
-                            const LoopDecision* given, LoopEstimate* details) const {
-  const Machine& machine = options_.machine;
-  const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
+CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
   auto& [loops, meeters, meeter_filters] = models_->pricing();
   loops.clear();
   meeters.clear();
   meeter_filters.clear();
-  double met = extent(index);  // iterations before late levels filter
-  double late_density = 1;
-  double late_ns = 0;
-  double tables = 0;
-  double ends = 0;  // unforeseen, of fibers that others filter: of the loop, and of every search
+  const IndexSet bound = outside.indices;
   // An entry of the result is appended inside, in the order of this loop.
-  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && outer == bound &&
+  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && !outside.gathers &&
                        (index_set(result_->order()) & ~bound) != 0 && !result_->departs(bound, index);
-  // What filters outside the loop, and what the first level, or all levels, that it binds add to that.
-  JoinSet outside = others;
-  JoinSet added_first = 0;
-  JoinSet added = 0;
+  Advance all;
+  all.met = extent(index);
+  all.outside = others;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     loops.push_back(&loop);
     const bool reads_stored = statements_[number].model->reads_stored;
-    outside |= loop.outside;
-    if (reads_stored) outside |= stored_meeting(number, bound, range, others);
+    all.outside |= loop.outside;
+    if (reads_stored) all.outside |= stored_meeting(number, bound, range, others);
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
         meeters.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
-                            gaps_ns(machine, access.kind, access.length, extent(index), ordered)});
+                            gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
         meeter_filters.push_back(access.first);
-        ends += access.ends;
+        all.ends += access.ends;
       }
-      met *= access.direct;
-      late_density *= access.late_density;
-      late_ns += access.late_ns;
-      tables += access.tables;
-      added_first |= access.first;
-      added |= access.all;
+      all.met *= access.direct;
+      all.late_density *= access.late_density;
+      all.late_ns += access.late_ns;
+      all.tables += access.tables;
+      all.added_first |= access.first;
+      all.added |= access.all;
       if (reads_stored) {
         const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
         if (access.drives) meeter_filters.back() |= made_of;
-        added_first |= made_of;
-        added |= made_of;
+        all.added_first |= made_of;
+        all.added |= made_of;
       }
     }
   }
-  double iterations = met * late_density;
-  if (models_->any_joins()) {
-    const double entered = models_->join_ratio(outside);
-    const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(outside | more) / entered : 1; };
-    for (std::size_t number = 0; number < meeters.size(); ++number) {
-      meeters[number].length = std::min(extent(index), meeters[number].length * relative(meeter_filters[number]));
-    }
-    met = std::min(extent(index), met * relative(added_first));
-    // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
-    for (const Meeter& meeter : meeters) met = std::min(met, meeter.length);
-    iterations = std::min(met, iterations * relative(added));
-  }
+  all.iterations = all.met * all.late_density;
+  if (models_->any_joins()) correct_by_joins(all, index);
+  return all;
+}
 
-  const bool appends = makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index);
-  const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
-  // A short vector loop is unrolled: there is no loop to enter.
-  const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
-  double ns = unrolled ? 0 : machine.loop_entry;
-  double steps = 0;
-  if (meeters.empty()) {
-    steps = extent(index);
-    if (!vector) ns += extent(index) * machine.range_step;
-  } else {
-    double shortest = std::numeric_limits<double>::infinity();
-    for (const Meeter& meeter : meeters) shortest = std::min(shortest, meeter.length);
-    // Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong
-    // as often as the rarer case comes (Poisson lengths).
-    if (shortest < 1) {
-      const double empty = std::exp(-shortest);
-      ns += machine.branch_miss * std::min(empty, 1 - empty);
-    }
-    if (bound != 0) {
-      const double entry = machine.fiber_entry * static_cast<double>(meeters.size()) + machine.branch_miss * ends;
-      ns += entry * std::min(1.0, shortest);
-    }
-    const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
-    steps = meeting.steps;
-    ns += meeting.ns;
-    if (given == nullptr && drives_copy(meeting, meeters)) ns = std::numeric_limits<double>::infinity();
-    if (details != nullptr && meeting.looked_up) {
-      for (const Meeter& meeter : meeters) details->decision.parts.push_back(meeter.part);
-    }
+void CostModel::correct_by_joins(Advance& all, IndexId index) const {
+  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  const double entered = models_->join_ratio(all.outside);
+  const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(all.outside | more) / entered : 1; };
+  for (std::size_t number = 0; number < meeters.size(); ++number) {
+    meeters[number].length = std::min(extent(index), meeters[number].length * relative(meeter_filters[number]));
   }
-  ns += met * (late_ns + tables * machine.table_lookup);
+  all.met = std::min(extent(index), all.met * relative(all.added_first));
+  // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
+  for (const Meeter& meeter : meeters) all.met = std::min(all.met, meeter.length);
+  all.iterations = std::min(all.met, all.iterations * relative(all.added));
+}
 
+// Fibers that are often empty, below a dense level: whether the loop runs at all is a branch that is guessed wrong as often as
+// the rarer case comes (Poisson lengths).
+double CostModel::entering_ns(const Advance& all, bool root) const {
+  const Machine& machine = options_.machine;
+  const std::vector<Meeter>& meeters = models_->pricing().meeters;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const Meeter& meeter : meeters) shortest = std::min(shortest, meeter.length);
+  double ns = 0;
+  if (shortest < 1) {
+    const double empty = std::exp(-shortest);
+    ns += machine.branch_miss * std::min(empty, 1 - empty);
+  }
+  if (!root) {
+    const double entry = machine.fiber_entry * static_cast<double>(meeters.size()) + machine.branch_miss * all.ends;
+    ns += entry * std::min(1.0, shortest);
+  }
+  return ns;
+}
+
+double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const {
+  auto& [loops, meeters, meeter_filters] = models_->pricing();
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops[number - range.first];
-    const Movement moved = movement(number, loop, outer, index, range, vector, !meeters.empty());
+    const Movement moved = movement(number, loop, outside, index, range, vector, !meeters.empty());
     // What streams does so beside the arithmetic; what is gathered keeps it waiting.
     double arithmetic = 0;
     if (loop.innermost) {
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
     body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
-    if (loop.ends_inside) body += ends_inside(number, loop, bound | one_index(index), range);
+    if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);
     if (!loop.joins || range.first != range.last || !meeters.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;
     if (loop.innermost) details->flops += statement.model->flops * iterations;
   }
+  return body;
+}
+
+LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
+                            LoopEstimate* details) const {
+  const Machine& machine = options_.machine;
+  const Advance all = advance(outside, index, range, others);
+  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  const bool appends = makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index);
+  const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
+  // A short vector loop is unrolled: there is no loop to enter.
+  const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
+  double ns = unrolled ? 0 : machine.loop_entry;
+  double steps = extent(index);
+  if (!meeters.empty()) {
+    ns += entering_ns(all, outside.root());
+    const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
+    steps = meeting.steps;
+    ns += meeting.ns;
+    if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(meeting, meeters);
+    if (details != nullptr && meeting.looked_up) {
+      for (const Meeter& meeter : meeters) details->decision.parts.push_back(meeter.part);
+    }
+  } else if (!vector) {
+    ns += extent(index) * machine.range_step;
+  }
+  ns += all.met * (all.late_ns + all.tables * machine.table_lookup);
   if (details != nullptr) {
     details->decision.vector = vector;
-    details->steps = steps + (late_ns > 0 ? met : 0);
+    details->steps = steps + (all.late_ns > 0 ? all.met : 0);
   }
-  return {iterations, ns + iterations * body};
+  return {all.iterations, ns + all.iterations * body_ns(outside, index, range, vector, all.iterations, details)};
 }
 
 double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
 
-double CostModel::crossing(IndexSet outer, StatementRange writers, std::size_t last, bool legal) const {
+double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
   double ns = 0;
-  const IndexSet shared = result_ == nullptr ? outer : outer & ~drained_loops;
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
-    // A result is written where the position of the operand is known.
-    if (!legal && intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return std::numeric_limits<double>::infinity();
-    if (!legal && !may_be_stored(intermediate.writer, shared)) return std::numeric_limits<double>::infinity();
     if (is_keyed(intermediate.writer, shared)) {
-      const KeyedPrice price = workspace(intermediate.writer, shared);
-      // What is between nests grows, and is charged as it does.
-      const double bytes = shared == 0 ? 0 : price.bytes * options_.machine.threads;
-      if (!legal && bytes > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
-      ns += price.ns;
+      ns += workspace(intermediate.writer, shared).ns;
       continue;
     }
-    // A single entry knows whether it is there.
-    const bool harmless = (intermediate.others_finite && !makes_entries()) || (intermediate.modes & ~shared) == 0;
-    if (!legal && !harmless && !provably_present(intermediate, shared, writers)) return std::numeric_limits<double>::infinity();
-    const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
-    const double copies = shared == 0 ? 1 : options_.machine.threads;
-    if (!legal && bytes * copies > static_cast<double>(options_.memory_limit)) return std::numeric_limits<double>::infinity();
     // One vector starts as zeros in registers; anything else is cleared in memory.
     const IndexSet stored = intermediate.modes & ~shared;
+    const double bytes = combinations(stored) * intermediate.scalar_bytes;
     const bool in_registers = (stored & (stored - 1)) == 0 && bytes <= options_.machine.register_bytes;
     if (!in_registers) ns += options_.machine.reset_entry + bytes / options_.machine.stream[options_.machine.cache_level(bytes)];
   }

@@ -26,9 +26,6 @@ namespace weft {
 /// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
 inline constexpr double dense_rooms[] = {4, 1.5, 16};
 
-/// `ns` so many times; 0 times something impossible, which takes infinitely long, is still impossible.
-inline double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
-
 /// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
 struct LoopDecision {
   bool vector = false;
@@ -43,6 +40,7 @@ struct LoopEstimate {
   double bytes = 0;
   double ns = 0;
   LoopDecision decision;
+  bool drives_copy = false;  ///< see CostModel::drives_copy()
 };
 
 /// How threads share a root loop, and what it then takes.
@@ -51,9 +49,18 @@ struct RootEstimate {
   double ns = 0;
 };
 
-/// Set beside the indices bound so far, above every index: the loops have left the order in which a sparse result is
-/// appended to, so that a workspace around the next ones is drained into it.
-inline constexpr IndexSet drained_loops = IndexSet{1} << (most_planned_indices - 1);
+/// What is bound outside a loop: the indices of the loops around it, and whether these left the order in which a sparse result is
+/// appended to, so that a workspace around the next ones gathers it and is drained into it behind them.
+struct Outside {
+  IndexSet indices = 0;
+  bool gathers = false;
+
+  Outside() = default;
+  Outside(IndexSet bound) : indices(bound) {}
+  Outside(IndexSet bound, bool in_workspace) : indices(bound), gathers(in_workspace) {}
+  bool root() const { return indices == 0; }
+  bool operator==(const Outside&) const = default;
+};
 
 /// Who writes and reads the intermediates of a schedule: whatever the layouts are.
 struct StatementFlow {
@@ -91,19 +98,19 @@ class CostModel {
   std::size_t statements() const { return statements_.size(); }
   IndexSet indices(std::size_t statement) const { return statements_[statement].model->indices; }
 
-  /// The indices and drained_loops, as the functions below take them: the first `depth` loops that a range shares.
-  IndexSet bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
+  /// What the first `depth` loops that a range shares bind.
+  Outside bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
   /// What is bound inside the loop over `index`.
-  IndexSet inside(IndexSet bound, IndexId index, StatementRange range) const {
-    return bound | one_index(index) | (departs(bound, index, range) ? drained_loops : 0);
+  Outside inside(Outside outside, IndexId index, StatementRange range) const {
+    return {outside.indices | one_index(index), outside.gathers || departs(outside, index, range)};
   }
   /// Whether a workspace has to be around the loop over `index`, to be drained into a sparse result behind it.
-  bool departs(IndexSet bound, IndexId index, StatementRange range) const {
-    return result_ != nullptr && range.last + 1 == statements_.size() && (bound & drained_loops) == 0 &&
-           result_->departs(bound, index);
+  bool departs(Outside outside, IndexId index, StatementRange range) const {
+    return result_ != nullptr && range.last + 1 == statements_.size() && !outside.gathers &&
+           result_->departs(outside.indices, index);
   }
   /// That workspace, and what it takes; nothing if the loop does not need one.
-  KeyedPrice drain(IndexSet bound, IndexId index, StatementRange range) const;
+  KeyedPrice drain(Outside outside, IndexId index, StatementRange range) const;
 
   /// What flows into a sparse result; null for a dense one.
   const ProductEstimate* result_product() const { return result_ == nullptr ? nullptr : &result_->product(); }
@@ -123,19 +130,21 @@ class CostModel {
   /// Whether the loop over `index` below the loops over `bound` writes what is stored between nests in the order of its levels, a dense
   /// block of it provably as a whole.
   bool keeps_order(IndexSet bound, IndexId index, StatementRange range) const;
+  /// Whether the cheapest way to run the loop drives a mark-array copy that it could look up: then the operand itself could drive.
+  bool drives_copy(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
   /// Its modes that sparse factors restrict.
   IndexSet key(std::size_t writer) const { return statements_[writer].model->keyed; }
 
   /// The loop over `index` below the loops over `bound`, shared by a range of statements. `others` is what filters
   /// some of the loops over `bound` on behalf of statements that share those, but not this one, wherever they stand: hubs
   /// are entered as often as all of them meet there. Without a decision the model makes the cheapest one.
-  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, JoinSet others,
+  LoopEstimate loop(Outside outside, IndexId index, StatementRange range, JoinSet others,
                     const LoopDecision* given = nullptr) const;
-  LoopEstimate loop(IndexSet bound, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const {
-    return loop(bound, index, range, 0, given);
+  LoopEstimate loop(Outside outside, IndexId index, StatementRange range, const LoopDecision* given = nullptr) const {
+    return loop(outside, index, range, 0, given);
   }
   /// The same without details.
-  LoopPrice price(IndexSet bound, IndexId index, StatementRange range, JoinSet others) const;
+  LoopPrice price(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
   /// Whether prices depend on the statements beside: joins were counted.
   bool joined() const { return models_->any_joins() && !options_.joins.empty(); }
   /// What filters the loops over `bound` for a range of statements.
@@ -151,10 +160,11 @@ class CostModel {
     return &models_->loop(statements_[statement].number, bound, index).alone;
   }
 
-  /// Clearing (or allocating) the intermediates written by statements of `writers` and read by later ones up to
-  /// `last`, per combination of the indices that the two sides share. Infinite where memory forbids it, or meaning in some order
-  /// of the loops that are still to come: unless the schedule is known to be `legal`.
-  double crossing(IndexSet shared, StatementRange writers, std::size_t last, bool legal = false) const;
+  /// Nanoseconds to clear (or allocate) the intermediates written by statements of `writers` and read by later ones up to
+  /// `last`, per combination of the indices that the two sides share.
+  double crossing(IndexSet shared, StatementRange writers, std::size_t last) const;
+  /// Whether they may be stored there, whatever the order of the loops that are still to come: neither meaning nor memory forbids it.
+  bool may_cross(IndexSet shared, StatementRange writers, std::size_t last) const;
 
   /// Body of a statement without loops.
   double scalar_body(std::size_t statement) const;
@@ -206,11 +216,28 @@ class CostModel {
   };
 
   void place(std::uint32_t number);
-  LoopPrice priced(IndexSet bound, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
+  // What the sparse accesses of the statements that share a loop advance.
+  struct Advance {
+    double met = 0;           // iterations before late levels filter
+    double iterations = 0;    // and after
+    double late_density = 1;
+    double late_ns = 0;
+    double tables = 0;
+    double ends = 0;          // unforeseen, of fibers that others filter: of the loop, and of every search
+    JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
+    JoinSet added_first = 0;
+    JoinSet added = 0;
+  };
+  // The terms of a loop's price. The loops of the statements and the accesses that meet in them are in models_->pricing().
+  Advance advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
+  void correct_by_joins(Advance& all, IndexId index) const;
+  double entering_ns(const Advance& all, bool root) const;
+  double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const;
+  LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
   double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
-  Movement movement(std::size_t statement, const StatementLoop& loop, IndexSet outer, IndexId index, StatementRange range,
+  Movement movement(std::size_t statement, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,
                     bool vector, bool driven) const;
   JoinSet stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
   double extent(IndexId index) const { return models_->extent(index); }
@@ -219,7 +246,7 @@ class CostModel {
     return statements_[statement].flow->reader > range.last;
   }
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
-  bool drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const;  // the last mode of it, instead of looking that up
+  bool drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const;
   bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
   bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;

@@ -42,12 +42,12 @@ double CostModel::ends_inside(std::size_t statement, const StatementLoop& loop, 
   return ns;
 }
 
-Movement CostModel::movement(std::size_t number, const StatementLoop& loop, IndexSet outer, IndexId index, StatementRange range,
+Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,
                              bool vector, bool driven) const {
   const Machine& machine = options_.machine;
   const StatementModels::Statement& statement = *statements_[number].model;
   const std::vector<std::size_t>& writers = statements_[number].flow->writers;
-  const IndexSet bound = result_ == nullptr ? outer : outer & ~drained_loops;
+  const IndexSet bound = outside.indices;
   const IndexSet inside = bound | one_index(index);
   // Negative before it is asked for, which most loops do not.
   double visits = -1;
@@ -76,7 +76,7 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Inde
   // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
   const bool sparse = result_ != nullptr && number + 1 == statements_.size();
   const Movement written = statement.keyed != 0 ? Movement{}
-                           : sparse ? write_sparse(number, bound, index, outer != bound)
+                           : sparse ? write_sparse(number, bound, index, outside.gathers)
                            : vector && loop.row_stays ? Movement{}
                            : loop.written.bytes == 0  ? Movement{}
                                                       : visited(loop.written, *statement.target);

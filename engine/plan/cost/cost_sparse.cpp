@@ -24,14 +24,15 @@ bool CostModel::appends(StatementRange range) const {
   return false;
 }
 
-IndexSet CostModel::bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const {
-  IndexSet bound = 0;
-  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) bound = inside(bound, loops[loop], range);
-  return bound;
+Outside CostModel::bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const {
+  Outside outside;
+  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) outside = inside(outside, loops[loop], range);
+  return outside;
 }
 
-KeyedPrice CostModel::drain(IndexSet bound, IndexId index, StatementRange range) const {
-  if (!departs(bound, index, range)) return {};
+KeyedPrice CostModel::drain(Outside outside, IndexId index, StatementRange range) const {
+  if (!departs(outside, index, range)) return {};
+  const IndexSet bound = outside.indices;
   // Every product is an insertion: sums inside the last level of the key are rare.
   const StatementRange last{range.last, range.last};
   const double entered = iterations(bound, last);

@@ -51,7 +51,6 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
     return price;
   }
   price.bytes = workspace.keys * (value + 0.125);
-  if (price.bytes > most_table_bytes) price.ns = std::numeric_limits<double>::infinity();
   // Few touched lines stay near; touching one for the first time, and clearing it, goes to where the table is.
   const double touched = std::min(price.bytes, entries * std::max(value, machine.line_bytes));
   const double miss = machine.gather[machine.cache_level(price.bytes)];
@@ -68,9 +67,11 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
 
 KeyedPrice cheapest_keyed(const Machine& machine, const KeyedWorkspace& workspace) {
   KeyedPrice best = keyed_price(machine, workspace, LevelKind::accumulator);
+  const bool too_large = workspace.keys * (workspace.block * workspace.scalar_bytes + 0.125) > most_table_bytes;
   const auto consider = [&](LevelKind kind, double advantage) {
     const KeyedPrice other = keyed_price(machine, workspace, kind);
-    if (other.ns * advantage < best.ns) best = other;
+    if (too_large && kind != LevelKind::hashed) return;
+    if (too_large || other.ns * advantage < best.ns) best = other;
   };
   if (workspace.one_mode) consider(LevelKind::bitmap, 1);
   consider(LevelKind::hashed, hashed_advantage);

@@ -100,12 +100,15 @@ class IntervalTable {
     return last_;
   }
 
-  IndexSetTable<Choice> choices;  ///< by interval
-  IndexSetTable<LoopPrice> loops;      ///< by interval and index: see loop_number
+  IndexSetTable<Choice> choices;  ///< by interval: see below()
+  IndexSetTable<LoopPrice> loops;      ///< by that and index: see loop_number()
 
   std::size_t bytes() const { return choices.bytes() + loops.bytes() + intervals_.bytes() + besides_.bytes(); }
   /// What this and the models that its prices come from may take: from there on fewer loops are tried, and nothing is exact.
   std::size_t most_bytes = ~std::size_t{0};
+
+  /// A number for an interval inside a workspace that gathers a sparse result, and one for it elsewhere.
+  static std::uint32_t below(std::uint32_t interval, bool gathers) { return interval << 1 | static_cast<std::uint32_t>(gathers); }
 
   static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }
 

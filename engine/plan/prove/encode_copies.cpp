@@ -65,7 +65,7 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
       if (chosen.body || !serves) continue;
       ModeSet prefix = 0;
       for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
-        if (contains(state.bound, modes[mode])) prefix |= ModeSet{1} << mode;
+        if (contains(state.outside.indices, modes[mode])) prefix |= ModeSet{1} << mode;
       }
       // Of a diagonal the modes are stored one after the other.
       for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {

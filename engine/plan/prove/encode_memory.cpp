@@ -32,13 +32,13 @@ void Encoding::encode_workspaces(const Alternative& alternative, const std::vect
     const NestGraph::State& state = encoded.graph.states[option.state];
     for (std::size_t writer = state.first; writer <= option.end; ++writer) {
       if (!option.body) {
-        const auto drained = sizes.drained(writer, state.bound, option.index, {state.first, option.end});
-        if (drained) uses(encoded.options[number], writer, true, state.bound, *drained);
+        const auto drained = sizes.drained(writer, state.outside, option.index, {state.first, option.end});
+        if (drained) uses(encoded.options[number], writer, true, state.outside.indices, *drained);
       }
       const ScheduledAccess& target = schedule.statements[writer].target;
       const std::size_t reader = reader_of(schedule, target.tensor);
-      if (state.bound == 0 || reader <= option.end || reader > state.last) continue;
-      const IndexSet shared = state.bound & index_set(target.indices);
+      if (state.outside.root() || reader <= option.end || reader > state.last) continue;
+      const IndexSet shared = state.outside.indices & index_set(target.indices);
       uses(encoded.options[number], writer, false, shared, sizes.inside(writer, shared));
     }
   }
@@ -62,7 +62,7 @@ void Encoding::encode_memory(const Alternative& alternative, const Encoded& enco
   const double wanted = assignment.wanted ? encoded.result : 0;
   within(lasting_sizes(encoded, false), static_cast<double>(memory_limit_) - lasting - wanted - sorting, encoded.chosen, memory);
   for (const NestGraph::State& state : encoded.graph.states) {
-    if (state.bound != 0) continue;
+    if (!state.outside.root()) continue;
     for (const std::uint32_t option : state.options) encode_nest(alternative, encoded, option, lasting + encoded.result);
   }
 }

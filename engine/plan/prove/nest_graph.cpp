@@ -25,10 +25,10 @@ class Builder {
   // States in an order in which every one comes after all that lead to it: by size of the set, then by statement. What
   // leads to a state most cheaply is then known when its options are looked at.
   NestGraph build() {
-    const auto last = static_cast<std::uint32_t>(model_.statements() - 1);
-    graph_.least = program_.least(0, 0, last);
+    const NestState root{{}, 0, static_cast<std::uint32_t>(model_.statements() - 1), 0};
+    graph_.least = program_.least(root);
     if (graph_.least >= below_ || std::isnan(graph_.least)) return std::move(graph_);
-    state_of(0, 0, last, 0, 1, 0);
+    state_of(root, 1, 0);
     while (!open_.empty()) {
       const std::uint32_t state = open_.begin()->second;
       open_.erase(open_.begin());
@@ -42,14 +42,14 @@ class Builder {
   }
 
  private:
-  using Key = std::tuple<int, std::uint32_t, IndexSet, std::uint32_t, JoinSet, double>;
+  using Key = std::tuple<int, std::uint32_t, IndexSet, bool, std::uint32_t, JoinSet, double>;
 
-  std::uint32_t state_of(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double entries,
-                         double outside) {
-    const Key key{std::popcount(bound), first, bound, last, others, rounded(entries)};
+  std::uint32_t state_of(const NestState& state, double entries, double outside) {
+    const IndexSet bound = state.outside.indices;
+    const Key key{std::popcount(bound) + state.outside.gathers, state.first, bound, state.outside.gathers, state.last, state.others, rounded(entries)};
     const auto [found, added] = open_.try_emplace(key, static_cast<std::uint32_t>(graph_.states.size()));
     if (added) {
-      graph_.states.push_back({bound, first, last, others, entries, {}});
+      graph_.states.push_back({state, entries, {}});
       outside_.push_back(outside);
     }
     outside_[found->second] = std::min(outside_[found->second], outside);
@@ -58,60 +58,58 @@ class Builder {
 
   void expand(std::uint32_t number) {
     const NestGraph::State state = graph_.states[number];
-    if ((model_.indices(state.first) & ~state.bound) == 0) {
-      const double ns = state.bound == 0 ? model_.scalar_body(state.first) : 0;
+    if (state.complete(model_)) {
+      const double ns = state.outside.root() ? model_.scalar_body(state.first) : 0;
       add(number, {number, 0, state.first, true, RootReduction::serial, ns, {}, {}}, 0);
       return;
     }
-    for (const IndexId index : members(model_.indices(state.first) & ~state.bound)) {
-      for (std::uint32_t end = state.first; end <= state.last; ++end) {
-        if (!contains(model_.indices(end) & ~state.bound, index) || (end > state.first && !program_.fused())) break;
-        const StatementRange range{state.first, end};
-        if (state.bound == 0 && !model_.may_share_nest(range)) continue;
-        if (!model_.keeps_order(state.bound, index, range)) continue;
-        const LoopEstimate loop = model_.loop(state.bound, index, range, program_.inside(state.others, state.bound, range, state.last));
-        const double drained = model_.drain(state.bound, index, range).ns;
-        const auto add_root = [&](RootReduction reduction) {
-          const double start = model_.root(index, range, loop.iterations, 0, &reduction).ns;
-          const double share = model_.root(index, range, loop.iterations, 1, &reduction).ns - start;
-          add(number, {number, index, end, false, reduction, start + share * (loop.ns + drained), {}, {}}, share * loop.iterations);
-        };
-        if (state.bound != 0) {
-          add(number, {number, index, end, false, RootReduction::serial, state.entries * (loop.ns + drained), {}, {}},
-              state.entries * loop.iterations);
-          continue;
-        }
-        add_root(RootReduction::serial);
-        // However long it takes: whether threads may share it at all.
-        constexpr double long_work = 1e30;
-        const RootReduction parallel = model_.root(index, range, loop.iterations, long_work).reduction;
-        if (parallel != RootReduction::serial) add_root(parallel);
-      }
+    each_step(model_, state, model_.indices(state.first) & ~state.outside.indices, program_.fused(), [&](IndexId index, StatementRange group) {
+      add_loop(number, index, group);
+    });
+  }
+
+  void add_loop(std::uint32_t number, IndexId index, StatementRange group) {
+    const NestGraph::State state = graph_.states[number];
+    const auto end = static_cast<std::uint32_t>(group.last);
+    const LoopEstimate loop = model_.loop(state.outside, index, group, inside(model_, state, index, group).others);
+    if (loop.drives_copy) return;
+    const double here = loop.ns + model_.drain(state.outside, index, group).ns;
+    if (!state.outside.root()) {
+      add(number, {number, index, end, false, RootReduction::serial, state.entries * here, {}, {}}, state.entries * loop.iterations);
+      return;
     }
+    const auto add_root = [&](RootReduction reduction) {
+      const double start = model_.root(index, group, loop.iterations, 0, &reduction).ns;
+      const double share = model_.root(index, group, loop.iterations, 1, &reduction).ns - start;
+      add(number, {number, index, end, false, reduction, start + share * here, {}, {}}, share * loop.iterations);
+    };
+    add_root(RootReduction::serial);
+    // However long it takes: whether threads may share it at all.
+    constexpr double long_work = 1e30;
+    const RootReduction parallel = model_.root(index, group, loop.iterations, long_work).reduction;
+    if (parallel != RootReduction::serial) add_root(parallel);
   }
 
   // Keeps an option if a forest below the bound may have it; `entries` into what is below its loop.
   void add(std::uint32_t number, NestGraph::Option option, double entries) {
     const NestGraph::State state = graph_.states[number];
-    const StatementRange range{state.first, option.end};
-    if (option.end < state.last) option.ns += times(state.entries, model_.crossing(state.bound, range, state.last));
+    const StatementRange group{state.first, option.end};
+    const bool more = option.end < state.last;
+    if (more) {
+      if (!model_.may_cross(state.outside.indices, group, state.last)) return;
+      option.ns += state.entries * model_.crossing(state.outside.indices, group, state.last);
+    }
     double whole = outside_[number] + option.ns;
     if (!(whole < below_)) return;
-    const IndexSet inner = option.body ? 0 : model_.inside(state.bound, option.index, range);
-    const bool deeper =
-        !option.body && (option.end > state.first || (model_.indices(state.first) & ~inner) != 0);
-    const JoinSet others_inside = program_.inside(state.others, state.bound, range, state.last);
-    const JoinSet others_after = program_.after(state.others, state.bound, range, state.last);
-    const double inside = deeper ? times(entries, program_.least(inner, state.first, option.end, others_inside)) : 0;
-    const double after = option.end < state.last
-                             ? times(state.entries, program_.least(state.bound, option.end + 1, state.last, others_after))
-                             : 0;
-    whole += inside + after;
+    const NestState below = option.body ? NestState{} : inside(model_, state, option.index, group);
+    const bool deeper = !option.body && (option.end > state.first || !below.complete(model_));
+    const NestState rest = more ? behind(model_, state, group) : NestState{};
+    const double inside_ns = deeper ? times(entries, program_.least(below)) : 0;
+    const double after_ns = more ? times(state.entries, program_.least(rest)) : 0;
+    whole += inside_ns + after_ns;
     if (!(whole < below_)) return;
-    if (deeper) option.inside = state_of(inner, state.first, option.end, others_inside, entries, whole - inside);
-    if (option.end < state.last) {
-      option.after = state_of(state.bound, option.end + 1, state.last, others_after, state.entries, whole - after);
-    }
+    if (deeper) option.inside = state_of(below, entries, whole - inside_ns);
+    if (more) option.after = state_of(rest, state.entries, whole - after_ns);
     graph_.states[number].options.push_back(static_cast<std::uint32_t>(graph_.options.size()));
     graph_.options.push_back(option);
   }

@@ -17,11 +17,7 @@
 namespace weft {
 
 struct NestGraph {
-  struct State {
-    IndexSet bound = 0;
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    JoinSet others = 0;  ///< what filters the loops outside for statements that are no longer there
+  struct State : NestState {
     double entries = 1;  ///< over the run, times the share of a nest that the slowest thread has
     std::vector<std::uint32_t> options;
   };

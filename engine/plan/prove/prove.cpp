@@ -75,7 +75,7 @@ class Prover {
     const CostModel model = model_of(alternative);
     IntervalProgram program(model);
     const double conversions = least_conversion_ns(alternative, operands_, options_);
-    const double least = program.least(0, 0, static_cast<std::uint32_t>(model.statements() - 1)) + conversions;
+    const double least = program.least({{}, 0, static_cast<std::uint32_t>(model.statements() - 1), 0}) + conversions;
     work_ += program.work();
     // What it is priced at bounds nothing.
     if (!stores_as_priced(alternative.schedule) && model.least_ns() + conversions < below()) proof_.overpriced = true;

@@ -159,7 +159,7 @@ class JointProver {
       }
       const CostModel model = model_of(opened);
       IntervalProgram program(model);
-      opened.least_ns = program.least(0, 0, static_cast<std::uint32_t>(model.statements() - 1)) + opened.conversion_ns;
+      opened.least_ns = program.least({{}, 0, static_cast<std::uint32_t>(model.statements() - 1), 0}) + opened.conversion_ns;
       work += program.work();
       if (!program.exact()) proof_.proven = false;
       least_[opened.part] = std::min(least_[opened.part], opened.least_ns);

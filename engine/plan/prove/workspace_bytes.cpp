@@ -66,16 +66,16 @@ double WorkspaceBytes::of_result() const {
   return result.format.all_dense() && !result.delivered ? dense(last, modes(last)) : 0;
 }
 
-std::optional<double> WorkspaceBytes::drained(std::size_t writer, IndexSet bound, IndexId index, StatementRange range) const {
+std::optional<double> WorkspaceBytes::drained(std::size_t writer, Outside where, IndexId index, StatementRange range) const {
   if (!model_) return std::nullopt;
   if (writer + 1 == model_->statements()) {
-    if (!model_->departs(bound, index, range)) return std::nullopt;
-    return model_->drain(bound, index, range).bytes;
+    if (!model_->departs(where, index, range)) return std::nullopt;
+    return model_->drain(where, index, range).bytes;
   }
   const IndexSet stored = model_->compressed(writer);
   const IndexSet key = stored != 0 ? stored : model_->key(writer);
   const IndexSet all = modes(writer);
-  const IndexSet outside = bound & ~drained_loops;
+  const IndexSet outside = where.indices;
   const bool departs = !contains(all, index) && (outside & ~all) == 0 && (key & ~outside) != 0;
   if (!departs) return std::nullopt;
   const LevelKind kind = model_->workspace(writer, 0).kind;

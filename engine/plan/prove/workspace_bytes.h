@@ -23,7 +23,7 @@ class WorkspaceBytes {
   double of_result() const;
   /// The workspace that is drained into the target of a statement where the loop over `index` below `bound` leaves the
   /// order in which that is appended to; of an intermediate, only if it leaves its nest. Nothing elsewhere.
-  std::optional<double> drained(std::size_t writer, IndexSet bound, IndexId index, StatementRange range) const;
+  std::optional<double> drained(std::size_t writer, Outside outside, IndexId index, StatementRange range) const;
 
  private:
   IndexSet modes(std::size_t writer) const;

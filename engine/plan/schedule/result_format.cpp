@@ -98,7 +98,7 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   const ResultFormat dense{dense_format(result.extents.size(), result.scalar)};
   // The order of workspaces is a question about dense ones.
   const bool orders = options.objective == Objective::workspace_order;
-  if (!asked && (orders || network.indices.size() == most_planned_indices)) return {dense};
+  if (!asked && orders) return {dense};
   if (!asked && (result.extents.empty() || !has_sparse_factor(network, operands))) return {dense};
   const ProductEstimate product = result_estimate(network, operands);
   if (!asked && product.fill(index_set(indices)) >= sparse_fill) return {dense};

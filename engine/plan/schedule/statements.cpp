@@ -117,13 +117,9 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
   return input_error(fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
 }
 
-Expected<void> check_plannable_result(const Network& network, const TensorDeclaration& result, const PlanOptions& options) {
+Expected<void> check_plannable_result(const TensorDeclaration& result, const PlanOptions& options) {
   const auto requested = options.result_formats.find(result.name);
   if (requested == options.result_formats.end()) return {};
-  if (!requested->second.all_dense() && network.indices.size() == most_planned_indices) {
-    return unsupported(fmt::format("{} indices in a network with a sparse result are not supported yet: at most {}",
-                                   network.indices.size(), most_planned_indices - 1));
-  }
   if (requested->second.order() != result.extents.size()) {
     return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes",
                                    requested->second.text(), result.name, requested->second.order(),
@@ -149,7 +145,7 @@ Expected<void> check_plannable(const Problem& problem) {
   std::vector<bool> stored(network.tensors.size(), false);
   for (const Assignment& assignment : network.assignments) {
     if (auto done = check_plannable_factors(network, assignment, operands, stored); !done) return done;
-    if (auto done = check_plannable_result(network, network.tensors[assignment.result.tensor], options); !done) return done;
+    if (auto done = check_plannable_result(network.tensors[assignment.result.tensor], options); !done) return done;
     const auto pattern = options.result_patterns.find(network.tensors[assignment.result.tensor].name);
     if (pattern != options.result_patterns.end()) {
       if (auto done = check_plannable_pattern(network, assignment, pattern->second, operands); !done) return done;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/cost/nest.h"
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
@@ -56,27 +57,11 @@ void decide_loops(Schedule& schedule, const CostModel& model) {
   }
 }
 
-// Work of the loops from `depth` inwards of the statements in a range that share the outer ones, per combination.
-double work_below(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth) {
-  double ns = 0;
-  for (std::size_t first = range.first; first <= range.last;) {
-    const std::vector<IndexId>& loops = schedule.statements[first].loops;
-    std::size_t last = first;
-    if (loops.size() > depth) {
-      last = std::min(range.last, last_sharer(schedule, first, depth));
-      const StatementRange inner{first, last};
-      const IndexSet bound = model.bound_by(loops, depth, inner);
-      const LoopPrice price = model.price(bound, loops[depth], inner, model.others(schedule, inner));
-      ns += price.ns + model.drain(bound, loops[depth], inner).ns +
-            times(price.iterations, work_below(schedule, model, inner, depth + 1));
-    }
-    if (last < range.last) ns += model.crossing(model.bound_by(loops, depth, {first, last}), {first, last}, range.last);
-    first = last + 1;
-  }
-  return ns;
-}
-
 void decide_roots(Schedule& schedule, const CostModel& model) {
+  const auto price = [&](Outside outside, IndexId index, StatementRange range, std::size_t, double) {
+    const LoopPrice loop = model.price(outside, index, range, model.others(schedule, range));
+    return LoopPrice{loop.iterations, loop.ns + model.drain(outside, index, range).ns};
+  };
   schedule.roots.clear();
   for (std::size_t first = 0; first < schedule.statements.size();) {
     const std::size_t last = last_sharer(schedule, first, 0);
@@ -85,10 +70,8 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
       schedule.roots.push_back(RootReduction::serial);
     } else {
       const StatementRange range{first, last};
-      const LoopPrice price = model.price(0, loops.front(), range, 0);
-      const double work = price.ns + model.drain(0, loops.front(), range).ns +
-                          times(price.iterations, work_below(schedule, model, range, 1));
-      schedule.roots.push_back(model.root(loops.front(), range, price.iterations, work).reduction);
+      const NestTime work = walk_loop(schedule, model, range, 0, 1, price);
+      schedule.roots.push_back(model.root(loops.front(), range, work.iterations, work.ns).reduction);
     }
     first = last + 1;
   }

@@ -258,7 +258,7 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   }
   Plan plan;
   plan.schedule = schedule_with(made, made.parts.size(), {});
-  plan.cost = legal_cost(plan.schedule, Problem{network_, operands_, options_});
+  plan.cost = cost(plan.schedule, Problem{network_, operands_, options_});
   plan.producer = "baseline";
   plan.optimal = made.optimal;
   for (std::size_t number = 0; number < made.parts.size(); ++number) {
@@ -270,7 +270,7 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
     const Schedule other = schedule_with(made, number, *part.runner_up);
     // The parts after it are planned for the layout that the chosen one gives its result.
     if (!check_forest(other, Problem{network_, operands_, options_})) continue;
-    Cost judged = legal_cost(other, Problem{network_, operands_, options_});
+    Cost judged = cost(other, Problem{network_, operands_, options_});
     if (plan.runner_up && plan.runner_up_cost->ns <= judged.ns) continue;
     plan.runner_up = other;
     plan.runner_up_cost = std::move(judged);

@@ -38,7 +38,7 @@ Expected<Plan> plan_given(const Schedule& given, const Problem& problem) {
   if (auto legal = check(schedule, problem); !legal) return std::unexpected(legal.error());
   Plan plan;
   plan.schedule = schedule;
-  plan.cost = legal_cost(schedule, problem);
+  plan.cost = cost(schedule, problem);
   plan.producer = "user";
   plan.optimal = "false";
   plan.candidates = 1;

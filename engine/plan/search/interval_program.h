@@ -17,6 +17,7 @@
 // use, and remembers either its least or that it takes no less than so much.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -25,10 +26,14 @@
 
 #include "engine/plan/cost/cost_model.h"
 #include "engine/plan/cost/interval_table.h"
+#include "engine/plan/cost/nest.h"
 
 namespace weft {
 
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double infinity = std::numeric_limits<double>::infinity();  ///< where nothing is legal
+
+/// `ns` so many times; nothing legal is still nothing legal 0 times.
+inline double times(double count, double ns) { return std::isinf(ns) ? ns : count * ns; }
 
 class IntervalProgram {
  public:
@@ -47,15 +52,8 @@ class IntervalProgram {
   /// Nothing either if none takes less than `limit`, which is looked for with less effort.
   std::optional<Nests> solve(double limit = std::numeric_limits<double>::infinity());
 
-  /// No nest of statements first … last below the loops over `bound` takes less, per entry; at the root, over the run.
-  /// Infinite where there is no legal one.
-  double least(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others = 0) {
-    return best(bound, first, last, others, std::numeric_limits<double>::infinity());
-  }
-  /// What others filter outside the loop that `group` shares, of statements up to `last` which share the loops over
-  /// `bound` and of those beside them (`others`); and outside the statements behind it.
-  JoinSet inside(JoinSet others, IndexSet bound, StatementRange group, std::size_t last) const;
-  JoinSet after(JoinSet others, IndexSet bound, StatementRange group, std::size_t last) const;
+  /// No way to go on from a state takes less, per entry; at the root, over the run. Infinite where there is no legal one.
+  double least(const NestState& state) { return best(state, infinity); }
 
   bool exact() const { return exact_; }
   bool fused() const { return fused_; }
@@ -68,16 +66,17 @@ class IntervalProgram {
  private:
   using Choice = IntervalTable::Choice;
 
-  double best(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double limit);
-  Choice choose(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, double limit);
-  LoopPrice loop(IndexSet bound, IndexId index, std::uint32_t first, std::uint32_t end, JoinSet others);
-  std::uint32_t interval(std::uint32_t first, std::uint32_t last, JoinSet others) {
+  double best(const NestState& state, double limit);
+  Choice choose(const NestState& state, double limit);
+  Choice body(const NestState& state, double limit);
+  LoopPrice loop(const NestState& state, IndexId index, std::uint32_t end, JoinSet others);
+  std::uint32_t interval(std::uint32_t first, std::uint32_t last, const Outside& outside, JoinSet others) {
     const std::uint32_t number = intervals_[first * count_ + last];
-    return others == 0 ? number : table_.beside(number, others);
+    return IntervalTable::below(others == 0 ? number : table_.beside(number, others), outside.gathers);
   }
   bool is_full() const { return table_.bytes() + model_.bytes() > table_.most_bytes; }
-  IndexSet candidates(IndexSet bound, std::uint32_t first, JoinSet others);
-  void read(IndexSet bound, std::uint32_t first, std::uint32_t last, JoinSet others, std::vector<IndexId>& path, Nests& nests);
+  IndexSet candidates(const NestState& state);
+  void read(const NestState& state, std::vector<IndexId>& path, Nests& nests);
 
   const CostModel& model_;
   bool fused_;

@@ -24,7 +24,7 @@ std::vector<OwnedProblem> problems() {
 TEST_CASE("nests and conversions are the whole") {
   for (const OwnedProblem& made : problems()) {
     const Plan found = planned(made);
-    const Cost priced = legal_cost(found.schedule, made);
+    const Cost priced = cost(found.schedule, made);
     const double nests = std::accumulate(priced.nests_ns.begin(), priced.nests_ns.end(), 0.0);
     CHECK(nests + priced.conversion_ns / made.options.calls == doctest::Approx(priced.ns).epsilon(1e-12));
   }
@@ -36,7 +36,7 @@ TEST_CASE("fewer threads take longer, as many as the plan was chosen for the sam
     const auto on = [&](unsigned threads) {
       return predicted_cost(found.schedule, made, threads).ns;
     };
-    CHECK(on(8) == legal_cost(found.schedule, made).ns);
+    CHECK(on(8) == cost(found.schedule, made).ns);
     CHECK(on(1) > 1.8 * on(2));
     CHECK(on(1) < 2.2 * on(2));
     CHECK(on(2) > 1.5 * on(4));
