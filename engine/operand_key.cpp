@@ -7,6 +7,7 @@
 
 #include "engine/plan/estimate/quantise.h"
 #include "engine/specialize.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "weft/statistics.h"
 
@@ -58,7 +59,7 @@ void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern,
   const Format& format = tensor.format();
   {
     const Part part(key);
-    key += format.scalar == Scalar::f64 ? 'd' : 'f';
+    key += traits(format.scalar).key;
     for (std::size_t level = 0; level < format.order(); ++level) {
       const Level& stored = format.levels[level];
       key += static_cast<char>(stored.kind);

@@ -14,6 +14,7 @@
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -148,8 +149,8 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
   if (strided) return text;
   const Buffer& values = std::as_const(tensor.values());
   return text + "  " +
-         (tensor.format().scalar == Scalar::f64 ? range_text(values.as<double>().first(stored), Scalar::f64)
-                                              : range_text(values.as<float>().first(stored), Scalar::f32)) +
+         with_element(tensor.format().scalar,
+                      [&]<class T>(T) { return range_text(values.as<T>().first(stored), tensor.format().scalar); }) +
          "\n";
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/host_arrays.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -261,12 +262,10 @@ std::vector<std::uint64_t> indices_of(const Buffer& buffer, unsigned bits) {
 }
 
 std::vector<double> values_of(const Buffer& buffer, Scalar scalar) {
-  if (scalar == Scalar::f64) {
-    const auto wide = buffer.as<const double>();
-    return {wide.begin(), wide.end()};
-  }
-  const auto narrow = buffer.as<const float>();
-  return {narrow.begin(), narrow.end()};
+  return with_element(scalar, [&]<class T>(T) {
+    const auto values = buffer.as<const T>();
+    return std::vector<double>(values.begin(), values.end());
+  });
 }
 
 Expected<CompressedArrays> compressed(const Tensor& tensor, std::vector<std::uint32_t> mode_order, const Resources& resources) {

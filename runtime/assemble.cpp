@@ -12,6 +12,7 @@
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -284,17 +285,9 @@ class Assembly {
       });
     };
     const Buffer& given = entries_.values;
-    if (entries_.scalar == Scalar::f64) {
-      if (scalar == Scalar::f64)
-        fill(given.as<double>(), values->as<double>());
-      else
-        fill(given.as<double>(), values->as<float>());
-    } else {
-      if (scalar == Scalar::f64)
-        fill(given.as<float>(), values->as<double>());
-      else
-        fill(given.as<float>(), values->as<float>());
-    }
+    with_element(entries_.scalar, [&]<class From>(From) {
+      with_element(scalar, [&]<class To>(To) { fill(given.as<From>(), values->as<To>()); });
+    });
     tensor_.values = std::move(*values);
     return {};
   }

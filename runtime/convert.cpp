@@ -12,6 +12,7 @@
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
 #include "runtime/open_levels.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 
@@ -70,8 +71,9 @@ Expected<Tensor> with_other_widths(const Tensor& tensor, const Format& requested
     result.levels[l].crd = std::move(*crd);
   }
   if (tensor.format().scalar != requested.scalar) {
-    auto values = requested.scalar == Scalar::f32 ? converted_elements<double, float>(tensor.values(), resources, name)
-                                                  : converted_elements<float, double>(tensor.values(), resources, name);
+    auto values = with_element(tensor.format().scalar, [&]<class From>(From) {
+      return with_element(requested.scalar, [&]<class To>(To) { return converted_elements<From, To>(tensor.values(), resources, name); });
+    });
     if (!values) return std::unexpected(values.error());
     result.values = std::move(*values);
   }

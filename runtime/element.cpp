@@ -5,6 +5,7 @@
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "weft/entries.h"
 
@@ -88,9 +89,8 @@ Element found_at(const Tensor& tensor, std::span<const std::uint64_t> coordinate
   }
   const bool strided = tensor.order() > 0 && tensor.format().levels.front().strided;
   if (!strided) place = left.begin;
-  const bool wide = tensor.format().scalar == Scalar::f64;
   if (place >= tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar)) return {};
-  return {wide ? tensor.values().as<const double>()[place] : static_cast<double>(tensor.values().as<const float>()[place]), true};
+  return {value_at(tensor.values(), tensor.format().scalar, place), true};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 
@@ -112,10 +113,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
     });
   };
   auto scan_any = [&](auto&& f) {
-    if (all.scalar == Scalar::f64)
-      scan(std::as_const(all.values).as<double>(), f);
-    else
-      scan(std::as_const(all.values).as<float>(), f);
+    with_element(all.scalar, [&]<class T>(T) { scan(std::as_const(all.values).template as<T>(), f); });
   };
   scan_any([&](std::uint64_t, std::uint64_t block) { ++kept[block]; });
   std::uint64_t total = 0;

@@ -10,6 +10,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -89,13 +90,15 @@ std::string Format::text() const {
   });
 }
 
-std::string_view name(Scalar scalar) { return scalar == Scalar::f64 ? "f64" : "f32"; }
+std::string_view name(Scalar scalar) { return traits(scalar).name; }
 
 Expected<Scalar> parse_scalar(std::string_view text) {
   return guarded({"parsing a scalar type"}, [&]() -> Expected<Scalar> {
-    if (text == "f64") return Scalar::f64;
-    if (text == "f32") return Scalar::f32;
-    return input_error(fmt::format("unknown scalar type '{}': f64 or f32", text));
+    const auto found = std::ranges::find(scalar_types, text, &ScalarTraits::name);
+    if (found != scalar_types.end()) return found->scalar;
+    std::string names;
+    for (const ScalarTraits& each : scalar_types) names += fmt::format("{}{}", names.empty() ? "" : " or ", each.name);
+    return input_error(fmt::format("unknown scalar type '{}': {}", text, names));
   });
 }
 

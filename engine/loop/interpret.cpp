@@ -6,6 +6,7 @@
 
 #include "engine/loop/rules.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -79,7 +80,7 @@ class Interpreter {
 
   /// A scalar is added up unrounded, as in a register, and rounds when it is read.
   double rounded(StorageId storage, double value) const {
-    return program_.storages[storage].scalar == Scalar::f32 ? static_cast<float>(value) : value;
+    return rounded_to(program_.storages[storage].scalar, value);
   }
 
   void run_statement(const Accumulate& accumulate) {
@@ -170,7 +171,7 @@ class Interpreter {
               return input_error(fmt::format("{} has coordinate {} at level {}, index {} has extent {}", storage.name,
                                              coordinates[level], level, program_.indices[access.indices[level]],
                                              extents_[access.indices[level]]));
-        entries_[id][coordinates] = storage.scalar == Scalar::f32 ? static_cast<float>(value) : value;
+        entries_[id][coordinates] = rounded_to(storage.scalar, value);
       }
     }
     return {};

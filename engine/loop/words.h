@@ -7,6 +7,7 @@
 
 #include "engine/loop/program.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft::loop {
 
@@ -33,7 +34,11 @@ inline constexpr Words<Reduction, 4> reduction_words{{{Reduction::owner, "owner"
                                                       {Reduction::count, "count"}}};
 inline constexpr Words<Role, 3> role_words{
     {{Role::input, "input"}, {Role::output, "output"}, {Role::workspace, "workspace"}}};
-inline constexpr Words<Scalar, 2> scalar_words{{{Scalar::f64, "f64"}, {Scalar::f32, "f32"}}};
+inline constexpr auto scalar_words = [] {
+  Words<Scalar, scalar_types.size()> words;
+  for (std::size_t type = 0; type < words.size(); ++type) words[type] = {scalar_types[type].scalar, scalar_types[type].name};
+  return words;
+}();
 
 template <class T, std::size_t N>
 constexpr std::string_view word(const Words<T, N>& words, T value) {
