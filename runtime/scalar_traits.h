@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/scalar_traits.h"
 #include "weft/format.h"
 #include "weft/memory.h"
 

@@ -36,7 +36,9 @@ Expected<void> check_reduction(const Program& program, const PlacedAccumulate& e
       return {};
     }
     case Reduction::private_copies:
-      if (std::ranges::all_of(storage.levels, [](const Level& level) { return is_dense(level); }) || pattern_of(program, access.storage)) return {};
+      if (std::ranges::all_of(storage.levels, [](const Level& level) { return is_dense(level); }) ||
+          pattern_of(program, access.storage))
+        return {};
       return unsupported(fmt::format("{}: private copies of {}, which is not dense: not yet", target, storage.name));
     case Reduction::append:
     case Reduction::count:

@@ -32,7 +32,8 @@ std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const 
     const loop::Storage& storage = nest.storages[each.access->storage].storage;
     if (storage.role != loop::Role::input) continue;
     const std::vector<Level>& levels = storage.levels;
-    if (std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); })) most = std::max(most, bytes_of(*each.access, storage.scalar, network));
+    const bool all_dense = std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); });
+    if (all_dense) most = std::max(most, bytes_of(*each.access, storage.scalar, network));
     if (is_dense(levels[each.level]) && each.level + 1 < levels.size() && is_compressed(levels[each.level + 1].kind))
       gathers_rows = true;
   }
