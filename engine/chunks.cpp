@@ -1,5 +1,7 @@
 #include "engine/chunks.h"
 
+#include "runtime/level_traits.h"
+
 #include <algorithm>
 
 namespace weft {
@@ -13,26 +15,15 @@ std::uint64_t element(const Buffer& buffer, unsigned bits, std::uint64_t positio
 std::uint64_t leaves_before(const Tensor& tensor, std::uint64_t position) {
   for (std::size_t level = 1; level < tensor.order(); ++level) {
     const Level& stored = tensor.format().levels[level];
-    switch (stored.kind) {
-      case LevelKind::dense:
-      case LevelKind::bitmap:
-        position *= tensor.extent_of_level(level);
-        break;
-      case LevelKind::compressed:
-      case LevelKind::compressed_nonunique:
-      case LevelKind::hashed:
-        position = element(tensor.levels()[level].pos, stored.pos_bits, position);
-        break;
-      default:
-        break;
-    }
+    if (is_by_extent(stored.kind)) position *= tensor.extent_of_level(level);
+    if (has_pos(stored.kind)) position = element(tensor.levels()[level].pos, stored.pos_bits, position);
   }
   return position;
 }
 
 std::uint64_t root_coordinate(const Tensor& tensor, std::uint64_t position) {
   const Level& root = tensor.format().levels[0];
-  return root.kind == LevelKind::dense || root.kind == LevelKind::bitmap ? position : element(tensor.levels()[0].crd, root.crd_bits, position);
+  return is_dense(root.kind) || has_bits(root.kind) ? position : element(tensor.levels()[0].crd, root.crd_bits, position);
 }
 
 /// The first root position with at least `leaves` entries in front of it.
@@ -67,7 +58,7 @@ std::vector<Chunk> cut_root(std::uint64_t extent, std::size_t count, const Tenso
   std::vector<Chunk> chunks;
   if (extent == 0) return chunks;
   // Slots of a table are in no order of coordinates.
-  const bool ordered = tensor != nullptr && tensor->format().levels[0].kind != LevelKind::hashed;
+  const bool ordered = tensor != nullptr && !has_slots(tensor->format().levels[0].kind);
   const std::uint64_t positions = ordered ? tensor->positions(0) : 0;
   const std::uint64_t leaves = positions > 0 ? leaves_before(*tensor, positions) : 0;
   std::uint64_t begin = 0;

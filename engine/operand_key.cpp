@@ -7,6 +7,7 @@
 
 #include "engine/plan/estimate/quantise.h"
 #include "engine/specialize.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "weft/statistics.h"
 
@@ -55,7 +56,7 @@ std::array<std::uint64_t, 2> pattern_figures(const Tensor& tensor, const Resourc
 }  // namespace
 
 void append_format_key(std::string& key, const Format& format) {
-  key += format.scalar == Scalar::f64 ? 'd' : 'f';
+  key += traits(format.scalar).key;
   for (std::size_t level = 0; level < format.order(); ++level) {
     const Level& stored = format.levels[level];
     key += static_cast<char>(stored.kind);

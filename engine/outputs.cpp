@@ -9,6 +9,7 @@
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -311,7 +312,7 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     if (scheduled.role != TensorRole::result) continue;
     const Tensor& computed = state.tensors[number];
     for (std::size_t level = 0; level < computed.order(); ++level) {
-      if (computed.format().levels[level].kind == LevelKind::compressed && computed.levels()[level].pos.size_bytes() == 0)
+      if (is_compressed(computed.format().levels[level].kind) && computed.levels()[level].pos.size_bytes() == 0)
         return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
     }
     if (scheduled.delivered && !state.delivered.contains(number)) {

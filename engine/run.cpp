@@ -9,6 +9,7 @@
 #include "runtime/dense.h"
 #include "runtime/elapsed.h"
 #include "runtime/hashed_memory.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/succession.h"
 #include "runtime/tensor_facts.h"
 
@@ -311,11 +312,8 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
   note_absent(compiled, present);
   for (const PrivateCopies& copies : nest.copies) {
     Buffer sum = tensors[copies.tensor].values();
-    if (tensors[copies.tensor].format().scalar == Scalar::f64) {
-      add_in_order(resources.threads, sum.as<double>(), copies.buffers);
-    } else {
-      add_in_order(resources.threads, sum.as<float>(), copies.buffers);
-    }
+    with_element(tensors[copies.tensor].format().scalar,
+                 [&]<class T>(T) { add_in_order(resources.threads, sum.as<T>(), copies.buffers); });
   }
   for (std::size_t output = 0; output < appended.size(); ++output) {
     AppendedTarget& target = nest.appended[output];

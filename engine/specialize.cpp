@@ -6,6 +6,7 @@
 
 #include "engine/loop/short_fiber.h"
 #include "runtime/gaps.h"
+#include "runtime/level_traits.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -41,7 +42,7 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
     const double here = statistics.distinct(prefix);
     const double most = above * static_cast<double>(extents[format.mode_order[level]]);
     full.push_back(above > 0 && here == most && !below_gaps(format.levels, level));  // gaps have fibers, too, empty ones
-    above = format.levels[level].kind == LevelKind::dense ? most : here;  // positions, with children or without
+    above = is_dense(format.levels[level].kind) ? most : here;  // positions, with children or without
   }
   return full;
 }
@@ -49,7 +50,7 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
 std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads) {
   std::vector<LoweringFacts::Fiber> fibers(tensor.order());
   for (std::uint32_t level = 1; level < tensor.order(); ++level) {
-    if (tensor.format().levels[level].kind != LevelKind::compressed) continue;
+    if (!is_compressed(tensor.format().levels[level].kind)) continue;
     const FiberLengths lengths = statistics(tensor, threads).fibers(level);
     if (lengths.maximum == 0 || lengths.maximum > loop::short_fiber_entries) continue;
     const bool exact = tensor.positions(level) == lengths.maximum * tensor.positions(level - 1);
@@ -64,9 +65,9 @@ bool may_be_baked(const Tensor& tensor) {
   for (std::size_t level = 0; level < tensor.order(); ++level) {
     const Level& kind = tensor.format().levels[level];
     if (kind.strided || kind.joined) return false;
-    if (kind.kind == LevelKind::compressed) {
+    if (is_compressed(kind.kind)) {
       sparse = true;
-    } else if (kind.kind == LevelKind::dense) {
+    } else if (is_dense(kind.kind)) {
       const std::uint64_t extent = tensor.extent_of_level(level);
       if (extent > most_baked_entries || dense * extent > most_baked_entries) return false;
       dense *= std::max<std::uint64_t>(extent, 1);
@@ -81,7 +82,7 @@ Pattern pattern_of(const Tensor& tensor) {
   Pattern pattern;
   for (std::size_t level = 0; level < tensor.order(); ++level) {
     const Level& kind = tensor.format().levels[level];
-    const bool sparse = kind.kind == LevelKind::compressed;
+    const bool sparse = is_compressed(kind.kind);
     pattern.pos.push_back(sparse ? numbers(tensor.levels()[level].pos, kind.pos_bits) : std::vector<std::uint64_t>());
     pattern.crd.push_back(sparse ? numbers(tensor.levels()[level].crd, kind.crd_bits) : std::vector<std::uint64_t>());
   }

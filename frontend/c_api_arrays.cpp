@@ -8,6 +8,8 @@
 
 #include "frontend/c_api.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft::c_api {
 
@@ -92,7 +94,7 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
     if (kind) *kind = letter(described.kind);
     if (mode) *mode = stored.format().mode_order[level];
     tell(arrays.pos, described.pos_bits, pos, pos_count, pos_bits);
-    tell(arrays.crd, described.kind == LevelKind::bitmap ? 64 : described.crd_bits, crd, crd_count, crd_bits);
+    tell(arrays.crd, has_bits(described.kind) ? 64 : described.crd_bits, crd, crd_count, crd_bits);
     if (stride) *stride = described.strided ? static_cast<std::int64_t>(arrays.stride) : 0;
     return {};
   });
@@ -128,11 +130,9 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
     std::int64_t next = 1;
     for (std::size_t mode = stored.order(); mode-- > 0; next *= static_cast<std::int64_t>(stored.extents()[mode])) packed[mode] = next;
     const std::int64_t* by_mode = strides ? strides : packed.data();
-    if (stored.format().scalar == Scalar::f64) {
-      scatter(dense->values().as<const double>(), stored.extents(), by_mode, static_cast<double*>(values));
-    } else {
-      scatter(dense->values().as<const float>(), stored.extents(), by_mode, static_cast<float*>(values));
-    }
+    with_element(stored.format().scalar, [&]<class T>(T) {
+      scatter(dense->values().as<const T>(), stored.extents(), by_mode, static_cast<T*>(values));
+    });
     return {};
   });
 }

@@ -7,6 +7,7 @@
 #include "frontend/c_api.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "weft/host.h"
 
 namespace weft::c_api {
@@ -19,8 +20,7 @@ weft_tensor* tensor_handle(Tensor tensor) {
 
 HostValues values_of(Scalar scalar, const void* data, std::uint64_t count) {
   const auto elements = static_cast<std::size_t>(count);
-  if (scalar == Scalar::f32) return std::span(static_cast<const float*>(data), elements);
-  return std::span(static_cast<const double*>(data), elements);
+  return with_element(scalar, [&]<class T>(T) -> HostValues { return std::span(static_cast<const T*>(data), elements); });
 }
 
 Expected<Scalar> scalar_of(std::int32_t scalar) {

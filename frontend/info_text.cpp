@@ -13,6 +13,8 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -32,7 +34,7 @@ struct SliceCount {
 /// Calls visit(coordinate, entries) for every position of a level without gaps.
 template <class Visit>
 void visit_positions(const Tensor& tensor, const Leaves& leaves, std::size_t level, Visit&& visit) {
-  const bool dense = tensor.format().levels[level].kind == LevelKind::dense;
+  const bool dense = is_dense(tensor.format().levels[level].kind);
   const std::uint64_t extent = tensor.extent_of_level(level);
   const Indices crd(tensor.levels()[level].crd, tensor.format().levels[level].crd_bits);
   std::uint64_t begin = 0;
@@ -147,8 +149,8 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
   if (strided) return text;
   const Buffer& values = std::as_const(tensor.values());
   return text + "  " +
-         (tensor.format().scalar == Scalar::f64 ? range_text(values.as<double>().first(stored), Scalar::f64)
-                                              : range_text(values.as<float>().first(stored), Scalar::f32)) +
+         with_element(tensor.format().scalar,
+                      [&]<class T>(T) { return range_text(values.as<T>().first(stored), tensor.format().scalar); }) +
          "\n";
 }
 

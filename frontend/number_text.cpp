@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "runtime/scalar_traits.h"
+
 namespace weft {
 namespace {
 
@@ -18,10 +20,8 @@ std::string converted(double value, Scalar scalar, std::chars_format format, std
   std::to_chars_result result{};
   if (digits) {
     result = std::to_chars(text.data(), text.data() + text.size(), value, format, *digits);
-  } else if (scalar == Scalar::f64) {
-    result = shortest(value);
   } else {
-    result = shortest(static_cast<float>(value));
+    result = with_element(scalar, [&]<class T>(T) { return shortest(static_cast<T>(value)); });
   }
   return {text.data(), result.ptr};
 }

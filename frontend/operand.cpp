@@ -10,6 +10,8 @@
 #include "engine/text/names.h"
 #include "frontend/words.h"
 #include "runtime/file_name.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/text_number.h"
 
 namespace weft {
@@ -25,14 +27,11 @@ std::optional<Number> parse_number(const std::string& text, Scalar scalar) {
   const char* at = text.c_str();
   const char* const end = at + text.size();
   Number number;
-  NumberDefect defect = NumberDefect::none;
-  if (scalar == Scalar::f64) {
-    defect = scan_any_real(at, end, number.value);
-  } else {
-    float value = 0;
-    defect = scan_any_real(at, end, value);
+  const NumberDefect defect = with_element(scalar, [&](auto value) {
+    const NumberDefect found = scan_any_real(at, end, value);
     number.value = value;
-  }
+    return found;
+  });
   if (defect == NumberDefect::malformed || at != end) return std::nullopt;
   number.overflows = defect == NumberDefect::overflow;
   return number;
@@ -41,11 +40,7 @@ std::optional<Number> parse_number(const std::string& text, Scalar scalar) {
 Expected<Tensor> scalar_tensor(double value, Scalar scalar, const Resources& resources, std::string_view name) {
   auto tensor = dense_zeros({}, dense_format(0, scalar), resources, name);
   if (!tensor) return tensor;
-  if (scalar == Scalar::f64) {
-    tensor->writable_values<double>()[0] = value;
-  } else {
-    tensor->writable_values<float>()[0] = static_cast<float>(value);
-  }
+  with_element(scalar, [&]<class T>(T) { tensor->writable_values<T>()[0] = static_cast<T>(value); });
   return tensor;
 }
 
@@ -158,7 +153,7 @@ Expected<Tensor> load_operand(const std::string& spec, const std::optional<Forma
     return input_error(fmt::format("{} is empty; give a file, a generator or a number", what));
   }
   for (const Level& level : format ? format->levels : std::vector<Level>{}) {
-    if (level.kind == LevelKind::accumulator) {
+    if (is_listed(level.kind)) {
       return unsupported(fmt::format("level kind '{}' is not supported for an operand ({})", letter(level.kind), name));
     }
   }

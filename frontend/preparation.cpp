@@ -21,6 +21,7 @@
 #include "frontend/result_report.h"
 #include "frontend/token.h"
 #include "runtime/elapsed.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -56,15 +57,14 @@ void spread_scalars(Network& network, const PlanOptions& options) {
   for (const Assignment& assignment : network.assignments) {
     TensorDeclaration& result = network.tensors[assignment.result.tensor];
     if (options.result_formats.contains(result.name)) continue;
-    bool any = false;
-    bool all_f32 = true;
+    std::optional<Scalar> widest;
     for (const Term& term : assignment.terms) {
       for (const TensorAccess& factor : term.factors) {
-        any = true;
-        all_f32 = all_f32 && network.tensors[factor.tensor].scalar == Scalar::f32;
+        const Scalar scalar = network.tensors[factor.tensor].scalar;
+        widest = wider(widest.value_or(scalar), scalar);
       }
     }
-    result.scalar = any && all_f32 ? Scalar::f32 : Scalar::f64;
+    result.scalar = widest.value_or(scalar_types[0].scalar);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "engine/text/names.h"
 #include "frontend/nearest.h"
 #include "frontend/token.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -202,18 +203,19 @@ class Resolver {
 
     Assignment resolved;
     resolved.result = {result, ids_of(assignment.result)};
-    bool all_f32 = true;
+    std::optional<Scalar> widest;
     position = 0;
     for (const ParsedTerm& term : assignment.terms) {
       Term product{term.coefficient, {}, term.pinned, term.open};
       for (const ParsedAccess& factor : term.factors) {
         const TensorId tensor = declare(name_of(factor, position++));
         product.factors.push_back({tensor, ids_of(factor)});
-        all_f32 = all_f32 && network_.tensors[tensor].scalar == Scalar::f32;
+        const Scalar scalar = network_.tensors[tensor].scalar;
+        widest = wider(widest.value_or(scalar), scalar);
       }
       resolved.terms.push_back(std::move(product));
     }
-    if (all_f32 && position > 0) network_.tensors[result].scalar = Scalar::f32;
+    if (widest) network_.tensors[result].scalar = *widest;
     network_.assignments.push_back(std::move(resolved));
     return {};
   }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "engine/plan/explain/explained.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -51,8 +52,7 @@ std::string result_format(const Format& format) {
 }
 
 ResultReport result_report(const Tensor& tensor) {
-  ResultReport report = tensor.format().scalar == Scalar::f64 ? summed(tensor.values().as<const double>())
-                                                            : summed(tensor.values().as<const float>());
+  ResultReport report = with_element(tensor.format().scalar, [&]<class T>(T) { return summed(tensor.values().as<const T>()); });
   report.extents = tensor.extents();
   report.format = result_format(tensor.format());
   report.scalar = name(tensor.format().scalar);

@@ -4,6 +4,8 @@
 
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -13,8 +15,7 @@ std::uint64_t element(const Buffer& buffer, unsigned bits, std::uint64_t place) 
 }
 
 double value_at(const Tensor& tensor, std::uint64_t position) {
-  return tensor.format().scalar == Scalar::f64 ? tensor.values().as<const double>()[position]
-                                             : static_cast<double>(tensor.values().as<const float>()[position]);
+  return value_at(tensor.values(), tensor.format().scalar, position);
 }
 
 /// First place in [begin, end) whose element is not below `wanted`.
@@ -121,13 +122,13 @@ StoredEntry entry_at(const Tensor& tensor, std::uint64_t position) {
   for (std::size_t level = tensor.order(); level-- > 0;) {
     const Level& kind = tensor.format().levels[level];
     std::uint64_t& coordinate = entry.coordinates[tensor.format().mode_order[level]];
-    if (kind.kind == LevelKind::dense) {
+    if (is_dense(kind.kind)) {
       coordinate = position % tensor.extent_of_level(level);
       position /= tensor.extent_of_level(level);
       continue;
     }
     coordinate = element(tensor.levels()[level].crd, kind.crd_bits, position);
-    if (kind.kind == LevelKind::singleton) continue;
+    if (is_per_parent(kind.kind)) continue;
     // The parent is the last whose children begin at or before the position: those before it are empty or end sooner.
     const std::uint64_t parents = tensor.levels()[level].pos.size_bytes() / (kind.pos_bits / 8);
     position = lower_bound(0, parents, position + 1, [&](std::uint64_t parent) {
@@ -160,7 +161,7 @@ Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selec
     if (!crd) return std::unexpected(crd.error());
     coordinates.crd.push_back(std::move(*crd));
   }
-  auto values = Buffer::allocate(coordinates.count * (coordinates.scalar == Scalar::f64 ? 8 : 4), resources.memory, name);
+  auto values = Buffer::allocate(coordinates.count * scalar_bytes(coordinates.scalar), resources.memory, name);
   if (!values) return std::unexpected(values.error());
   coordinates.values = std::move(*values);
   std::uint64_t entry = 0;
@@ -173,12 +174,7 @@ Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selec
         coordinates.crd[mode].as<std::uint32_t>()[entry] = static_cast<std::uint32_t>(place);
       }
     }
-    if (coordinates.scalar == Scalar::f64) {
-      coordinates.values.as<double>()[entry] = value;
-    } else {
-      coordinates.values.as<float>()[entry] = static_cast<float>(value);
-    }
-    ++entry;
+    put_value(coordinates.values, coordinates.scalar, entry++, value);
     return true;
   };
   if (auto filled = visit_entries(tensor, selected, resources.cancellation, fill); !filled) return std::unexpected(filled.error());

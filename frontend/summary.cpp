@@ -10,6 +10,7 @@
 #include "frontend/number_text.h"
 #include "frontend/result_report.h"
 #include "frontend/terminal.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -21,7 +22,7 @@ constexpr double told_ms = 0.1;  // less is binding, where nothing is converted
 std::string in_ms(double milliseconds) { return time_text(milliseconds * 1e6); }
 
 double value_of(const Tensor& scalar) {
-  return scalar.format().scalar == Scalar::f64 ? scalar.values().as<const double>()[0] : scalar.values().as<const float>()[0];
+  return value_at(scalar.values(), scalar.format().scalar, 0);
 }
 
 std::string planning(const Report& report) {

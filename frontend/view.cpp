@@ -1,5 +1,7 @@
 #include "frontend/view.h"
 
+#include "runtime/scalar_traits.h"
+
 namespace weft {
 
 double DenseView::at(std::span<const std::uint64_t> coordinates) const {
@@ -7,7 +9,7 @@ double DenseView::at(std::span<const std::uint64_t> coordinates) const {
   for (std::size_t mode = 0; mode < coordinates.size(); ++mode) {
     place += coordinates[mode] * static_cast<std::uint64_t>(strides[mode]);
   }
-  return scalar == Scalar::f64 ? values.as<const double>()[place] : static_cast<double>(values.as<const float>()[place]);
+  return value_at(values, scalar, place);
 }
 
 bool DenseView::empty() const {
@@ -45,12 +47,7 @@ Expected<Tensor> materialised(const DenseView& view, const Resources& resources,
     if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
     for (std::uint64_t place = 0; place < row; ++place) {
       if (order > 0) coordinates.back() = place;
-      const double value = view.at(coordinates);
-      if (view.scalar == Scalar::f64) {
-        stored.as<double>()[n + place] = value;
-      } else {
-        stored.as<float>()[n + place] = static_cast<float>(value);
-      }
+      put_value(stored, view.scalar, n + place, view.at(coordinates));
     }
     for (std::size_t mode = order < 2 ? 0 : order - 1; mode-- > 0;) {
       if (++coordinates[mode] < view.extents[mode]) break;

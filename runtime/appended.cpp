@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/extents.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
 std::size_t AppendedShape::last_compressed() const {
   std::size_t last = format.order();
-  while (last > 0 && format.levels[last - 1].kind == LevelKind::dense) --last;
+  while (last > 0 && is_dense(format.levels[last - 1].kind)) --last;
   return last - 1;
 }
 
@@ -33,7 +34,7 @@ AppendedChunk::AppendedChunk(const AppendedShape& shape, std::uint64_t rows, con
 std::uint64_t AppendedChunk::parents(std::size_t level) const {
   std::uint64_t count = 1;
   for (std::size_t above = 0; above < level; ++above) {
-    if (shape_->format.levels[above].kind == LevelKind::dense)
+    if (is_dense(shape_->format.levels[above].kind))
       count = saturating_product(count, above == 0 ? rows_ : shape_->extent_of_level(above));
     else
       count = levels_[above].size;
@@ -47,7 +48,7 @@ Expected<AppendedOutput> AppendedChunk::open() {
   output.owner = this;
   bool counted = true;  // parents are known before anything is appended
   for (std::size_t level = 0; level < levels_.size(); ++level) {
-    if (shape_->format.levels[level].kind == LevelKind::dense) continue;
+    if (is_dense(shape_->format.levels[level].kind)) continue;
     levels_[level].closed = 0;
     levels_[level].size = 0;
     const Place& place = arrays_[level].place;
@@ -62,7 +63,7 @@ Expected<AppendedOutput> AppendedChunk::open() {
 
 void AppendedChunk::close() {
   for (std::size_t level = 0; level < levels_.size(); ++level) {
-    if (shape_->format.levels[level].kind == LevelKind::dense) continue;
+    if (is_dense(shape_->format.levels[level].kind)) continue;
     const AppendedLevel& filled = levels_[level];
     arrays_[level].pos.trim((filled.closed + 1) * sizeof(std::uint64_t));
     arrays_[level].crd.trim(filled.size * (shape_->format.levels[level].crd_bits / 8));
@@ -74,7 +75,7 @@ void AppendedChunk::place_in(const Tensor& tensor, const std::vector<std::uint64
                              const std::vector<std::uint64_t>& count) {
   placed_ = count;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
-    if (shape_->format.levels[level].kind == LevelKind::dense) continue;
+    if (is_dense(shape_->format.levels[level].kind)) continue;
     const std::uint64_t crd_bytes = shape_->format.levels[level].crd_bits / 8;
     arrays_[level].place = {Buffer(tensor.levels()[level].crd).as<std::byte>().data() + before[level] * crd_bytes, count[level]};
     if (level == shape_->last_compressed())

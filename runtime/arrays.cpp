@@ -12,6 +12,8 @@
 #include "runtime/guarded.h"
 #include "runtime/host_arrays.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -57,11 +59,11 @@ struct LevelReader {
 };
 
 Expected<void> check_sizes(LevelReader& reader, std::size_t level, std::uint64_t parents) {
-  if (reader.kind == LevelKind::dense) {
+  if (is_dense(reader.kind)) {
     reader.positions = saturating_product(parents, reader.extent);
     return {};
   }
-  if (reader.kind == LevelKind::singleton) {
+  if (is_per_parent(reader.kind)) {
     reader.positions = parents;
   } else if (reader.one_fiber) {
     reader.positions = reader.crd.size();
@@ -98,15 +100,15 @@ Expected<std::vector<LevelReader>> readers(const Format& format, const std::vect
     LevelReader& reader = made[level];
     reader.kind = format.levels[level].kind;
     reader.extent = extents[format.mode_order[level]];
-    if (reader.kind == LevelKind::hashed || reader.kind == LevelKind::bitmap)
+    if (has_gaps(reader.kind))
       return copied_defect(ErrorCode::other, level, "hashed and bitmap levels are made by weft alone: give a compressed one");
-    if (reader.kind != LevelKind::dense) {
+    if (is_sparse(reader.kind)) {
       // Negative coordinates are told as such, so no extent is too large for the sign.
       if (auto right = check_indices(arrays.crd, 0, level, "crd"); !right) return std::unexpected(right.error());
       if (auto right = check_indices(arrays.pos, 0, level, "pos"); !right) return std::unexpected(right.error());
       reader.crd = HostReader(arrays.crd);
       reader.pos = HostReader(arrays.pos);
-      reader.one_fiber = level == 0 && arrays.pos.bytes == 0 && reader.kind != LevelKind::singleton;
+      reader.one_fiber = level == 0 && arrays.pos.bytes == 0 && !is_per_parent(reader.kind);
     }
     if (auto right = check_sizes(reader, level, parents); !right) return std::unexpected(right.error());
     parents = reader.positions;
@@ -128,8 +130,8 @@ Expected<Buffer> expanded_once(const Buffer& above, std::uint64_t parents, const
   const auto to = below->as<std::uint64_t>();
   std::uint64_t next = 0;
   for (std::uint64_t parent = 0; parent < parents; ++parent) {
-    const std::uint64_t children = reader.kind == LevelKind::dense       ? reader.extent
-                                   : reader.kind == LevelKind::singleton ? 1
+    const std::uint64_t children = is_dense(reader.kind)       ? reader.extent
+                                   : is_per_parent(reader.kind) ? 1
                                                                          : reader.end(parent) - reader.begin(parent);
     for (std::uint64_t child = 0; child < children; ++child) to[next++] = from[parent];
   }
@@ -141,7 +143,7 @@ Expected<Buffer> coordinates_of(const LevelReader& reader, std::size_t level, co
   if (!own) return own;
   const auto to = own->as<std::uint64_t>();
   for (std::uint64_t position = 0; position < reader.positions; ++position) {
-    if (reader.kind == LevelKind::dense) {
+    if (is_dense(reader.kind)) {
       to[position] = position % reader.extent;
       continue;
     }
@@ -186,7 +188,7 @@ Expected<Coordinates> listed(const Format& format, std::vector<std::uint64_t> ex
     auto own = coordinates_of(reader, level, resources);
     if (!own) return std::unexpected(own.error());
     for (Buffer& above : crd) {
-      if (reader.kind == LevelKind::singleton) break;  // one entry per position: as they are
+      if (is_per_parent(reader.kind)) break;  // one entry per position: as they are
       auto below = expanded_once(above, parents, reader, resources);
       if (!below) return std::unexpected(below.error());
       above = std::move(*below);
@@ -260,12 +262,10 @@ std::vector<std::uint64_t> indices_of(const Buffer& buffer, unsigned bits) {
 }
 
 std::vector<double> values_of(const Buffer& buffer, Scalar scalar) {
-  if (scalar == Scalar::f64) {
-    const auto wide = buffer.as<const double>();
-    return {wide.begin(), wide.end()};
-  }
-  const auto narrow = buffer.as<const float>();
-  return {narrow.begin(), narrow.end()};
+  return with_element(scalar, [&]<class T>(T) {
+    const auto values = buffer.as<const T>();
+    return std::vector<double>(values.begin(), values.end());
+  });
 }
 
 Expected<CompressedArrays> compressed(const Tensor& tensor, std::vector<std::uint32_t> mode_order, const Resources& resources) {

@@ -11,6 +11,8 @@
 #include "runtime/build.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -28,8 +30,8 @@ std::vector<Unit> units_of(const Format& format) {
   std::vector<Unit> units;
   for (std::size_t l = 0; l < format.order(); ++l) {
     Unit unit{l, l, format.levels[l].kind};
-    if (unit.kind == LevelKind::compressed_nonunique)
-      while (unit.last + 1 < format.order() && format.levels[unit.last + 1].kind == LevelKind::singleton) ++unit.last;
+    if (begins_chain(unit.kind))
+      while (unit.last + 1 < format.order() && is_per_parent(format.levels[unit.last + 1].kind)) ++unit.last;
     l = unit.last;
     units.push_back(unit);
   }
@@ -72,7 +74,11 @@ class Assembly {
       switch (unit.kind) {
         case LevelKind::dense: done = add_dense(unit, above); break;
         case LevelKind::singleton: done = add_singleton(unit, above); break;
-        default: done = add_compressed(unit, above); break;
+        case LevelKind::compressed:
+        case LevelKind::compressed_nonunique: done = add_compressed(unit, above); break;
+        case LevelKind::hashed:
+        case LevelKind::bitmap:
+        case LevelKind::accumulator: done = internal_error("a level with gaps is made from a compressed one"); break;
       }
       if (!done) return std::unexpected(done.error());
     }
@@ -279,17 +285,9 @@ class Assembly {
       });
     };
     const Buffer& given = entries_.values;
-    if (entries_.scalar == Scalar::f64) {
-      if (scalar == Scalar::f64)
-        fill(given.as<double>(), values->as<double>());
-      else
-        fill(given.as<double>(), values->as<float>());
-    } else {
-      if (scalar == Scalar::f64)
-        fill(given.as<float>(), values->as<double>());
-      else
-        fill(given.as<float>(), values->as<float>());
-    }
+    with_element(entries_.scalar, [&]<class From>(From) {
+      with_element(scalar, [&]<class To>(To) { fill(given.as<From>(), values->as<To>()); });
+    });
     tensor_.values = std::move(*values);
     return {};
   }

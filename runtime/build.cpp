@@ -10,6 +10,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/sort.h"
 
 namespace weft {
@@ -39,17 +40,17 @@ Expected<void> check_buildable(const Format& format, std::span<const std::uint64
   }
   for (std::size_t l = 0; l < order; ++l) {
     const Level& level = format.levels[l];
-    if (level.kind == LevelKind::accumulator)
+    if (is_listed(level.kind))
       return input_error(fmt::format("format {} of {}: level {} is an accumulator, which only workspaces have",
                                      format.text(), name, l));
-    if (level.kind == LevelKind::singleton && l == 0)
+    if (is_per_parent(level.kind) && l == 0)
       return input_error(fmt::format("format {} of {}: a singleton cannot be the first level", format.text(), name));
-    if (level.kind == LevelKind::singleton && below_gaps(format.levels, l))
+    if (is_per_parent(level.kind) && below_gaps(format.levels, l))
       return input_error(fmt::format("format {} of {}: level {} is a singleton (q), which needs an entry at every position "
                                      "above, but a hashed or bitmap level has positions without",
                                      format.text(), name, l));
-    if (level.kind == LevelKind::compressed_nonunique && l + 1 < order &&
-        format.levels[l + 1].kind != LevelKind::singleton)
+    if (begins_chain(level.kind) && l + 1 < order &&
+        !is_per_parent(format.levels[l + 1].kind))
       return input_error(fmt::format("format {} of {}: level {} repeats coordinates, so a singleton must follow",
                                      format.text(), name, l));
     if ((level.pos_bits != 32 && level.pos_bits != 64) || (level.crd_bits != 32 && level.crd_bits != 64))

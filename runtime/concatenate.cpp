@@ -7,6 +7,7 @@
 #include "runtime/appended.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -34,7 +35,7 @@ class AppendedTensor {
     }
     std::uint64_t parents = 1;
     for (std::size_t level = 0; level < shape_.format.order(); ++level) {
-      if (shape_.format.levels[level].kind == LevelKind::dense) {
+      if (is_dense(shape_.format.levels[level].kind)) {
         parents = saturating_product(parents, shape_.extent_of_level(level));
         continue;
       }
@@ -88,7 +89,7 @@ class AppendedTensor {
   /// Whether every chunk has as many entries as in the tensor made before.
   bool fits() const {
     for (std::size_t level = 0; level < shape_.format.order(); ++level) {
-      if (shape_.format.levels[level].kind == LevelKind::dense) continue;
+      if (is_dense(shape_.format.levels[level].kind)) continue;
       for (const AppendedChunk& chunk : chunks_)
         if (chunk.entries(level) != chunk.placed_[level]) return false;
     }

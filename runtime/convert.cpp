@@ -10,7 +10,9 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/open_levels.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 
@@ -69,8 +71,9 @@ Expected<Tensor> with_other_widths(const Tensor& tensor, const Format& requested
     result.levels[l].crd = std::move(*crd);
   }
   if (tensor.format().scalar != requested.scalar) {
-    auto values = requested.scalar == Scalar::f32 ? converted_elements<double, float>(tensor.values(), resources, name)
-                                                  : converted_elements<float, double>(tensor.values(), resources, name);
+    auto values = with_element(tensor.format().scalar, [&]<class From>(From) {
+      return with_element(requested.scalar, [&]<class To>(To) { return converted_elements<From, To>(tensor.values(), resources, name); });
+    });
     if (!values) return std::unexpected(values.error());
     result.values = std::move(*values);
   }
@@ -80,7 +83,7 @@ Expected<Tensor> with_other_widths(const Tensor& tensor, const Format& requested
 /// The modes of the dense levels below the last other one, of which every entry above has a whole block.
 std::vector<std::uint32_t> block_modes(const Format& format) {
   std::vector<std::uint32_t> modes;
-  for (std::size_t l = format.order(); l > 0 && format.levels[l - 1].kind == LevelKind::dense; --l)
+  for (std::size_t l = format.order(); l > 0 && is_dense(format.levels[l - 1].kind); --l)
     modes.push_back(format.mode_order[l - 1]);
   return modes;
 }
@@ -180,11 +183,11 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
   for (std::size_t l = 0; l < tensor.order(); ++l) {
     const std::uint64_t from = tensor.extent_of_level(l);
     const std::uint64_t to = extents[tensor.format().mode_order[l]];
-    if (tensor.format().levels[l].kind == LevelKind::dense) {
+    if (is_dense(tensor.format().levels[l].kind)) {
       if (from == to) continue;
       const bool over_pos = l == 0 && tensor.order() > 1 &&
-                            (tensor.format().levels[1].kind == LevelKind::compressed ||
-                             tensor.format().levels[1].kind == LevelKind::compressed_nonunique);
+                            (is_compressed(tensor.format().levels[1].kind) ||
+                             begins_chain(tensor.format().levels[1].kind));
       (over_pos && to > from ? root_grows : dense_changes) = true;
     } else if (to < from) {
       if (auto fits = check_fits(tensor, l, to, resources, name); !fits) return std::unexpected(fits.error());
@@ -199,7 +202,7 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
       const unsigned to_bits = coordinate_bits(extents[m]);
       if (from_bits > to_bits) {
         for (std::size_t l = 0; l < tensor.order(); ++l)
-          if (tensor.format().mode_order[l] == m && tensor.format().levels[l].kind == LevelKind::dense)
+          if (tensor.format().mode_order[l] == m && is_dense(tensor.format().levels[l].kind))
             return input_error(fmt::format("mode {} of {} shrinks from {} to {}", m, name, tensor.extents()[m], extents[m]));
       }
       auto crd = converted_indices(listed->crd[m], from_bits, to_bits, resources, name);
@@ -222,7 +225,7 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
   }
   for (std::size_t l = 0; l < result.order(); ++l) {
     Level& level = result.format.levels[l];
-    if (level.kind == LevelKind::dense || level.crd_bits == 64 || coordinate_bits(result.extent_of_level(l)) == 32)
+    if (is_dense(level.kind) || level.crd_bits == 64 || coordinate_bits(result.extent_of_level(l)) == 32)
       continue;
     auto crd = converted_indices(result.levels[l].crd, 32, 64, resources, name);
     if (!crd) return std::unexpected(crd.error());

@@ -12,6 +12,7 @@
 #include "runtime/extents.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -118,12 +119,9 @@ void copy_elements(const Tensor& tensor, const Tensor& result, Scaling scaling, 
 }
 
 void copy_dense(const Tensor& tensor, const Tensor& result, const Resources& resources, Scaling scaling = {}) {
-  const bool from_double = tensor.format().scalar == Scalar::f64;
-  const bool to_double = result.format().scalar == Scalar::f64;
-  if (from_double && to_double) copy_elements<double, double>(tensor, result, scaling, resources);
-  if (from_double && !to_double) copy_elements<double, float>(tensor, result, scaling, resources);
-  if (!from_double && to_double) copy_elements<float, double>(tensor, result, scaling, resources);
-  if (!from_double && !to_double) copy_elements<float, float>(tensor, result, scaling, resources);
+  with_element(tensor.format().scalar, [&]<class From>(From) {
+    with_element(result.format().scalar, [&]<class To>(To) { copy_elements<From, To>(tensor, result, scaling, resources); });
+  });
 }
 
 /// Rows of neighbours along the mode with the least distance, each at its place.
@@ -184,8 +182,7 @@ Expected<void> write_dense(const Tensor& tensor, Tensor memory, const Resources&
 
 void scale_dense(const Tensor& memory, double factor, const Threads* threads) {
   if (factor == 1 || std::ranges::any_of(memory.extents(), [](std::uint64_t extent) { return extent == 0; })) return;
-  if (memory.format().scalar == Scalar::f64) return scale_elements<double>(memory, factor, threads);
-  scale_elements<float>(memory, factor, threads);
+  with_element(memory.format().scalar, [&]<class T>(T) { scale_elements<T>(memory, factor, threads); });
 }
 
 bool is_packed(const Tensor& tensor, const Format& format) {

@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <vector>
 
+#include "runtime/level_traits.h"
 #include "weft/format.h"
 
 namespace weft {
 
 inline std::size_t leading_dense_levels(const std::vector<Level>& levels) {
   std::size_t level = 0;
-  while (level < levels.size() && levels[level].kind == LevelKind::dense) ++level;
+  while (level < levels.size() && is_dense(levels[level].kind)) ++level;
   return level;
 }
 
@@ -18,7 +19,7 @@ inline std::size_t leading_dense_levels(const std::vector<Level>& levels) {
 /// multiply every count by their extents.
 inline std::size_t appended_levels(const std::vector<Level>& levels) {
   std::size_t level = levels.size();
-  while (level > 0 && levels[level - 1].kind == LevelKind::dense) --level;
+  while (level > 0 && is_dense(levels[level - 1].kind)) --level;
   return level;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/entries.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/position_tile.h"
 #include "runtime/sketch.h"
 #include "runtime/tensor_facts.h"
@@ -37,7 +38,7 @@ class Walk {
   explicit Walk(const Tensor& cut) : leaves_(cut), last_(cut.format().order() - 1) {
     for (std::size_t l = 0; l <= last_; ++l) {
       const Level& level = cut.format().levels[l];
-      levels_.push_back({level.kind == LevelKind::dense, cut.extent_of_level(l),
+      levels_.push_back({is_dense(level.kind), cut.extent_of_level(l),
                          Indices(cut.levels()[l].crd, level.crd_bits), cut.positions(l), 0, 0});
     }
   }
@@ -84,10 +85,10 @@ struct Chain {
 };
 Chain chain_of(const Format& format, std::size_t level) {
   std::size_t first = level;
-  while (first > 0 && format.levels[first].kind == LevelKind::singleton) --first;
-  if (format.levels[first].kind != LevelKind::compressed_nonunique) return {level, level};
+  while (first > 0 && is_per_parent(format.levels[first].kind)) --first;
+  if (!begins_chain(format.levels[first].kind)) return {level, level};
   std::size_t last = first;
-  while (last + 1 < format.order() && format.levels[last + 1].kind == LevelKind::singleton) ++last;
+  while (last + 1 < format.order() && is_per_parent(format.levels[last + 1].kind)) ++last;
   return {first, last};
 }
 
@@ -104,7 +105,7 @@ std::uint64_t distinct_prefix(const Tensor& tensor, std::size_t level, const Thr
   const std::uint64_t positions = tensor.positions(level);
   const Blocks blocks(positions, threads);
   std::vector<std::uint64_t> counts(blocks.number, 0);
-  if (format.levels[level].kind == LevelKind::dense) {
+  if (is_dense(format.levels[level].kind)) {
     const Leaves leaves(tensor);
     for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
       for (std::uint64_t p = begin; p < end; ++p) counts[block] += leaves.begin(level, p) < leaves.begin(level, p + 1);
@@ -295,7 +296,7 @@ std::map<ModeSet, DistinctCount> distinct_counts(const Tensor& tensor, const std
   for (ModeSet levels : level_sets) {
     // Positions of a dense level may be empty; those of the next sparse level below are not.
     auto last = static_cast<std::size_t>(std::bit_width(levels)) - 1;
-    while (tensor.format().levels[last].kind == LevelKind::dense) ++last;
+    while (is_dense(tensor.format().levels[last].kind)) ++last;
     std::uint64_t product = 1;
     for (std::size_t l = 0; l <= last; ++l)
       if (levels >> l & 1) product = saturating_product(product, tensor.extent_of_level(l));

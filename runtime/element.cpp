@@ -4,6 +4,8 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "weft/entries.h"
 
@@ -50,17 +52,17 @@ Positions entered(const Tensor& tensor, std::size_t level, Positions above, std:
   const Level& kind = tensor.format().levels[level];
   const LevelArrays& arrays = tensor.levels()[level];
   const std::uint64_t child = above.begin * tensor.extent_of_level(level) + coordinate;
-  if (kind.kind == LevelKind::dense) return {child, child + 1};
-  if (kind.kind == LevelKind::bitmap) {
+  if (is_dense(kind.kind)) return {child, child + 1};
+  if (has_bits(kind.kind)) {
     const std::uint64_t words = above.begin * bitmap_words(tensor.extent_of_level(level));
     const std::uint64_t word = arrays.crd.as<const std::uint64_t>()[words + coordinate / 64];
     return (word >> (coordinate % 64) & 1) != 0 ? Positions{child, child + 1} : Positions{};
   }
   const Indices crd(arrays.crd, kind.crd_bits);
-  if (kind.kind == LevelKind::singleton) return equal(crd, above, coordinate);
+  if (is_per_parent(kind.kind)) return equal(crd, above, coordinate);
   const Indices pos(arrays.pos, kind.pos_bits);
   const Positions fiber{pos[above.begin], pos[above.begin + 1]};
-  return kind.kind == LevelKind::hashed ? slot_of(crd, fiber, coordinate, kind.crd_bits) : equal(crd, fiber, coordinate);
+  return has_slots(kind.kind) ? slot_of(crd, fiber, coordinate, kind.crd_bits) : equal(crd, fiber, coordinate);
 }
 
 Expected<void> check_place(const Tensor& tensor, std::span<const std::uint64_t> coordinates) {
@@ -87,9 +89,8 @@ Element found_at(const Tensor& tensor, std::span<const std::uint64_t> coordinate
   }
   const bool strided = tensor.order() > 0 && tensor.format().levels.front().strided;
   if (!strided) place = left.begin;
-  const bool wide = tensor.format().scalar == Scalar::f64;
   if (place >= tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar)) return {};
-  return {wide ? tensor.values().as<const double>()[place] : static_cast<double>(tensor.values().as<const float>()[place]), true};
+  return {value_at(tensor.values(), tensor.format().scalar, place), true};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 
@@ -52,11 +54,11 @@ Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, s
   const Level& level = tensor.format().levels[l];
   const std::uint64_t extent = tensor.extent_of_level(l);
   const unsigned bits = coordinate_bits(extent);
-  const bool stored = level.kind != LevelKind::dense;
+  const bool stored = is_sparse(level.kind);
   // Nothing but singletons below means one leaf per position.
   bool one_leaf_each = stored;
   for (std::size_t below = l + 1; below < tensor.order(); ++below)
-    one_leaf_each = one_leaf_each && tensor.format().levels[below].kind == LevelKind::singleton;
+    one_leaf_each = one_leaf_each && is_per_parent(tensor.format().levels[below].kind);
   if (one_leaf_each && bits == level.crd_bits) return tensor.levels()[l].crd;
 
   auto buffer = Buffer::allocate(saturating_product(count, bits / 8), resources.memory, "the coordinates of entries");
@@ -111,10 +113,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
     });
   };
   auto scan_any = [&](auto&& f) {
-    if (all.scalar == Scalar::f64)
-      scan(std::as_const(all.values).as<double>(), f);
-    else
-      scan(std::as_const(all.values).as<float>(), f);
+    with_element(all.scalar, [&]<class T>(T) { scan(std::as_const(all.values).template as<T>(), f); });
   };
   scan_any([&](std::uint64_t, std::uint64_t block) { ++kept[block]; });
   std::uint64_t total = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -18,9 +19,9 @@ class Leaves {
   std::uint64_t begin(std::size_t level, std::uint64_t position) const {
     for (std::size_t l = level + 1; l < steps_.size(); ++l) {
       const Step& step = steps_[l];
-      if (step.kind == LevelKind::dense)
+      if (is_dense(step.kind))
         position *= step.extent;
-      else if (step.kind != LevelKind::singleton)
+      else if (!is_per_parent(step.kind))
         position = step.pos[position];
     }
     return position;

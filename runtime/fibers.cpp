@@ -5,6 +5,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -96,14 +97,17 @@ FiberLengths fiber_lengths(const Tensor& tensor, std::size_t level, const Thread
     }
     case LevelKind::singleton: {
       std::size_t first = level;
-      while (tensor.format().levels[first].kind == LevelKind::singleton) --first;
-      if (tensor.format().levels[first].kind != LevelKind::compressed_nonunique)
-        return {.mean = 1, .maximum = 1, .spread = 0};
+      while (is_per_parent(tensor.format().levels[first].kind)) --first;
+      if (!begins_chain(tensor.format().levels[first].kind)) return {.mean = 1, .maximum = 1, .spread = 0};
       return of_chain(tensor, first, level, threads).lengths();
     }
     case LevelKind::compressed_nonunique: return of_chain(tensor, level, level, threads).lengths();
-    default: return of_pos(tensor, level, threads).lengths();
+    case LevelKind::compressed:
+    case LevelKind::hashed:
+    case LevelKind::bitmap:
+    case LevelKind::accumulator: break;
   }
+  return of_pos(tensor, level, threads).lengths();
 }
 
 }  // namespace weft

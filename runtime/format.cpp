@@ -9,20 +9,26 @@
 
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
 
+/// Of a level of tensors: those that are listed are of workspaces, and no format names them.
 std::optional<LevelKind> kind_of(char letter) {
-  switch (letter) {
-    case 'd': return LevelKind::dense;
-    case 's': return LevelKind::compressed;
-    case 'u': return LevelKind::compressed_nonunique;
-    case 'q': return LevelKind::singleton;
-    case 'h': return LevelKind::hashed;
-    case 'b': return LevelKind::bitmap;
-    default: return std::nullopt;  // accumulators are workspaces, nobody writes them in a format
+  const auto found = std::ranges::find(level_kinds, letter, &LevelTraits::letter);
+  if (found == level_kinds.end() || is_listed(found->kind)) return std::nullopt;
+  return found->kind;
+}
+
+/// "d, s, u, q, h, b": what kind_of knows.
+std::string letters_of_formats() {
+  std::string letters;
+  for (const LevelTraits& each : level_kinds) {
+    if (!is_listed(each.kind)) letters += fmt::format("{}{}", letters.empty() ? "" : ", ", each.letter);
   }
+  return letters;
 }
 
 Expected<std::vector<std::uint32_t>> parse_mode_order(std::string_view text, std::size_t order) {
@@ -51,16 +57,16 @@ Expected<std::vector<std::uint32_t>> parse_mode_order(std::string_view text, std
 
 Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view kinds) {
   for (std::size_t l = 0; l < levels.size(); ++l) {
-    if (levels[l].kind == LevelKind::singleton && l == 0)
+    if (is_per_parent(levels[l].kind) && l == 0)
       return input_error(
           fmt::format("level kinds '{}': a singleton (q) cannot be the first level; coordinate lists begin with u",
                       kinds));
-    if (levels[l].kind == LevelKind::singleton && below_gaps(levels, l))
+    if (is_per_parent(levels[l].kind) && below_gaps(levels, l))
       return input_error(fmt::format("level kinds '{}': a singleton (q) needs an entry at every position above, but hashed "
                                      "(h) and bitmap (b) levels have positions without",
                                      kinds));
-    if (levels[l].kind == LevelKind::compressed_nonunique && l + 1 < levels.size() &&
-        levels[l + 1].kind != LevelKind::singleton)
+    if (begins_chain(levels[l].kind) && l + 1 < levels.size() &&
+        !is_per_parent(levels[l + 1].kind))
       return input_error(fmt::format(
           "level kinds '{}': level {} repeats coordinates (u), so the level below must be a singleton (q)", kinds, l));
   }
@@ -69,21 +75,10 @@ Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view ki
 
 }  // namespace
 
-char letter(LevelKind kind) {
-  switch (kind) {
-    case LevelKind::dense: return 'd';
-    case LevelKind::compressed: return 's';
-    case LevelKind::compressed_nonunique: return 'u';
-    case LevelKind::singleton: return 'q';
-    case LevelKind::hashed: return 'h';
-    case LevelKind::bitmap: return 'b';
-    case LevelKind::accumulator: return 'a';
-  }
-  return '?';
-}
+char letter(LevelKind kind) { return traits(kind).letter; }
 
 bool Format::all_dense() const {
-  return std::all_of(levels.begin(), levels.end(), [](const Level& level) { return level.kind == LevelKind::dense; });
+  return std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
 }
 
 std::string Format::text() const {
@@ -95,13 +90,15 @@ std::string Format::text() const {
   });
 }
 
-std::string_view name(Scalar scalar) { return scalar == Scalar::f64 ? "f64" : "f32"; }
+std::string_view name(Scalar scalar) { return traits(scalar).name; }
 
 Expected<Scalar> parse_scalar(std::string_view text) {
   return guarded({"parsing a scalar type"}, [&]() -> Expected<Scalar> {
-    if (text == "f64") return Scalar::f64;
-    if (text == "f32") return Scalar::f32;
-    return input_error(fmt::format("unknown scalar type '{}': f64 or f32", text));
+    const auto found = std::ranges::find(scalar_types, text, &ScalarTraits::name);
+    if (found != scalar_types.end()) return found->scalar;
+    std::string names;
+    for (const ScalarTraits& each : scalar_types) names += fmt::format("{}{}", names.empty() ? "" : " or ", each.name);
+    return input_error(fmt::format("unknown scalar type '{}': {}", text, names));
   });
 }
 
@@ -134,8 +131,8 @@ static Expected<Format> parsed_format(std::string_view text) {
   for (char c : parts[0]) {
     auto kind = kind_of(c);
     if (!kind)
-      return input_error(fmt::format("format '{}': unknown level kind '{}'; one of d, s, u, q, h, b per level{}", text,
-                                     c, named_format(parts[0])));
+      return input_error(fmt::format("format '{}': unknown level kind '{}'; one of {} per level{}", text, c,
+                                     letters_of_formats(), named_format(parts[0])));
     format.levels.push_back(Level{.kind = *kind});
   }
   if (auto checked = check_kinds(format.levels, parts[0]); !checked) return std::unexpected(checked.error());

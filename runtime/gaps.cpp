@@ -8,6 +8,7 @@
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 
@@ -28,17 +29,17 @@ class Fibers {
       : kind_(tensor.format().levels[level].kind),
         extent_(tensor.extent_of_level(level)),
         pos_(tensor.levels()[level].pos, tensor.format().levels[level].pos_bits),
-        crd_(tensor.levels()[level].crd, kind_ == LevelKind::bitmap ? 64 : tensor.format().levels[level].crd_bits),
+        crd_(tensor.levels()[level].crd, has_bits(kind_) ? 64 : tensor.format().levels[level].crd_bits),
         empty_(empty_slot(tensor.format().levels[level].crd_bits)) {}
 
   std::uint64_t length(std::uint64_t parent) const {
     if (parent == gap) return 0;
     std::uint64_t count = 0;
-    if (kind_ == LevelKind::bitmap) {
+    if (has_bits(kind_)) {
       const std::uint64_t words = bitmap_words(extent_);
       for (std::uint64_t word = 0; word < words; ++word)
         count += static_cast<std::uint64_t>(std::popcount(crd_[parent * words + word]));
-    } else if (kind_ == LevelKind::hashed) {
+    } else if (has_slots(kind_)) {
       for (std::uint64_t slot = pos_[parent]; slot < pos_[parent + 1]; ++slot) count += crd_[slot] != empty_;
     } else {
       count = pos_[parent + 1] - pos_[parent];
@@ -50,7 +51,7 @@ class Fibers {
   void list(std::uint64_t parent, std::vector<Child>& children) const {
     children.clear();
     if (parent == gap) return;
-    if (kind_ == LevelKind::bitmap) {
+    if (has_bits(kind_)) {
       const std::uint64_t words = bitmap_words(extent_);
       for (std::uint64_t word = 0; word < words; ++word)
         for (std::uint64_t bits = crd_[parent * words + word]; bits != 0; bits &= bits - 1) {
@@ -60,8 +61,8 @@ class Fibers {
       return;
     }
     for (std::uint64_t position = pos_[parent]; position < pos_[parent + 1]; ++position)
-      if (kind_ != LevelKind::hashed || crd_[position] != empty_) children.push_back({crd_[position], position});
-    if (kind_ == LevelKind::hashed) std::ranges::sort(children, {}, &Child::coordinate);
+      if (!has_slots(kind_) || crd_[position] != empty_) children.push_back({crd_[position], position});
+    if (has_slots(kind_)) std::ranges::sort(children, {}, &Child::coordinate);
   }
 
  private:
@@ -124,8 +125,12 @@ class Relaying {
       case LevelKind::dense: return add_dense(level);
       case LevelKind::singleton: return add_singleton(level);
       case LevelKind::bitmap: return add_bitmap(level);
-      default: return add_listed(level);
+      case LevelKind::compressed:
+      case LevelKind::compressed_nonunique:
+      case LevelKind::hashed:
+      case LevelKind::accumulator: break;
     }
+    return add_listed(level);
   }
 
   Expected<void> add_dense(std::size_t level) {
@@ -190,7 +195,7 @@ class Relaying {
   Expected<void> add_listed(std::size_t level) {
     const Fibers fibers(from_, level);
     Level& stored = to_.format.levels[level];
-    const bool hashed = stored.kind == LevelKind::hashed;
+    const bool hashed = has_slots(stored.kind);
     if (!moved_ && stored.kind == from_.format().levels[level].kind && !hashed) {
       stored = from_.format().levels[level];
       to_.levels[level] = from_.levels()[level];
@@ -285,7 +290,7 @@ bool has_gaps(const Format& format) {
 }
 
 bool below_gaps(const std::vector<Level>& levels, std::size_t level) {
-  while (level > 0 && (levels[level - 1].kind == LevelKind::dense || levels[level - 1].kind == LevelKind::singleton)) --level;
+  while (level > 0 && (is_dense(levels[level - 1].kind) || is_per_parent(levels[level - 1].kind))) --level;
   return level > 0 && has_gaps(levels[level - 1].kind);
 }
 
@@ -299,7 +304,7 @@ std::uint64_t entries_of_level(const Tensor& tensor, std::size_t level) {
   const LevelKind kind = tensor.format().levels[level].kind;
   if (!has_gaps(kind)) return tensor.positions(level);
   std::uint64_t count = 0;
-  if (kind == LevelKind::bitmap) {
+  if (has_bits(kind)) {
     for (const std::uint64_t word : tensor.levels()[level].crd.as<std::uint64_t>())
       count += static_cast<std::uint64_t>(std::popcount(word));
     return count;

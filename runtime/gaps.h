@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/level_traits.h"
 #include "weft/tensor.h"
 
 namespace weft {
 
-constexpr bool has_gaps(LevelKind kind) { return kind == LevelKind::hashed || kind == LevelKind::bitmap; }
 bool has_gaps(const Format& format);
 /// Whether positions above a level include gaps, with nothing between that would leave them out.
 bool below_gaps(const std::vector<Level>& levels, std::size_t level);

@@ -12,6 +12,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/sort.h"
 #include "weft/file.h"
 
@@ -140,9 +141,13 @@ Expected<void> fill(std::span<T> values, const Resources& resources, std::string
 }
 
 Expected<void> fill_uniform(Buffer& values, Scalar scalar, std::uint64_t seed, const Resources& resources, std::string_view name) {
-  if (scalar == Scalar::f64)
-    return fill(values.as<double>(), resources, name, [&](std::uint64_t n) { return uniform_value(seed, n); });
-  return fill(values.as<float>(), resources, name, [&](std::uint64_t n) { return uniform_value_f32(seed, n); });
+  switch (scalar) {
+    case Scalar::f64:
+      return fill(values.as<double>(), resources, name, [&](std::uint64_t n) { return uniform_value(seed, n); });
+    case Scalar::f32:
+      return fill(values.as<float>(), resources, name, [&](std::uint64_t n) { return uniform_value_f32(seed, n); });
+  }
+  return {};
 }
 
 Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resources& resources,
@@ -153,10 +158,10 @@ Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resou
   Buffer values = tensor->values();
   if (recipe.kind == Recipe::Kind::uniform)
     filled = fill_uniform(values, scalar, recipe.seed, resources, name);
-  else if (scalar == Scalar::f64)
-    filled = fill(tensor->writable_values<double>(), resources, name, [](std::uint64_t) { return 1.0; });
   else
-    filled = fill(tensor->writable_values<float>(), resources, name, [](std::uint64_t) { return 1.0f; });
+    filled = with_element(scalar, [&]<class T>(T) {
+      return fill(tensor->writable_values<T>(), resources, name, [](std::uint64_t) { return T{1}; });
+    });
   if (!filled) return std::unexpected(filled.error());
   return tensor;
 }

@@ -8,6 +8,7 @@
 #include "runtime/guarded.h"
 #include "runtime/host_arrays.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -54,18 +55,18 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
   for (std::size_t l = 0; l < levels.size(); ++l) {
     Level& level = format.levels[l];
     const auto& [pos, crd] = levels[l];
-    if (level.kind == LevelKind::dense) continue;
+    if (is_dense(level.kind)) continue;
     const std::uint64_t extent = format.mode_order.size() > l && format.mode_order[l] < extents.size() ? extents[format.mode_order[l]] : 0;
-    if (auto checked = check_indices(crd, level.kind == LevelKind::bitmap ? 0 : extent, l, "crd"); !checked)
+    if (auto checked = check_indices(crd, has_bits(level.kind) ? 0 : extent, l, "crd"); !checked)
       return std::unexpected(checked.error());
     if (auto checked = check_indices(pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
-    if (level.kind == LevelKind::bitmap) {
+    if (has_bits(level.kind)) {
       const std::string_view wrong = wrong_address(crd.data, crd.bytes, sizeof(std::uint64_t));
       if (!wrong.empty()) return borrowed_defect(l, "the bitmap", wrong);
     }
     level.crd_bits = crd.bits;
     tensor.levels[l].crd = Buffer::borrow(crd.data, crd.bytes);
-    if (level.kind == LevelKind::singleton) continue;
+    if (is_per_parent(level.kind)) continue;
     level.pos_bits = pos.bits;
     tensor.levels[l].pos = Buffer::borrow(pos.data, pos.bytes);
     if (l > 0 || pos.bytes > 0) continue;
@@ -186,14 +187,14 @@ static Expected<Tensor> in_arrays(const Tensor& tensor, const std::vector<HostLe
   std::vector<LevelArrays> arrays(levels.size());
   for (std::size_t level = 0; level < levels.size(); ++level) {
     const LevelKind kind = format.levels[level].kind;
-    if (kind == LevelKind::dense) continue;
+    if (is_dense(kind)) continue;
     if (has_gaps(kind)) return borrowed_defect(level, "arrays", "of hashed and bitmap levels are laid out by weft alone");
     const auto& [pos, crd] = levels[level];
     if (auto copied = copy_indices(tensor.levels()[level].crd, format.levels[level].crd_bits, crd, level, "crd"); !copied)
       return std::unexpected(copied.error());
     format.levels[level].crd_bits = crd.bits;
     arrays[level].crd = Buffer::borrow(crd.data, crd.bytes);
-    if (kind == LevelKind::singleton) continue;
+    if (is_per_parent(kind)) continue;
     if (auto copied = copy_indices(tensor.levels()[level].pos, format.levels[level].pos_bits, pos, level, "pos"); !copied)
       return std::unexpected(copied.error());
     format.levels[level].pos_bits = pos.bits;

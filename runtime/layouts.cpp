@@ -7,6 +7,7 @@
 #include "runtime/dense.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -106,12 +107,9 @@ void gather(const Buffer& from, Buffer& to, const Buffer& sources, unsigned bits
 
 void gather(const Tensor& tensor, Buffer& to, Scalar scalar, const Buffer& sources, unsigned bits, const Threads& threads) {
   const Buffer& from = tensor.values();
-  if (tensor.format().scalar == Scalar::f64) {
-    if (scalar == Scalar::f64) return gather<const double, double>(from, to, sources, bits, threads);
-    return gather<const double, float>(from, to, sources, bits, threads);
-  }
-  if (scalar == Scalar::f64) return gather<const float, double>(from, to, sources, bits, threads);
-  gather<const float, float>(from, to, sources, bits, threads);
+  with_element(tensor.format().scalar, [&]<class From>(From) {
+    with_element(scalar, [&]<class To>(To) { gather<const From, To>(from, to, sources, bits, threads); });
+  });
 }
 
 /// Converts the numbers of the elements: what stands at a position afterwards is where its value comes from.

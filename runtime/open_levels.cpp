@@ -9,12 +9,13 @@
 #include "runtime/dense_levels.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {
 
-bool has_ends(LevelKind kind) { return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique; }
+bool has_ends(LevelKind kind) { return is_packed(kind); }
 
 /// Dense position of every stored position of level `count` - 1, by walking down its levels.
 std::vector<std::uint64_t> dense_positions(const Tensor& tensor, std::size_t count) {
@@ -24,7 +25,7 @@ std::vector<std::uint64_t> dense_positions(const Tensor& tensor, std::size_t cou
     const std::uint64_t extent = tensor.extent_of_level(level);
     std::vector<std::uint64_t> below;
     below.reserve(tensor.positions(level));
-    if (kind.kind == LevelKind::dense) {
+    if (is_dense(kind.kind)) {
       for (const std::uint64_t position : positions) {
         for (std::uint64_t coordinate = 0; coordinate < extent; ++coordinate) below.push_back(position * extent + coordinate);
       }
@@ -51,7 +52,7 @@ bool opens_levels(const Format& from, const Format& to) {
   for (std::size_t level = 0; level < to.order(); ++level) {
     const LevelKind kind = from.levels[level].kind;
     if (from.levels[level].strided || to.levels[level].strided) return false;
-    if (level < dense ? kind != LevelKind::dense && kind != LevelKind::compressed : kind != to.levels[level].kind) {
+    if (level < dense ? is_sparse(kind) && !is_compressed(kind) : kind != to.levels[level].kind) {
       return false;
     }
   }

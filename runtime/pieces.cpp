@@ -7,6 +7,7 @@
 #include "runtime/extents.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "weft/entries.h"
 
 namespace weft {
@@ -25,8 +26,7 @@ class ListedEntries {
   }
   std::uint64_t coordinate(std::size_t mode, std::uint64_t entry) const { return crd_[mode][entry]; }
   double value(std::uint64_t entry) const {
-    return list_.scalar == Scalar::f64 ? list_.values.as<const double>()[entry]
-                                       : static_cast<double>(list_.values.as<const float>()[entry]);
+    return value_at(list_.values, list_.scalar, entry);
   }
 
  private:
@@ -63,11 +63,7 @@ class WrittenEntries {
     }
   }
   void value(double value) {
-    if (list_.scalar == Scalar::f64) {
-      list_.values.as<double>()[next_] = value;
-    } else {
-      list_.values.as<float>()[next_] = static_cast<float>(value);
-    }
+    put_value(list_.values, list_.scalar, next_, value);
     ++next_;
   }
   Coordinates take() { return std::move(list_); }
@@ -155,12 +151,12 @@ Expected<Tensor> appended_tensors(std::span<const Tensor> tensors, std::uint32_t
   if (!extents) return std::unexpected(extents.error());
   std::vector<Coordinates> lists;
   std::uint64_t count = 0;
-  Scalar scalar = Scalar::f32;
+  Scalar scalar = narrowest_scalar;
   for (const Tensor& tensor : tensors) {
     auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     count += list->count;
-    if (list->scalar == Scalar::f64) scalar = Scalar::f64;
+    scalar = wider(scalar, list->scalar);
     lists.push_back(std::move(*list));
   }
   auto written = WrittenEntries::create(std::move(*extents), scalar, count, resources);

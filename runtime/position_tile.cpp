@@ -1,5 +1,7 @@
 #include "runtime/position_tile.h"
 
+#include "runtime/level_traits.h"
+
 #include <algorithm>
 
 namespace weft {
@@ -32,7 +34,7 @@ void PositionTile::move_to(std::uint64_t begin, std::size_t length) {
 void PositionTile::add_coordinates(std::size_t l) {
   Level& level = levels_[l];
   const Arrays& arrays = arrays_[l];
-  if (arrays.kind == LevelKind::dense) {
+  if (is_dense(arrays.kind)) {
     for (std::size_t n = 0; n < level.length; ++n) level.coordinates[n] = level.positions[n] % arrays.extent;
     return;
   }
@@ -54,14 +56,14 @@ void PositionTile::add_parents(std::size_t l) {
     above.length += first ? 1 : 0;
     level.parents[n] = static_cast<std::uint16_t>(above.length - 1);
   };
-  if (arrays.kind == LevelKind::dense) {
+  if (is_dense(arrays.kind)) {
     std::uint64_t before = 0;
     for (std::size_t n = 0; n < level.length; ++n) {
       const std::uint64_t parent = level.positions[n] / arrays.extent;
       add(n, parent, before);
       before = parent;
     }
-  } else if (arrays.kind == LevelKind::singleton) {
+  } else if (is_per_parent(arrays.kind)) {
     above.length = level.length;
     std::copy_n(level.positions.begin(), level.length, above.positions.begin());
     for (std::size_t n = 0; n < level.length; ++n) level.parents[n] = static_cast<std::uint16_t>(n);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/file_formats.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/text_entries.h"
 #include "runtime/text_number.h"
@@ -228,11 +229,7 @@ Expected<Tensor> make_array(const MtxHeader& header, Coordinates packed, const F
   if (!full) return std::unexpected(full.error());
   const bool skew = header.symmetry == EntryRules::Symmetry::skew_symmetric;
   const Buffer& values = packed.values;
-  if (packed.scalar == Scalar::f64) {
-    unpack_triangle(values.as<double>(), full->as<double>(), n, skew, request.resources.threads);
-  } else {
-    unpack_triangle(values.as<float>(), full->as<float>(), n, skew, request.resources.threads);
-  }
+  with_element(packed.scalar, [&]<class T>(T) { unpack_triangle(values.as<T>(), full->as<T>(), n, skew, request.resources.threads); });
   tensor.values = std::move(*full);
   return made(std::move(tensor));
 }

@@ -14,6 +14,7 @@
 #include "runtime/charge.h"
 #include "runtime/file_formats.h"
 #include "runtime/npy_array.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -361,9 +362,8 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
   Expected<Buffer> values = Buffer::allocate(array.count * scalar_bytes(tensor.format.scalar), request.resources.memory,
                                              "operand " + std::string(request.name));
   if (!values) return std::unexpected(values.error());
-  const Expected<void> done = tensor.format.scalar == Scalar::f64
-                                  ? ElementReader<double>(array, next, plain, values->as<double>(), request).run()
-                                  : ElementReader<float>(array, next, plain, values->as<float>(), request).run();
+  const Expected<void> done = with_element(
+      tensor.format.scalar, [&]<class T>(T) { return ElementReader<T>(array, next, plain, values->as<T>(), request).run(); });
   if (!done) return std::unexpected(done.error());
   tensor.values = std::move(*values);
   if (plain != nullptr) return made(std::move(tensor));

@@ -9,6 +9,7 @@
 
 #include "runtime/indices.h"
 #include "runtime/npy_array.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/text_entries.h"
 #include "runtime/zip_archive.h"
 
@@ -172,10 +173,9 @@ class SparseArchive {
   }
 
   Expected<void> read_values() {
-    if (made_.scalar == Scalar::f64) {
-      return read_elements(data_->array, data_->next, made_.values.as<double>(), data_->request);
-    }
-    return read_elements(data_->array, data_->next, made_.values.as<float>(), data_->request);
+    return with_element(made_.scalar, [&]<class T>(T) {
+      return read_elements(data_->array, data_->next, made_.values.as<T>(), data_->request);
+    });
   }
 
   void set(std::size_t mode, std::uint64_t entry, std::uint64_t coordinate) {

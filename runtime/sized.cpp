@@ -4,6 +4,7 @@
 #include "runtime/appended.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -16,7 +17,7 @@ Expected<Tensor> sized(const AppendedShape& shape, const std::vector<std::vector
   tensor.levels.resize(shape.format.order());
   std::uint64_t parents = 1;
   for (std::size_t level = 0; level < shape.format.order(); ++level) {
-    if (shape.format.levels[level].kind == LevelKind::dense) {
+    if (is_dense(shape.format.levels[level].kind)) {
       parents = saturating_product(parents, shape.extent_of_level(level));
       continue;
     }

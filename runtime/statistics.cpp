@@ -15,6 +15,8 @@
 #include "runtime/distinct.h"
 #include "runtime/fibers.h"
 #include "runtime/gaps.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -66,8 +68,9 @@ bool all_finite(std::span<const T> values, const Threads& threads) {
 }
 
 bool all_finite(const Buffer& values, Scalar scalar, const Threads& threads) {
-  return scalar == Scalar::f64 ? all_finite<std::uint64_t>(values.as<double>(), threads)
-                               : all_finite<std::uint32_t>(values.as<float>(), threads);
+  return with_element(scalar, [&]<class T>(T) {
+    return all_finite<std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>>(values.as<T>(), threads);
+  });
 }
 
 }  // namespace
@@ -263,7 +266,10 @@ Statistics statistics(const Tensor& tensor, const Resources& resources) {
     told.values_ = TensorParts::values(tensor);
     return told;
   }
-  const auto other = facts ? facts->counted(scalar == Scalar::f64 ? Scalar::f32 : Scalar::f64) : nullptr;
+  std::shared_ptr<const Statistics> other;
+  for (const ScalarTraits& each : scalar_types) {
+    if (facts && !other && each.scalar != scalar) other = facts->counted(each.scalar);
+  }
   if (other) {
     told.state_ = guarded_value([&] { return other->state_->of_scalar(scalar); }, [] { return std::shared_ptr<Statistics::State>(); });
     told.values_ = TensorParts::values(tensor);
@@ -346,10 +352,10 @@ FiberLengths Statistics::counted_fibers(std::size_t level) const {
     return *known;
   }
   const auto extent = state_->extents[state_->format.mode_order[level]];
-  if (state_->uncopied && (state_->format.levels[level].kind == LevelKind::compressed ||
-                           state_->format.levels[level].kind == LevelKind::compressed_nonunique))
+  if (state_->uncopied && (is_compressed(state_->format.levels[level].kind) ||
+                           begins_chain(state_->format.levels[level].kind)))
     return fiber_lengths(*state_->uncopied, level, state_->threads);  // gaps are empty fibers; kernels rely on the longest
-  if (state_->format.levels[level].kind == LevelKind::dense)
+  if (is_dense(state_->format.levels[level].kind))
     return {.mean = static_cast<double>(extent), .maximum = extent, .spread = 0};
   ModeSet above = 0;
   for (std::size_t l = 0; l < level; ++l) above |= ModeSet{1} << state_->format.mode_order[l];

@@ -8,6 +8,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -142,14 +143,10 @@ std::uint64_t Tensor::positions(std::size_t level) const {
   std::uint64_t count = 1;
   for (std::size_t l = 0; l <= level; ++l) {
     const Level& kind = format().levels[l];
-    switch (kind.kind) {
-      case LevelKind::bitmap:
-      case LevelKind::dense: count = saturating_product(count, extent_of_level(l)); break;
-      case LevelKind::singleton: break;
-      default: {
-        Indices pos(levels()[l].pos, kind.pos_bits);
-        count = count < pos.size() ? pos[count] : 0;
-      }
+    if (is_by_extent(kind.kind)) count = saturating_product(count, extent_of_level(l));
+    if (has_pos(kind.kind)) {
+      const Indices pos(levels()[l].pos, kind.pos_bits);
+      count = count < pos.size() ? pos[count] : 0;
     }
   }
   return count;
@@ -158,7 +155,7 @@ std::uint64_t Tensor::positions(std::size_t level) const {
 std::uint64_t Tensor::nnz() const {
   std::uint64_t dense = 1;
   for (std::size_t l = order(); l-- > 0;) {
-    if (format().levels[l].kind != LevelKind::dense) return saturating_product(entries_of_level(*this, l), dense);
+    if (is_sparse(format().levels[l].kind)) return saturating_product(entries_of_level(*this, l), dense);
     dense = saturating_product(dense, extent_of_level(l));
   }
   return dense;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/kept.h"
+#include "runtime/scalar_traits.h"
 #include "weft/statistics.h"
 #include "weft/tensor.h"
 
@@ -103,8 +104,8 @@ struct PatternFacts {
 
  private:
   static std::uint64_t next_number();
-  static std::size_t place(Scalar scalar) { return scalar == Scalar::f64 ? 0 : 1; }
-  std::shared_ptr<const Statistics> counted_[2];
+  static std::size_t place(Scalar scalar) { return static_cast<std::size_t>(scalar); }
+  std::shared_ptr<const Statistics> counted_[scalar_types.size()];
   std::mutex digesting_;
   std::optional<std::array<std::uint64_t, 2>> digest_;
 };

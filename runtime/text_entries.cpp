@@ -9,6 +9,7 @@
 
 #include "runtime/block.h"
 #include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/text_number.h"
 
 namespace weft {
@@ -249,8 +250,8 @@ Expected<ParsedEntries> parse_entries(TextReader& reader, const EntryRules& rule
   std::vector<Scratch> scratch(resources.threads.count());
   std::mutex mutex;  // guards entries
   const BlockParser parser = [&](std::size_t number, std::string_view text, unsigned slot) {
-    BlockResult result = rules.scalar == Scalar::f64 ? parse_block<double>(text, rules, scratch[slot], resources.memory)
-                                                     : parse_block<float>(text, rules, scratch[slot], resources.memory);
+    BlockResult result = with_element(
+        rules.scalar, [&]<class T>(T) { return parse_block<T>(text, rules, scratch[slot], resources.memory); });
     const std::lock_guard lock(mutex);
     if (entries.blocks.size() <= number) entries.blocks.resize(number + 1);
     entries.blocks[number] = std::move(result.block);

@@ -14,6 +14,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -49,7 +50,9 @@ class Verification {
         case LevelKind::singleton: done = singleton(l); break;
         case LevelKind::bitmap: done = bitmap(l); break;
         case LevelKind::hashed: done = hashed(l); break;
-        default: done = compressed(l); break;
+        case LevelKind::compressed:
+        case LevelKind::compressed_nonunique:
+        case LevelKind::accumulator: done = compressed(l); break;
       }
       if (!done) return done;
     }
@@ -163,8 +166,8 @@ class Verification {
 
     // Order is that of the whole chain of a nonunique level, whose singletons have the same positions.
     std::size_t last = l;
-    if (level.kind == LevelKind::compressed_nonunique)
-      while (last + 1 < tensor_.order() && tensor_.format().levels[last + 1].kind == LevelKind::singleton) ++last;
+    if (begins_chain(level.kind))
+      while (last + 1 < tensor_.order() && is_per_parent(tensor_.format().levels[last + 1].kind)) ++last;
     std::vector<Indices> crd;
     for (std::size_t c = l; c <= last; ++c) {
       const Level& chained = tensor_.format().levels[c];
@@ -311,7 +314,7 @@ class Verification {
   Expected<void> leaves() const {
     const Leaves below(tensor_);
     for (std::size_t l = 0; l + 1 < tensor_.order(); ++l) {
-      if (tensor_.format().levels[l].kind == LevelKind::dense) continue;
+      if (is_dense(tensor_.format().levels[l].kind)) continue;
       std::uint64_t wrong = first_wrong(tensor_.positions(l), resources_, [&](std::uint64_t p) {
         return below.begin(l, p) == below.begin(l, p + 1);
       });

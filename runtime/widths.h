@@ -5,17 +5,10 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/level_traits.h"
 #include "weft/format.h"
 
 namespace weft {
-
-constexpr bool has_pos(LevelKind kind) {
-  return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::hashed;
-}
-/// Whether the level stores coordinates, or lists them as an accumulator does. The words of a bitmap have always 64 bits.
-constexpr bool has_coordinates(LevelKind kind) {
-  return kind != LevelKind::dense && kind != LevelKind::bitmap;
-}
 
 /// Bits of the coordinates of such a level over such an extent; 0 where it stores none. A hashed level needs one number more,
 /// for its empty slots: over 2^32 coordinates it has 64 bits.

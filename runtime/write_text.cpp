@@ -14,7 +14,9 @@
 #include "runtime/charge.h"
 #include "runtime/file_formats.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/output_file.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/written_layout.h"
 
 namespace weft {
@@ -110,8 +112,8 @@ class BlockWriter {
       }
       const std::uint64_t first = block * entries_per_block;
       const std::uint64_t last = std::min(first + entries_per_block, lines_.coordinates.count);
-      const char* const end = lines_.coordinates.scalar == Scalar::f64 ? print_lines<double>(begin, lines_, first, last)
-                                                                       : print_lines<float>(begin, lines_, first, last);
+      const char* const end = with_element(
+          lines_.coordinates.scalar, [&]<class T>(T) -> const char* { return print_lines<T>(begin, lines_, first, last); });
       std::string_view bytes(begin, static_cast<std::size_t>(end - begin));
       std::string member;
       if (compression_ == Compression::gzip) {
@@ -192,23 +194,20 @@ std::string scalar_line(const Tensor& tensor) {
   char* end = text;
   if (tensor.values().size_bytes() == 0) return "0\n";  // nothing stored
   const std::size_t at = tensor.offset();
-  if (tensor.format().scalar == Scalar::f64) {
-    end = print_value(text, text + sizeof text, tensor.values().as<double>()[at]);
-  } else {
-    end = print_value(text, text + sizeof text, tensor.values().as<float>()[at]);
-  }
+  with_element(tensor.format().scalar,
+               [&]<class T>(T) { end = print_value(text, text + sizeof text, tensor.values().as<const T>()[at]); });
   return std::string(text, end) + '\n';
 }
 
 }  // namespace
 
 Expected<Coordinates> sorted_entries(const Tensor& tensor, const Resources& resources, std::string_view name) {
-  const bool drop_zeros = tensor.order() > 0 && tensor.format().levels.back().kind == LevelKind::dense;
+  const bool drop_zeros = tensor.order() > 0 && is_dense(tensor.format().levels.back().kind);
   Expected<Coordinates> stored = entries(tensor, drop_zeros, resources);
   if (!stored) return stored;
   bool sorted = std::is_sorted(tensor.format().mode_order.begin(), tensor.format().mode_order.end());
   for (const Level& level : tensor.format().levels) {
-    sorted = sorted && level.kind != LevelKind::hashed && level.kind != LevelKind::accumulator;
+    sorted = sorted && !may_be_key(level.kind);
   }
   if (sorted) return stored;
   Expected<Tensor> in_order =

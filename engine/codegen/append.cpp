@@ -11,6 +11,7 @@
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
 #include "runtime/abi.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -18,13 +19,13 @@ namespace {
 
 std::uint32_t last_compressed(const loop::Storage& storage) {
   auto level = static_cast<std::uint32_t>(storage.levels.size());
-  while (storage.levels[level - 1].kind != LevelKind::compressed) --level;
+  while (!is_compressed(storage.levels[level - 1].kind)) --level;
   return level - 1;
 }
 
 std::uint32_t next_compressed(const loop::Storage& storage, std::uint32_t level) {
   do ++level;
-  while (storage.levels[level].kind != LevelKind::compressed);
+  while (!is_compressed(storage.levels[level].kind));
   return level;
 }
 
@@ -114,7 +115,7 @@ void Generator::open_fibers(std::span<const loop::Step> steps, const Scope& scop
       emit_->if_rarely(ir.CreateICmpUGT(parent, room), [&] { grow(id, level, parent, size); });
       return emit_->load(ir.getPtrTy(), appended_level(id, level, offsetof(AppendedLevel, pos)), 8);
     };
-    if (program_.storages[id].levels[level - 1].kind == LevelKind::compressed) {
+    if (is_compressed(program_.storages[id].levels[level - 1].kind)) {
       // The parent before was opened, or this one is the next to take its number.
       llvm::Value* size = appended_size(id, level);
       llvm::Value* pos = make_room_for_ends(size);

@@ -3,6 +3,7 @@
 
 #include "engine/codegen/generate.h"
 #include "runtime/abi.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -50,15 +51,15 @@ Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, con
     driver.list = member(offsetof(HashedTable, sorted), ir.getPtrTy());
     range = {emit_->constant(0), member(offsetof(HashedTable, listed), emit_->word())};
   } else if (leaves_gaps(storage, cursor.bound)) {
-    if (cut && kind == LevelKind::bitmap) range = {begin_, emit_->minimum(end_, range.end)};
-    if (cut && kind == LevelKind::hashed) range = slots_of_chunk(storage, cursor.bound, range);
+    if (cut && has_bits(kind)) range = {begin_, emit_->minimum(end_, range.end)};
+    if (cut && has_slots(kind)) range = slots_of_chunk(storage, cursor.bound, range);
   } else if (cut && !(alone && is_baked(storage, range))) {
     llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
     range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
   }
   if (looks_at_blocks(driver, alone, scope)) {
     llvm::Value* first = range.begin;
-    if (kind == LevelKind::bitmap) first = ir.CreateAnd(first, emit_->constant(~std::uint64_t{63}));
+    if (has_bits(kind)) first = ir.CreateAnd(first, emit_->constant(~std::uint64_t{63}));
     llvm::Value* passed = ir.CreateShl(emit_->constant(~std::uint64_t{0}), emit_->sub(range.begin, first));
     driver.block = emit_->slot(first);
     driver.taken = emit_->slot(emit_->constant(0));
@@ -105,12 +106,12 @@ llvm::Value* Generator::entry_from(const Driver& driver, llvm::Value* position, 
 bool Generator::looks_at_blocks(const Driver& driver, bool alone, const Scope& scope) const {
   if (!alone || emit_->checked() || !skips_gaps(driver, scope)) return false;
   const bool masked_loads = vector_bits_ >= 256;
-  return masked_loads || storage_of(driver.access).level(scope.cursors[driver.access].bound).kind == LevelKind::bitmap;
+  return masked_loads || has_bits(storage_of(driver.access).level(scope.cursors[driver.access].bound).kind);
 }
 
 unsigned Generator::block_places(const Driver& driver, const Scope& scope) const {
   const Level& level = storage_of(driver.access).level(scope.cursors[driver.access].bound);
-  return level.kind == LevelKind::bitmap ? 64 : vector_bits_ / level.crd_bits;
+  return has_bits(level.kind) ? 64 : vector_bits_ / level.crd_bits;
 }
 
 llvm::Value* Generator::taken_in(const Driver& driver, llvm::Value* block, const Scope& scope) {

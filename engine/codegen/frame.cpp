@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "engine/codegen/arithmetic.h"
 #include "engine/codegen/generate.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/codegen/signature.h"
@@ -39,7 +40,7 @@ llvm::Function* Generator::declare_body() {
   std::vector<llvm::Type*> types;
   for (const Word& each : words.words)
     types.push_back(is_pointer(each.kind)                  ? pointer
-                    : each.kind == Word::Kind::coefficient ? llvm::Type::getDoubleTy(context)
+                    : each.kind == Word::Kind::coefficient ? arithmetic::widest(context)
                                                            : word);
   types.insert(types.end(), {word, word, pointer});
   llvm::Function* body = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false),
@@ -106,7 +107,7 @@ void Generator::receive(llvm::Function& body) {
   }
   for (loop::StorageId id = 0; id < program_.storages.size(); ++id) {
     const loop::Storage& storage = program_.storages[id];
-    StorageCode code{&storage, id, storage.scalar == Scalar::f64 ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy(),
+    StorageCode code{&storage, id, arithmetic::type_of(emit_->ir().getContext(), storage.scalar),
                      nullptr, std::vector<LevelCode>(storage.levels.size())};
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
       describe(code.levels[level], id, level);
@@ -184,23 +185,11 @@ void Generator::count_positions() {
     llvm::Value* count = emit_->constant(1);
     for (std::uint32_t level = 0; level < storage.levels.size() && count; ++level) {
       LevelCode& code = storage.levels[level];
-      switch (storage.level(level).kind) {
-        case LevelKind::dense:
-        case LevelKind::bitmap:
-        case LevelKind::accumulator:
-          count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
-          break;
-        case LevelKind::compressed:
-        case LevelKind::compressed_nonunique:
-        case LevelKind::hashed: {
-          if (!code.pos) break;  // a workspace, whose entries are counted as they are made
-          llvm::Type* type = emit_->ir().getIntNTy(storage.level(level).pos_bits);
-          count =
-              emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), storage.level(level).pos_bits / 8));
-          break;
-        }
-        default:
-          break;
+      const Level& stored = storage.level(level);
+      if (is_by_extent(stored.kind)) count = code.stride || !code.extent ? nullptr : emit_->mul(count, code.extent);
+      if (has_pos(stored.kind) && code.pos) {  // none: a workspace, whose entries are counted as they are made
+        llvm::Type* type = emit_->ir().getIntNTy(stored.pos_bits);
+        count = emit_->widen(emit_->load(type, emit_->address(type, code.pos, count), stored.pos_bits / 8));
       }
       code.positions = count;
     }

@@ -1,4 +1,5 @@
 #include "engine/codegen/generate.h"
+#include "engine/codegen/arithmetic.h"
 #include "engine/codegen/long_sum.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "engine/loop/presence.h"
 #include "runtime/abi.h"
 #include "runtime/dense_levels.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 
@@ -22,9 +24,9 @@ Depths Scope::depths() const {
 Generator::Generator(const loop::Program& program, const CodeOptions& options, unsigned vector_bits,
                      llvm::Module& module)
     : program_(program), options_(options), vector_bits_(vector_bits), module_(module) {
-  const bool doubles =
-      std::ranges::any_of(program.storages, [](const loop::Storage& storage) { return storage.scalar == Scalar::f64; });
-  lanes_ = vector_bits / (doubles ? 64 : 32);
+  Scalar widest = narrowest_scalar;
+  for (const loop::Storage& storage : program.storages) widest = wider(widest, storage.scalar);
+  lanes_ = vector_bits / (8 * scalar_bytes(widest));
 }
 
 void Generator::run() {
@@ -257,25 +259,23 @@ llvm::Value* Generator::scalar_value(loop::AccessId access, const Scope& scope) 
                      scalar_bytes(storage.storage->scalar));
 }
 
-/// Double if anything in the product is.
+/// The widest of its target and factors.
 llvm::Type* Generator::product_type(const loop::Accumulate& sum) {
-  bool doubles = storage_of(sum.target).type->isDoubleTy();
-  for (const loop::AccessId factor : sum.factors) doubles = doubles || storage_of(factor).type->isDoubleTy();
-  return doubles ? emit_->ir().getDoubleTy() : emit_->ir().getFloatTy();
+  llvm::Type* type = storage_of(sum.target).type;
+  for (const loop::AccessId factor : sum.factors) type = arithmetic::wider(type, storage_of(factor).type);
+  return type;
 }
 
-llvm::Value* Generator::convert(llvm::Value* value, llvm::Type* type) { return emit_->ir().CreateFPCast(value, type); }
+llvm::Value* Generator::convert(llvm::Value* value, llvm::Type* type) { return arithmetic::convert(emit_->ir(), value, type); }
 
 llvm::Value* Generator::multiply(llvm::Value* a, llvm::Value* b) {
   if (!a) return b;
-  return b ? emit_->ir().CreateFMul(a, b) : a;
+  return b ? arithmetic::multiply(emit_->ir(), a, b) : a;
 }
 
 llvm::Value* Generator::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum) {
-  llvm::IRBuilder<>& ir = emit_->ir();
-  if (!a || !b) return ir.CreateFAdd(sum, a ? a : b);
-  if (emit_->strict()) return ir.CreateFAdd(sum, ir.CreateFMul(a, b));
-  return ir.CreateIntrinsic(llvm::Intrinsic::fmuladd, {sum->getType()}, {a, b, sum});
+  if (!a || !b) return arithmetic::add(emit_->ir(), sum, a ? a : b);
+  return arithmetic::multiply_add(emit_->ir(), a, b, sum, !emit_->strict());
 }
 
 llvm::Value* Generator::scalar_product(const loop::Accumulate& sum, const Scope& scope, llvm::Type* type,
@@ -284,7 +284,7 @@ llvm::Value* Generator::scalar_product(const loop::Accumulate& sum, const Scope&
   for (const loop::AccessId factor : sum.factors)
     if (pick(factor)) product = multiply(product, convert(scalar_value(factor, scope), type));
   if (!sum.negative) return product;
-  return product ? emit_->ir().CreateFNeg(product) : llvm::ConstantFP::get(type, -1.0);
+  return product ? arithmetic::negate(emit_->ir(), product) : arithmetic::minus_one(type);
 }
 
 void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {

@@ -1,6 +1,7 @@
 // Targets kept in registers across a loop, and scalar reductions in several sums.
 #include <algorithm>
 
+#include "engine/codegen/arithmetic.h"
 #include "engine/codegen/generate.h"
 
 namespace weft {
@@ -46,10 +47,10 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
     emit_->store(sum, value_address(*emit_, storage, position), bytes);
     return;
   }
-  llvm::Value* any = emit_->ir().CreateFCmpUNE(sum, llvm::ConstantFP::get(storage.type, 0.0));
+  llvm::Value* any = arithmetic::is_nonzero(emit_->ir(), sum);
   emit_->if_then(any, [&] {
     llvm::Value* place = value_address(*emit_, storage, position);
-    emit_->store(emit_->ir().CreateFAdd(emit_->load(storage.type, place, bytes), sum), place, bytes);
+    emit_->store(arithmetic::add(emit_->ir(), emit_->load(storage.type, place, bytes), sum), place, bytes);
   });
 }
 
@@ -77,7 +78,7 @@ void Generator::add_sums(const loop::For& each, std::span<const Scope> sums, con
     for (std::size_t n = 1; n < sums.size(); ++n) {
       const loop::StorageId storage = program_.accesses[target].storage;
       const Slot total = scope.held[storage].front();
-      emit_->set(total, emit_->ir().CreateFAdd(emit_->get(total), emit_->get(sums[n].held[storage].front())));
+      emit_->set(total, arithmetic::add(emit_->ir(), emit_->get(total), emit_->get(sums[n].held[storage].front())));
     }
 }
 

@@ -7,6 +7,7 @@
 #include "engine/codegen/codegen.h"
 #include "engine/codegen/structure.h"
 #include "runtime/gaps.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -49,9 +50,9 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
   const std::uint32_t level = cursor.bound;
   if (level == 0 && key_levels(*storage.storage) > 0)
     return {emit.constant(0), emit.get(storage.count)};
-  if (leaves_gaps(storage, level) && storage.level(level).kind == LevelKind::bitmap)
+  if (leaves_gaps(storage, level) && has_bits(storage.level(level).kind))
     return {emit.constant(0), storage.levels[level].extent};
-  if (storage.level(level).kind == LevelKind::singleton || storage.level(level).joined)
+  if (is_per_parent(storage.level(level).kind) || storage.level(level).joined)
     return {cursor.begin, cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1))};
   if (emit.checked() && level > 0)
     emit.check(below(emit, cursor.begin, storage.levels[level - 1].positions), {storage.id, level}, cursor.begin);
@@ -128,7 +129,7 @@ llvm::Value* taken_places(Emitter& emit, const StorageCode& storage, const Curso
                           unsigned places) {
   llvm::IRBuilder<>& ir = emit.ir();
   const std::uint32_t level = cursor.bound;
-  if (storage.level(level).kind == LevelKind::bitmap) return word_of_bits(emit, storage, cursor, place);
+  if (has_bits(storage.level(level).kind)) return word_of_bits(emit, storage, cursor, place);
   const unsigned bits = storage.level(level).crd_bits;
   llvm::Type* type = ir.getIntNTy(bits);
   std::vector<llvm::Constant*> numbers;
@@ -150,7 +151,7 @@ llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor&
                   [&] {
                     llvm::Value* here = emit.get(at);
                     llvm::Value* found = nullptr;
-                    if (storage.level(level).kind == LevelKind::bitmap) {
+                    if (has_bits(storage.level(level).kind)) {
                       llvm::Value* word = word_of_bits(emit, storage, cursor, here);
                       llvm::Value* bits = ir.CreateLShr(word, ir.CreateAnd(here, emit.constant(63)));
                       found = ir.CreateICmpNE(bits, emit.constant(0));
@@ -168,7 +169,7 @@ llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor&
 
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
   const LevelCode& code = storage.levels[level];
-  if (leaves_gaps(storage, level) && storage.level(level).kind == LevelKind::bitmap) return position;
+  if (leaves_gaps(storage, level) && has_bits(storage.level(level).kind)) return position;
   if (const auto number = baked_number(storage, position))
     return emit.ir().getIntN(storage.level(level).crd_bits, storage.baked->crd[level].at(*number));
   if (emit.checked()) emit.check(below(emit, position, code.positions), {storage.id, level}, position);
@@ -259,7 +260,7 @@ llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t le
 Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position,
                 llvm::Value* end) {
   const std::uint32_t level = parent.bound;
-  if (leaves_gaps(storage, level) && storage.level(level).kind == LevelKind::bitmap)
+  if (leaves_gaps(storage, level) && has_bits(storage.level(level).kind))
     return dense_at(emit, storage, parent, position);
   if (level + 1 == key_levels(*storage.storage)) return {level + 1, touched_at(emit, storage, position), nullptr};
   if (!is_run_level(*storage.storage, level)) return {level + 1, position, nullptr};
@@ -310,7 +311,7 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
   const std::uint32_t level = cursor.bound;
   const LevelKind kind = storage.level(level).kind;
   if (leaves_gaps(storage, level)) {
-    if (kind == LevelKind::hashed) {
+    if (has_slots(kind)) {
       locate_slot(emit, storage, cursor, coordinate, then);
       return;
     }
@@ -320,7 +321,7 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
     emit.if_then(ir.CreateTrunc(bit, ir.getInt1Ty()), [&] { then(dense_at(emit, storage, cursor, coordinate)); });
     return;
   }
-  if (kind == LevelKind::accumulator || kind == LevelKind::bitmap) {
+  if (is_listed(kind) || has_bits(kind)) {
     const Cursor below_mark = dense_at(emit, storage, cursor, coordinate);
     if (!storage.levels[level].marks)
       then(below_mark);  // the key goes on
@@ -340,7 +341,7 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
     return;
   }
   const bool runs = is_run_level(*storage.storage, level);
-  const bool table = storage.levels[level].full && !runs && storage.level(level).kind == LevelKind::compressed;
+  const bool table = storage.levels[level].full && !runs && is_compressed(storage.level(level).kind);
   if (table) {
     llvm::Value* first = finger ? positions_below(emit, storage, cursor).begin : range.begin;
     then({level + 1, emit.add(first, coordinate), nullptr});

@@ -1,5 +1,7 @@
 #include "engine/codegen/long_sum.h"
 
+#include "engine/codegen/arithmetic.h"
+
 namespace weft {
 
 struct Generator::LongSum::State {
@@ -10,7 +12,7 @@ struct Generator::LongSum::State {
   bool polled = false;
 
   llvm::Type* wide_type(std::size_t n) const {
-    llvm::Type* doubles = generator.emit_->ir().getDoubleTy();
+    llvm::Type* doubles = arithmetic::widest(generator.emit_->ir().getContext());
     const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(slots[n].type());
     return lanes ? llvm::FixedVectorType::get(doubles, lanes->getNumElements()) : doubles;
   }
@@ -25,7 +27,7 @@ struct Generator::LongSum::State {
       if (wide.size() == n) wide.push_back(generator.emit_->memory(wide_type(n)));
       llvm::Value* before = ir.CreateSelect(any, sum(n), llvm::Constant::getNullValue(wide_type(n)));
       llvm::Value* added = generator.convert(generator.emit_->get(slots[n]), wide_type(n));
-      ir.CreateStore(ir.CreateFAdd(before, added), wide[n], /*isVolatile=*/true);
+      ir.CreateStore(arithmetic::add(ir, before, added), wide[n], /*isVolatile=*/true);
       generator.emit_->set(slots[n], llvm::Constant::getNullValue(slots[n].type()));
     }
     generator.emit_->set(moved, ir.getTrue());
@@ -34,7 +36,7 @@ struct Generator::LongSum::State {
 
 Generator::LongSum::LongSum(Generator& generator, const StorageCode& storage, const std::vector<Slot>& slots) {
   Emitter& emit = *generator.emit_;
-  if (storage.storage->scalar != Scalar::f32 || slots.empty() || emit.strict() || generator.options_.symbolic) return;
+  if (storage.type == arithmetic::widest(emit.ir().getContext()) || slots.empty() || emit.strict() || generator.options_.symbolic) return;
   state_ = std::make_shared<State>(State{generator, slots});
   state_->moved = emit.slot(emit.ir().getFalse());
   emit.on_poll([state = state_] { state->move(); });
@@ -49,7 +51,7 @@ void Generator::LongSum::end() {
     for (std::size_t n = 0; n < state_->slots.size(); ++n) {
       const Slot slot = state_->slots[n];
       llvm::Value* rest = state_->generator.convert(emit.get(slot), state_->wide_type(n));
-      emit.set(slot, state_->generator.convert(emit.ir().CreateFAdd(state_->sum(n), rest), slot.type()));
+      emit.set(slot, state_->generator.convert(arithmetic::add(emit.ir(), state_->sum(n), rest), slot.type()));
     }
   });
 }

@@ -6,6 +6,7 @@
 #include "engine/loop/print.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/loop/overloaded.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -73,7 +74,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     const bool sparse = is_sparse(next_level(program_, step.access, depths).kind);
     // A bitmap of a workspace below another level drives as a range with a look at the marks.
     const bool drives = step.use == loop::Use::drive && sparse && !seen[step.access] &&
-                        (next_level(program_, step.access, depths).kind != LevelKind::bitmap ||
+                        (!has_bits(next_level(program_, step.access, depths).kind) ||
                          leaves_gaps(storage_of(step.access), depths[step.access]) ||
                          depths[step.access] < key_levels(*storage_of(step.access).storage));
     seen[step.access] = true;
@@ -382,7 +383,7 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
     llvm::Value* row = dense_at(*emit_, factor, cursor, coordinate).begin;
     const std::uint32_t below = cursor.bound + 1;
     const unsigned value_bytes = scalar_bytes(factor.storage->scalar);
-    if (below < factor.levels.size() && factor.level(below).kind == LevelKind::compressed) {
+    if (below < factor.levels.size() && is_compressed(factor.level(below).kind)) {
       llvm::Type* pos = emit_->ir().getIntNTy(factor.level(below).pos_bits);
       llvm::Type* crd = emit_->ir().getIntNTy(factor.level(below).crd_bits);
       llvm::Value* further = dense_at(*emit_, factor, cursor, coordinate_ahead(2 * std::uint64_t{each.marks.prefetch})).begin;

@@ -5,6 +5,7 @@
 
 #include "engine/loop/overloaded.h"
 #include "engine/loop/presence.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -110,7 +111,7 @@ bool visits_all(const loop::Program& program, const loop::For& each) {
     const auto place = std::ranges::find(access.indices, each.index);
     return place != access.indices.end() && std::ranges::count(access.indices, each.index) == 1 &&
            std::ranges::count(each.steps, step.access, &loop::Step::access) == 1 &&
-           program.storages[access.storage].levels[static_cast<std::size_t>(place - access.indices.begin())].kind == LevelKind::dense;
+           is_dense(program.storages[access.storage].levels[static_cast<std::size_t>(place - access.indices.begin())].kind);
   });
 }
 

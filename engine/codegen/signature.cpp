@@ -4,6 +4,7 @@
 
 #include "engine/codegen/structure.h"
 #include "engine/loop/overloaded.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -64,7 +65,7 @@ void workspace_words(const loop::Program& program, loop::StorageId id, Signature
   };
   demand(Part::values, 0, storage.levels.size(), scalar_bytes(storage.scalar));
   for (std::uint32_t level = key_levels(storage); level < storage.levels.size(); ++level)
-    if (storage.levels[level].kind == LevelKind::bitmap) demand(Part::marks, level, level + 1, 1);
+    if (has_bits(storage.levels[level].kind)) demand(Part::marks, level, level + 1, 1);
   if (const std::uint32_t key = key_levels(storage); key > 0) {
     demand(Part::marks, key - 1, key, 1);
     demand(Part::touched, 0, key, touched_bytes(storage), 1);  // written before it is known to be new
@@ -130,7 +131,7 @@ Signature signature(const loop::Program& program) {
     }
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level) {
       const Level& each = storage.levels[level];
-      if (each.kind == LevelKind::compressed || each.kind == LevelKind::compressed_nonunique || each.kind == LevelKind::hashed)
+      if (has_pos(each.kind))
         result.words.push_back({Word::Kind::pos, id, level, 0});
       if (is_sparse(each.kind)) result.words.push_back({Word::Kind::crd, id, level, 0});
       if (each.strided) result.words.push_back({Word::Kind::stride, id, level, 0});

@@ -4,6 +4,7 @@
 
 #include "engine/codegen/presence.h"
 #include "engine/loop/overloaded.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -242,7 +243,7 @@ bool in_registers(const Program& program, loop::StorageId storage) {
   if (workspace.role != loop::Role::workspace || workspace.levels.size() > 1) return false;
   if (workspace.levels.empty()) return true;
   const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
-  return access != program.accesses.end() && workspace.levels[0].kind == LevelKind::dense &&
+  return access != program.accesses.end() && is_dense(workspace.levels[0].kind) &&
          std::ranges::all_of(
              program.accesses,
              [&](const loop::Access& other) { return other.storage != storage || other.indices == access->indices; }) &&
@@ -270,7 +271,7 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
     if (depths[target] == storage.levels.size()) {
       found.push_back({target, std::nullopt});
     } else if (depths[target] + 1 == storage.levels.size() && !storage.levels.back().strided &&
-               storage.levels.back().kind == LevelKind::dense) {
+               is_dense(storage.levels.back().kind)) {
       RowSearch search{program, target, std::nullopt};
       search.visit(each);
       // A row costs its loads and stores even if nothing is added to it, so it is held only where something always is.
@@ -327,28 +328,27 @@ bool is_run_level(const loop::Storage& storage, std::uint32_t level) {
   const LevelKind kind = storage.levels[level].kind;
   if (level + 1 >= storage.levels.size()) return false;
   if (storage.levels[level + 1].joined) return true;
-  return (kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton) &&
-         storage.levels[level + 1].kind == LevelKind::singleton;
+  return !is_unique(kind) && is_per_parent(storage.levels[level + 1].kind);
 }
 
 bool is_appended(const Program& program, loop::StorageId storage) {
   return program.storages[storage].role == loop::Role::output && !loop::pattern_of(program, storage) &&
          std::ranges::any_of(program.storages[storage].levels,
-                             [](const Level& level) { return level.kind == LevelKind::compressed; });
+                             [](const Level& level) { return is_compressed(level.kind); });
 }
 
 std::uint32_t key_levels(const loop::Storage& storage) {
   if (storage.role != loop::Role::workspace || storage.levels.empty()) return 0;
   const LevelKind kind = storage.levels[0].kind;
-  if (kind == LevelKind::bitmap && std::ranges::count(storage.levels, LevelKind::bitmap, &Level::kind) == 1) return 1;
-  if (kind != LevelKind::accumulator && kind != LevelKind::hashed) return 0;
+  if (has_bits(kind) && std::ranges::count(storage.levels, kind, &Level::kind) == 1) return 1;
+  if (!may_be_key(kind)) return 0;
   std::uint32_t levels = 1;
   while (levels < storage.levels.size() && storage.levels[levels].joined) ++levels;
   return levels;
 }
 
 bool is_hashed(const loop::Storage& storage) {
-  return storage.role == loop::Role::workspace && !storage.levels.empty() && storage.levels[0].kind == LevelKind::hashed;
+  return storage.role == loop::Role::workspace && !storage.levels.empty() && has_slots(storage.levels[0].kind);
 }
 
 std::uint32_t touched_bytes(const loop::Storage& storage) {

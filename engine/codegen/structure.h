@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/loop/program.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -60,8 +61,6 @@ std::vector<loop::Step> makers_last(const loop::Program& program, std::span<cons
 /// The level a step binds, given how many are bound already.
 const Level& next_level(const loop::Program& program, loop::AccessId access, const Depths& depths);
 
-/// Sparse levels are those that hold only some coordinates: everything but dense.
-constexpr bool is_sparse(LevelKind kind) { return kind != LevelKind::dense; }
 /// Chain levels, a key of several modes among them, have a range of entries per coordinate unless they are the last of their chain.
 bool is_run_level(const loop::Storage& storage, std::uint32_t level);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/codegen/arithmetic.h"
 #include "engine/codegen/generate.h"
 #include "engine/codegen/presence.h"
 
@@ -172,12 +173,12 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
       if (piece.mask)
         whole =
             ir.CreateSelect(piece.mask, whole,
-                            emit_->strict() ? llvm::ConstantFP::get(type, -0.0) : llvm::Constant::getNullValue(type));
+                            emit_->strict() ? arithmetic::nothing(type) : llvm::Constant::getNullValue(type));
       product = nullptr;
       last = whole;
     }
     if (emit_->strict()) {
-      emit_->set(sum.partial[0], ir.CreateFAddReduce(emit_->get(sum.partial[0]), last));
+      emit_->set(sum.partial[0], arithmetic::add_lanes(ir, emit_->get(sum.partial[0]), last));
     } else {
       const Slot partial = sum.partial[number % sum.partial.size()];
       emit_->set(partial, multiply_add(product, last, emit_->get(partial)));
@@ -201,7 +202,7 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
 void Generator::add_to_target(loop::AccessId target, llvm::Value* value, const Scope& scope) {
   const StorageCode& storage = storage_of(target);
   llvm::Value* old = scalar_value(target, scope);
-  llvm::Value* added = convert(emit_->ir().CreateFAdd(convert(old, value->getType()), value), storage.type);
+  llvm::Value* added = convert(arithmetic::add(emit_->ir(), convert(old, value->getType()), value), storage.type);
   if (const std::vector<Slot>& held = scope.held[storage.id]; !held.empty())
     emit_->set(held.front(), added);
   else
@@ -349,13 +350,13 @@ void Generator::finish_reduction(const VectorSum& sum, const Scope& scope) {
     if (same == vectors.end())
       vectors.push_back(vector);
     else
-      *same = ir.CreateFAdd(*same, vector);
+      *same = arithmetic::add(ir, *same, vector);
   }
   llvm::Value* total = nullptr;
   for (llvm::Value* vector : vectors) {
-    llvm::CallInst* lanes = ir.CreateFAddReduce(llvm::ConstantFP::get(sum.type, -0.0), vector);
+    llvm::CallInst* lanes = arithmetic::add_lanes(ir, arithmetic::nothing(sum.type), vector);
     lanes->setHasAllowReassoc(true);
-    total = total ? ir.CreateFAdd(total, lanes) : lanes;
+    total = total ? arithmetic::add(ir, total, lanes) : lanes;
   }
   if (total) add_to_target(sum.sum->target, total, scope);
 }

@@ -4,6 +4,7 @@
 // touched, those of bitmaps below other levels are cleared where their `with` begins.
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -46,7 +47,7 @@ void Generator::close_workspace(const loop::With& statement) {
   if (storage.table) emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
   const loop::For* last = last_drain(program_, statement);
   if (!storage.touched || forgetting_.contains(last)) return;
-  if (storage.level(0).kind == LevelKind::bitmap) {
+  if (has_bits(storage.level(0).kind)) {
     emit_->ir().CreateMemSet(storage.levels[0].marks, emit_->ir().getInt8(0), storage.levels[0].extent, llvm::Align(8));
     return;
   }
@@ -78,7 +79,7 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
   llvm::Value* mark = emit_->address(ir.getInt8Ty(), marks, position);
   if (!certain && !inner.flags[storage.id].place()) inner.flags[storage.id] = emit_->slot(ir.getFalse());
   const auto set_mark = [&] { emit_->store(ir.getInt8(1), mark, 1); };
-  const bool listed = storage.level(level).kind == LevelKind::accumulator;
+  const bool listed = is_listed(storage.level(level).kind);
   if (!listed && key_levels(*storage.storage) == 0) {
     if (certain) set_mark();
     then(inner);
@@ -137,7 +138,7 @@ void Generator::list_entries(loop::StorageId workspace, bool sort) {
     list_table(workspace, sort || runs);
     return;
   }
-  if (storages_[workspace].level(0).kind == LevelKind::bitmap) {
+  if (has_bits(storages_[workspace].level(0).kind)) {
     const StorageCode& storage = storages_[workspace];
     emit_->set(storage.count, emit_->call("weft_list_marked_32", emit_->word(),
                                           {storage.touched, storage.levels[0].marks, storage.levels[0].extent}));

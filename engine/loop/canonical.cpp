@@ -5,6 +5,7 @@
 #include "engine/loop/overloaded.h"
 #include "engine/loop/program.h"
 #include "engine/loop/text_order.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -112,9 +113,8 @@ std::map<std::uint32_t, std::uint32_t> places(const std::vector<std::uint32_t>& 
 
 /// Widths of arrays that a kind does not have are ignored, so they are no part of the canonical form.
 void drop_ignored_widths(Level& level, Role role) {
-  const bool has_pos = level.kind == LevelKind::compressed || level.kind == LevelKind::compressed_nonunique ||
-                       (level.kind == LevelKind::hashed && role != Role::workspace);
-  const bool has_crd = has_pos || (level.kind != LevelKind::dense && level.kind != LevelKind::bitmap);
+  const bool has_pos = is_packed(level.kind) || (has_slots(level.kind) && role != Role::workspace);
+  const bool has_crd = has_pos || has_coordinates(level.kind);
   if (!has_pos) level.pos_bits = 32;
   if (!has_crd) level.crd_bits = 32;
 }

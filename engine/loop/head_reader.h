@@ -11,6 +11,7 @@
 #include "engine/loop/text_order.h"
 #include "engine/loop/token_reader.h"
 #include "engine/loop/words.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 
@@ -136,7 +137,7 @@ class HeadReader : protected TokenReader {
   /// "(3)" behind a kind that may have a key of several modes; 1 where nothing is written.
   std::uint64_t key_modes(LevelKind kind) {
     if (!at("(")) return 1;
-    if (kind != LevelKind::accumulator && kind != LevelKind::hashed)
+    if (!may_be_key(kind))
       error("only accumulator and hashed levels have a key of several modes");
     expect("(");
     if (at("0") || at("1")) error("expected a number of at least 2: the modes of the key");

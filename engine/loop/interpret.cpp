@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "engine/loop/rules.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -78,7 +80,7 @@ class Interpreter {
 
   /// A scalar is added up unrounded, as in a register, and rounds when it is read.
   double rounded(StorageId storage, double value) const {
-    return program_.storages[storage].scalar == Scalar::f32 ? static_cast<float>(value) : value;
+    return rounded_to(program_.storages[storage].scalar, value);
   }
 
   void run_statement(const Accumulate& accumulate) {
@@ -117,7 +119,7 @@ class Interpreter {
     const StorageId storage = program_.accesses[access].storage;
     const Storage& type = program_.storages[storage];
     std::vector<std::uint64_t> prefix = key(access);
-    while (type.role == Role::input && !prefix.empty() && type.levels[prefix.size() - 1].kind == LevelKind::dense)
+    while (type.role == Role::input && !prefix.empty() && is_dense(type.levels[prefix.size() - 1].kind))
       prefix.pop_back();
     if (prefix.empty() && type.role == Role::input) return true;
     const auto entry = entries_[storage].lower_bound(prefix);
@@ -169,7 +171,7 @@ class Interpreter {
               return input_error(fmt::format("{} has coordinate {} at level {}, index {} has extent {}", storage.name,
                                              coordinates[level], level, program_.indices[access.indices[level]],
                                              extents_[access.indices[level]]));
-        entries_[id][coordinates] = storage.scalar == Scalar::f32 ? static_cast<float>(value) : value;
+        entries_[id][coordinates] = rounded_to(storage.scalar, value);
       }
     }
     return {};

@@ -9,6 +9,7 @@
 #include "engine/loop/text_order.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -104,9 +105,8 @@ class Printer {
   }
 
   static std::string level(const Level& level, std::size_t modes) {
-    const bool has_pos = level.kind == LevelKind::compressed || level.kind == LevelKind::compressed_nonunique;
-    const bool has_crd = has_pos || level.kind == LevelKind::singleton || level.kind == LevelKind::hashed ||
-                         level.kind == LevelKind::accumulator;
+    const bool has_pos = is_packed(level.kind);
+    const bool has_crd = has_coordinates(level.kind);
     std::vector<std::string> parts;
     if (has_pos || level.pos_bits != 32 || (!has_crd && level.crd_bits != 32))
       parts.push_back(std::to_string(level.pos_bits));

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/loop/print.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -132,7 +133,7 @@ class Expansion {
 
 bool leaves_out(const Program& program, StorageId storage, std::size_t level) {
   const Storage& type = program.storages[storage];
-  if (type.role == Role::input && type.levels[level].kind == LevelKind::dense) return false;
+  if (type.role == Role::input && is_dense(type.levels[level].kind)) return false;
   return std::ranges::none_of(program.facts, [&](const Fact& fact) {
     const FullFact* full = std::get_if<FullFact>(&fact);
     return full != nullptr && full->storage == storage && full->level == level;

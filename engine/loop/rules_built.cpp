@@ -7,6 +7,7 @@
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -14,26 +15,26 @@ namespace {
 bool is_built(const Storage& storage, LevelKind kind) {
   switch (storage.role) {
     case Role::input:
-      return kind != LevelKind::accumulator;
+      return !is_listed(kind);
     case Role::output:
-      return kind == LevelKind::dense || kind == LevelKind::compressed;
+      return is_appendable(kind);
     case Role::workspace:
-      return kind == LevelKind::dense || kind == LevelKind::accumulator || kind == LevelKind::bitmap || kind == LevelKind::hashed;
+      return is_of_workspaces(kind);
   }
   return false;
 }
 
 bool grows(const Program& program, StorageId storage) {
   return program.storages[storage].role == Role::output && !pattern_of(program, storage) &&
-         std::ranges::find(program.storages[storage].levels, LevelKind::compressed, &Level::kind) != program.storages[storage].levels.end();
+         std::ranges::any_of(program.storages[storage].levels, [](const Level& level) { return is_compressed(level.kind); });
 }
 
 /// The first levels of a workspace that entries are found by.
 std::size_t keyed_levels(const Storage& storage) {
   if (storage.role != Role::workspace || storage.levels.empty()) return 0;
   const LevelKind kind = storage.levels[0].kind;
-  if (kind == LevelKind::bitmap) return std::ranges::count(storage.levels, kind, &Level::kind) == 1 ? 1 : 0;
-  return kind == LevelKind::accumulator || kind == LevelKind::hashed ? key_modes(storage.levels, 0) : 0;
+  if (has_bits(kind)) return std::ranges::count(storage.levels, kind, &Level::kind) == 1 ? 1 : 0;
+  return may_be_key(kind) ? key_modes(storage.levels, 0) : 0;
 }
 
 }  // namespace

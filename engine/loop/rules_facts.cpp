@@ -5,6 +5,7 @@
 
 #include "engine/loop/overloaded.h"
 #include "engine/loop/rules.h"
+#include "runtime/level_traits.h"
 #include "runtime/widths.h"
 
 namespace weft::loop {
@@ -82,10 +83,10 @@ Expected<void> check_facts(const Program& program) {
                      if (Expected<void> named = check_storage(program, f.storage, f.level, "fiber"); !named)
                        return named;
                      const LevelKind kind = program.storages[f.storage].levels[f.level].kind;
-                     if (f.exact && kind != LevelKind::compressed)
+                     if (f.exact && !is_compressed(kind))
                        return input_error(fmt::format("facts: fiber({}.{}) = {}: only compressed levels count their entries",
                                                       program.storages[f.storage].name, f.level, f.maximum));
-                     if (kind != LevelKind::compressed && kind != LevelKind::compressed_nonunique)
+                     if (!is_packed(kind))
                        return input_error(
                            fmt::format("facts: fiber of level {} of {}: only compressed and nonunique levels "
                                        "have fibers of their own length",
@@ -100,7 +101,7 @@ Expected<void> check_facts(const Program& program) {
                      if (Expected<void> named = check_storage(program, f.storage, std::nullopt, "pattern"); !named)
                        return named;
                      for (const Level& level : program.storages[f.storage].levels)
-                       if (level.kind != LevelKind::dense && level.kind != LevelKind::compressed)
+                       if (is_sparse(level.kind) && !is_compressed(level.kind))
                          return input_error(fmt::format("facts: pattern of {}: its levels must be dense or compressed",
                                                         program.storages[f.storage].name));
                      if (patterns.try_emplace(f.storage, f.digest).first->second != f.digest)

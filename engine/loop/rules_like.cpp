@@ -5,6 +5,7 @@
 
 #include "engine/loop/print.h"
 #include "engine/loop/rules.h"
+#include "runtime/level_traits.h"
 #include "engine/loop/walk.h"
 
 namespace weft::loop {
@@ -13,20 +14,8 @@ namespace {
 /// Levels whose arrays can be shared: of one kind, and of one width where the kind has arrays.
 bool share_arrays(const Level& a, const Level& b) {
   if (a.kind != b.kind || a.strided || b.strided) return false;
-  switch (a.kind) {
-    case LevelKind::compressed:
-    case LevelKind::compressed_nonunique:
-    case LevelKind::hashed:
-      return a.pos_bits == b.pos_bits && a.crd_bits == b.crd_bits;
-    case LevelKind::singleton:
-      return a.crd_bits == b.crd_bits;
-    case LevelKind::dense:
-    case LevelKind::bitmap:
-      return true;
-    case LevelKind::accumulator:
-      return false;
-  }
-  return false;
+  if (is_listed(a.kind)) return false;
+  return (!has_pos(a.kind) || a.pos_bits == b.pos_bits) && (!has_coordinates(a.kind) || a.crd_bits == b.crd_bits);
 }
 
 Expected<void> check_declared(const Program& program) {

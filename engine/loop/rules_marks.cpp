@@ -7,11 +7,11 @@
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
 
-bool is_dense(const Level& level) { return level.kind == LevelKind::dense; }
 
 /// Whether one Accumulate below a parallel loop, at `depth` in its path, may be split among threads as `reduction` says.
 Expected<void> check_reduction(const Program& program, const PlacedAccumulate& each, std::size_t depth,
@@ -36,7 +36,9 @@ Expected<void> check_reduction(const Program& program, const PlacedAccumulate& e
       return {};
     }
     case Reduction::private_copies:
-      if (std::ranges::all_of(storage.levels, is_dense) || pattern_of(program, access.storage)) return {};
+      if (std::ranges::all_of(storage.levels, [](const Level& level) { return is_dense(level); }) ||
+          pattern_of(program, access.storage))
+        return {};
       return unsupported(fmt::format("{}: private copies of {}, which is not dense: not yet", target, storage.name));
     case Reduction::append:
     case Reduction::count:

@@ -5,6 +5,7 @@
 #include "engine/loop/print.h"
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -18,7 +19,7 @@ const std::vector<Level>& levels_of(const Program& program, AccessId access) {
 bool is_unordered(const Program& program, const Path& path, const Step& step, std::size_t level) {
   const std::vector<Level>& levels = levels_of(program, step.access);
   const LevelKind kind = levels[level].kind;
-  if (step.use != Use::drive || (kind != LevelKind::accumulator && kind != LevelKind::hashed)) return false;
+  if (step.use != Use::drive || (!may_be_key(kind))) return false;
   const std::size_t first = key_level(levels, level);
   return (first == level ? step : path.bound[step.access][first].step).algorithm != Algorithm::sort;
 }

@@ -8,12 +8,13 @@
 #include "engine/loop/products.h"
 #include "engine/loop/rules.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
 
 /// Whether a level of an input stores its coordinates, each with something stored below it.
-bool stores(const Level& level) { return level.kind != LevelKind::dense; }
+bool stores(const Level& level) { return is_sparse(level.kind); }
 
 /// What an index means to both the writer and a reader of a workspace.
 struct Meaning {
@@ -207,7 +208,7 @@ class Presence {
     if (program_.storages[target].role == Role::output)
       return pattern_of(program_, target) ||
              (!tells_presence(program_, target) &&
-              std::ranges::all_of(program_.storages[target].levels, [](const Level& level) { return level.kind == LevelKind::dense; }));
+              std::ranges::all_of(program_.storages[target].levels, [](const Level& level) { return is_dense(level.kind); }));
     for (const PlacedAccumulate& next : all_)
       for (AccessId each : next.accumulate->factors)
         if (program_.accesses[each].storage == target && !is_harmless(next, each)) return false;

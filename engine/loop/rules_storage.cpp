@@ -6,15 +6,14 @@
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
 
 bool has_crd(LevelKind kind) {
-  return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton;
+  return is_packed(kind) || is_per_parent(kind);
 }
-
-bool has_key(LevelKind kind) { return kind == LevelKind::accumulator || kind == LevelKind::hashed; }
 
 /// Which kinds may stand at a level of a storage, whatever is done with it.
 Expected<void> check_kinds(const Storage& storage) {
@@ -26,26 +25,26 @@ Expected<void> check_kinds(const Storage& storage) {
       return input_error(
           fmt::format("capability: level {} of {} is {}: {}", n, storage.name, word(level_words, kind), why));
     };
-    if (strided && kind != LevelKind::dense) return wrong("only storages whose levels are all dense can be strided");
+    if (strided && is_sparse(kind)) return wrong("only storages whose levels are all dense can be strided");
     for (unsigned bits : {level.pos_bits, level.crd_bits})
       if (bits != 32 && bits != 64) return wrong(fmt::format("widths are 32 or 64 bits, not {}", bits));
-    if (storage.role != Role::workspace && kind == LevelKind::accumulator)
+    if (storage.role != Role::workspace && is_listed(kind))
       return wrong("only a workspace can be an accumulator");
     if (level.joined) {
       if (storage.role != Role::workspace) return wrong("only a workspace has a key of several modes");
       Level first = storage.levels[n > 0 ? n - 1 : 0];
       first.joined = true;
-      if (n == 0 || first != level || !has_key(kind))
+      if (n == 0 || first != level || !may_be_key(kind))
         return wrong("a key goes on with a level of the same kind and widths, accumulator or hashed");
     }
-    if (kind == LevelKind::singleton) {
+    if (is_per_parent(kind)) {
       const bool below_crd = n > 0 && has_crd(storage.levels[n - 1].kind);
-      const bool below_dense = n > 0 && storage.levels[n - 1].kind == LevelKind::dense && storage.role == Role::input;
+      const bool below_dense = n > 0 && is_dense(storage.levels[n - 1].kind) && storage.role == Role::input;
       if (!below_crd && !below_dense)
         return wrong("a singleton stands below a compressed, nonunique or singleton level, or a dense one of an input");
     }
-    if (kind == LevelKind::compressed_nonunique && n + 1 < storage.levels.size() &&
-        storage.levels[n + 1].kind != LevelKind::singleton)
+    if (begins_chain(kind) && n + 1 < storage.levels.size() &&
+        !is_per_parent(storage.levels[n + 1].kind))
       return wrong("a nonunique level is the last, or followed by a singleton");
   }
   return {};
@@ -75,11 +74,11 @@ bool offers(LevelKind kind, Use use, Algorithm algorithm) {
     case Algorithm::search:
       return use == Use::locate && has_crd(kind);
     case Algorithm::table:
-      return use == Use::locate && !has_crd(kind) && kind != LevelKind::hashed;
+      return use == Use::locate && !has_crd(kind) && !has_slots(kind);
     case Algorithm::probe:
-      return use == Use::locate && kind == LevelKind::hashed;
+      return use == Use::locate && has_slots(kind);
     case Algorithm::sort:
-      return use == Use::drive && has_key(kind);
+      return use == Use::drive && may_be_key(kind);
     case Algorithm::standard:
       break;
   }
@@ -118,7 +117,7 @@ Expected<void> check_capability(const Program& program) {
       if (!offers(kind, step.use, step.algorithm))
         return wrong(
             fmt::format("which {} cannot {}", word(algorithm_words, step.algorithm), word(use_words, step.use)));
-      if (step.use == Use::append && storage.role == Role::output && kind != LevelKind::singleton &&
+      if (step.use == Use::append && storage.role == Role::output && !is_per_parent(kind) &&
           type.pos_bits != 64)
         return wrong("whose positions are 64 bits wide while an output grows");
       if (type.joined && step.use != uses[step.access][level - 1])
@@ -127,7 +126,7 @@ Expected<void> check_capability(const Program& program) {
                                  key_level(storage.levels, level)));
       if (type.joined && step.algorithm == Algorithm::sort) return wrong("sort where the key begins");
       if (step.use != Use::drive) continue;
-      if (drives > 1 && kind == LevelKind::dense) return wrong("locate it: several drivers are merged by their crd");
+      if (drives > 1 && is_dense(kind)) return wrong("locate it: several drivers are merged by their crd");
       if (drives == 1 && step.algorithm != Algorithm::standard && step.algorithm != Algorithm::sort)
         return wrong(fmt::format("but {} needs several drivers", word(algorithm_words, step.algorithm)));
     }
@@ -142,17 +141,17 @@ Expected<void> check_reset(const Program& program) {
       const LevelKind kind = storage.levels[n].kind;
       // The touched list of an accumulator and the slots of a hash table belong to one fiber: below another level there
       // would be one per position, and emptying them would walk all positions.
-      if (n > 0 && has_key(kind) && !storage.levels[n].joined)
+      if (n > 0 && may_be_key(kind) && !storage.levels[n].joined)
         return unsupported(
             fmt::format("reset: level {} of workspace {} is {} below another level, so that it would be emptied once "
                         "per position: not yet",
                         n, storage.name, word(level_words, kind)));
-      if (n > 0 && has_key(storage.levels[0].kind) && !has_key(kind) && kind != LevelKind::dense)
+      if (n > 0 && may_be_key(storage.levels[0].kind) && !may_be_key(kind) && is_sparse(kind))
         return unsupported(
             fmt::format("reset: level {} of workspace {} is {} below a key, whose entries hold blocks of values: dense "
                         "levels, not yet others",
                         n, storage.name, word(level_words, kind)));
-      if (kind == LevelKind::compressed_nonunique || kind == LevelKind::singleton)
+      if (!is_unique(kind))
         return unsupported(
             fmt::format("reset: level {} of workspace {} is {}: a workspace of coordinates is compressed: "
                         "not yet otherwise",

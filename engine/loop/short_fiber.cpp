@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/loop/walk.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -26,7 +27,7 @@ const FiberFact* short_fiber(const Program& program, StorageId storage, std::uin
   for (const Fact& fact : program.facts) {
     const auto* fiber = std::get_if<FiberFact>(&fact);
     if (fiber && fiber->storage == storage && fiber->level == level && fiber->maximum > 0 &&
-        fiber->maximum <= short_fiber_entries && program.storages[storage].levels[level].kind == LevelKind::compressed)
+        fiber->maximum <= short_fiber_entries && is_compressed(program.storages[storage].levels[level].kind))
       return fiber;
   }
   return nullptr;
@@ -39,7 +40,7 @@ bool is_short_loop(const Program& program, const For& each) {
     const Access& access = program.accesses[step.access];
     const std::vector<Level>& levels = program.storages[access.storage].levels;
     const std::uint32_t level = level_of(access, each.index);
-    if (step.use != Use::drive || level >= levels.size() || levels[level].kind == LevelKind::dense) continue;
+    if (step.use != Use::drive || level >= levels.size() || is_dense(levels[level].kind)) continue;
     ++drivers;
     const FiberFact* fact = level > 0 ? short_fiber(program, access.storage, level) : nullptr;
     is_short = is_short && fact && (fact->exact || fact->maximum == 1 || !contains_loop(each.body));

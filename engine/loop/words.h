@@ -6,19 +6,19 @@
 #include <utility>
 
 #include "engine/loop/program.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft::loop {
 
 template <class T, std::size_t N>
 using Words = std::array<std::pair<T, std::string_view>, N>;
 
-inline constexpr Words<LevelKind, 7> level_words{{{LevelKind::dense, "dense"},
-                                                  {LevelKind::compressed, "compressed"},
-                                                  {LevelKind::compressed_nonunique, "nonunique"},
-                                                  {LevelKind::singleton, "singleton"},
-                                                  {LevelKind::hashed, "hashed"},
-                                                  {LevelKind::bitmap, "bitmap"},
-                                                  {LevelKind::accumulator, "accumulator"}}};
+inline constexpr auto level_words = [] {
+  Words<LevelKind, level_kinds.size()> words;
+  for (std::size_t kind = 0; kind < words.size(); ++kind) words[kind] = {level_kinds[kind].kind, level_kinds[kind].word};
+  return words;
+}();
 inline constexpr Words<Use, 4> use_words{
     {{Use::drive, "drive"}, {Use::locate, "locate"}, {Use::insert, "insert"}, {Use::append, "append"}}};
 /// Algorithm::standard has no word: it is what stands where none is written.
@@ -34,7 +34,11 @@ inline constexpr Words<Reduction, 4> reduction_words{{{Reduction::owner, "owner"
                                                       {Reduction::count, "count"}}};
 inline constexpr Words<Role, 3> role_words{
     {{Role::input, "input"}, {Role::output, "output"}, {Role::workspace, "workspace"}}};
-inline constexpr Words<Scalar, 2> scalar_words{{{Scalar::f64, "f64"}, {Scalar::f32, "f32"}}};
+inline constexpr auto scalar_words = [] {
+  Words<Scalar, scalar_types.size()> words;
+  for (std::size_t type = 0; type < words.size(); ++type) words[type] = {scalar_types[type].scalar, scalar_types[type].name};
+  return words;
+}();
 
 template <class T, std::size_t N>
 constexpr std::string_view word(const Words<T, N>& words, T value) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -29,7 +30,7 @@ NestStorage sums(const Nest& nest, const NestAccess& target, std::size_t first, 
     Level each;
     if (level < keys) {
       each.kind = kind;
-      each.joined = level > first && kind != LevelKind::bitmap;
+      each.joined = level > first && !has_bits(kind);
     }
     made.storage.levels.push_back(each);
     made.indices.push_back(target.indices[level]);
@@ -49,7 +50,7 @@ void drain(Nest& nest, std::size_t number) {
   drained.loops.assign(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth));
   drained.loops.insert(drained.loops.end(), access.indices.begin(), access.indices.end());
   drained.fused = static_cast<std::uint32_t>(depth);
-  if (!storage.storage.levels.empty() && storage.storage.levels.back().kind == LevelKind::dense) {
+  if (!storage.storage.levels.empty() && is_dense(storage.storage.levels.back().kind)) {
     drained.vector = access.indices.back();
   }
   statement.target = access;

@@ -11,6 +11,7 @@
 #include "engine/lower/lives.h"
 #include "engine/lower/prefetch.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -278,7 +279,7 @@ class ForestBuilder {
       }
     }
     for (LevelStep& each : steps) {
-      const bool is_key = each.kind == LevelKind::accumulator || each.kind == LevelKind::hashed;
+      const bool is_key = may_be_key(each.kind);
       if (!is_key || each.step.use != loop::Use::drive) continue;
       const NestStorage& storage = nest_.storages[each.cursor->access->storage];
       if (storage.storage.role == loop::Role::input) {
@@ -332,7 +333,7 @@ class ForestBuilder {
       const NestStorage& other = nest_.storages[cursor.access->storage];
       if (&other == &storage) return false;
       for (std::size_t each = 0; each < cursor.access->indices.size(); ++each) {
-        if (other.storage.levels[each].kind != LevelKind::dense &&
+        if (is_sparse(other.storage.levels[each].kind) &&
             std::ranges::find(below, cursor.access->indices[each]) != below.end()) {
           return true;
         }
@@ -365,16 +366,16 @@ class ForestBuilder {
     const NestStorage& storage = nest_.storages[cursor.access->storage];
     const LevelKind kind = storage.storage.levels[level].kind;
     if (cursor.is_target) {
-      return {is_appended(storage) && kind != LevelKind::dense ? loop::Use::append : loop::Use::insert, cursor.id};
+      return {is_appended(storage) && is_sparse(kind) ? loop::Use::append : loop::Use::insert, cursor.id};
     }
-    if (kind == LevelKind::dense || is_late) return {loop::Use::locate, cursor.id};
+    if (is_dense(kind) || is_late) return {loop::Use::locate, cursor.id};
     if (!intersection) return {loop::Use::drive, cursor.id};
     const std::uint32_t origin = nest_.statements[cursor.statement].origin;
     for (const Intersection::Part& part : intersection->parts) {
       if (part.statement != origin || part.factor != cursor.factor) continue;
       if (part.drive) return {loop::Use::drive, cursor.id};
       // Hashed and bitmap levels find a coordinate at once.
-      const bool gallops = part.gallop && kind != LevelKind::hashed && kind != LevelKind::bitmap;
+      const bool gallops = part.gallop && !has_gaps(kind);
       return {loop::Use::locate, cursor.id, gallops ? loop::Algorithm::gallop : loop::Algorithm::standard};
     }
     return {loop::Use::locate, cursor.id};
@@ -385,9 +386,8 @@ class ForestBuilder {
     const NestStatement& first = nest_.statements[group.first];
     const IndexId index = first.loops[depth];
     const bool is_innermost = group.size() == 1 && depth + 1 == first.loops.size();
-    const bool is_dense =
-        std::ranges::all_of(steps, [](const LevelStep& step) { return step.kind == LevelKind::dense; });
-    result.vector = is_innermost && is_dense && first.vector == index;
+    const bool all_dense = std::ranges::all_of(steps, [](const LevelStep& step) { return is_dense(step.kind); });
+    result.vector = is_innermost && all_dense && first.vector == index;
     if (depth == 0) result.parallel = parallel_targets(nest_, group, index);
     if (is_driven(steps)) result.prefetch = prefetch_distance(nest_, network_, located(steps));
     return result;

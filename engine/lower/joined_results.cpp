@@ -1,5 +1,7 @@
 #include "engine/lower/joined_results.h"
 
+#include "runtime/level_traits.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 using Statement = NestStatement;
 
 bool is_dense(const NestStorage& storage) {
-  return std::ranges::all_of(storage.storage.levels, [](const Level& level) { return level.kind == LevelKind::dense; });
+  return std::ranges::all_of(storage.storage.levels, [](const Level& level) { return is_dense(level.kind); });
 }
 
 bool is_operand(const NestStorage& storage, const Schedule& schedule) {

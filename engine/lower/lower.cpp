@@ -15,6 +15,7 @@
 #include "engine/lower/nest.h"
 #include "engine/lower/registers.h"
 #include "engine/lower/widths.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -84,7 +85,7 @@ void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& fu
     if (input.role != loop::Role::input || nest.tensors[storage] >= full.size()) continue;
     const std::vector<bool>& levels = full[nest.tensors[storage]];
     for (std::uint32_t level = 0; level < levels.size(); ++level) {
-      if (levels[level] && input.levels[level].kind == LevelKind::compressed)
+      if (levels[level] && is_compressed(input.levels[level].kind))
         nest.program.facts.push_back(loop::FullFact{storage, level});
     }
   }

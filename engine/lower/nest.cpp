@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/plan/schedule/check.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -155,7 +156,7 @@ class NestReader {
   static Level workspace_level(LevelKind kind, const loop::Storage& above) {
     Level level;
     level.kind = kind;
-    const bool has_key = kind == LevelKind::accumulator || kind == LevelKind::hashed;
+    const bool has_key = may_be_key(kind);
     level.joined = has_key && !above.levels.empty() && above.levels.back().kind == kind;
     return level;
   }
@@ -195,7 +196,7 @@ class NestReader {
       // Kernels append with 64-bit ends; what a later nest reads was kept so.
       if (scheduled.role != TensorRole::operand && !scheduled.like) {
         for (Level& level : made.storage.levels) {
-          if (level.kind == LevelKind::compressed) level.pos_bits = 64;
+          if (is_compressed(level.kind)) level.pos_bits = 64;
         }
       }
       made.tensor = tensor;

@@ -1,5 +1,7 @@
 #include "engine/lower/prefetch.h"
 
+#include "runtime/level_traits.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -30,10 +32,9 @@ std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const 
     const loop::Storage& storage = nest.storages[each.access->storage].storage;
     if (storage.role != loop::Role::input) continue;
     const std::vector<Level>& levels = storage.levels;
-    const auto is_dense = [](const Level& level) { return level.kind == LevelKind::dense; };
-    if (std::ranges::all_of(levels, is_dense)) most = std::max(most, bytes_of(*each.access, storage.scalar, network));
-    if (is_dense(levels[each.level]) && each.level + 1 < levels.size() &&
-        levels[each.level + 1].kind == LevelKind::compressed)
+    const bool all_dense = std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); });
+    if (all_dense) most = std::max(most, bytes_of(*each.access, storage.scalar, network));
+    if (is_dense(levels[each.level]) && each.level + 1 < levels.size() && is_compressed(levels[each.level + 1].kind))
       gathers_rows = true;
   }
   if (most <= l2_bytes) return gathers_rows ? 8 : 0;

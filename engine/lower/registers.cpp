@@ -1,5 +1,7 @@
 #include "engine/lower/registers.h"
 
+#include "runtime/level_traits.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +40,7 @@ bool is_dense_inside(const Nest& nest, const NestStatement& statement, IndexId v
   auto dense = [&](const NestAccess& access) {
     const std::vector<Level>& levels = nest.storages[access.storage].storage.levels;
     return std::all_of(levels.begin() + static_cast<std::ptrdiff_t>(first_level_of(access, vector)), levels.end(),
-                       [](const Level& level) { return level.kind == LevelKind::dense; });
+                       [](const Level& level) { return is_dense(level.kind); });
   };
   return dense(statement.target) && std::ranges::all_of(statement.factors, dense);
 }

@@ -18,6 +18,7 @@
 #include "frontend/stored.h"
 #include "frontend/terminal.h"
 #include "frontend/token.h"
+#include "runtime/scalar_traits.h"
 #include "weft/file.h"
 
 namespace weft {
@@ -262,11 +263,7 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
     if (auto visited = visit_entries(*found, *selected, resources_.cancellation, visit); !visited) return visited;
     auto scalar = dense_zeros({}, dense_format(0, found->format().scalar), resources_, statement.name);
     if (!scalar) return std::unexpected(scalar.error());
-    if (found->format().scalar == Scalar::f64) {
-      scalar->writable_values<double>()[0] = value;
-    } else {
-      scalar->writable_values<float>()[0] = static_cast<float>(value);
-    }
+    with_element(found->format().scalar, [&]<class T>(T) { scalar->writable_values<T>()[0] = static_cast<T>(value); });
     if (statement.target.empty()) return print(tensor_text(*scalar, statement.name));
     keep(statement.target, std::move(*scalar));
   } else {

@@ -5,6 +5,7 @@
 
 #include "frontend/stored.h"
 #include "frontend/view.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ Expected<SpyGrid> spy(const Tensor& tensor, std::array<std::size_t, 2> modes, st
   grid.rows = static_cast<std::size_t>(std::min<std::uint64_t>(height, rows));
   grid.columns = static_cast<std::size_t>(std::min<std::uint64_t>(width, columns));
   grid.counts.assign(grid.rows * grid.columns, 0);
-  const bool skips_zeros = tensor.format().levels.back().kind == LevelKind::dense;
+  const bool skips_zeros = is_dense(tensor.format().levels.back().kind);
   const auto count = [&](std::span<const std::uint64_t> at, double value) {
     if (skips_zeros && value == 0) return true;
     const std::size_t row = is_vector ? 0 : cell_of(at[modes[0]], height, grid.rows);

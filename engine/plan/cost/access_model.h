@@ -8,6 +8,7 @@
 
 #include "engine/plan/cost/short_row.h"
 #include "engine/plan/schedule/statements.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -24,7 +25,7 @@ struct LevelStep {
   LevelKind kind = LevelKind::compressed;  ///< of a sparse level
 
   /// A coordinate is found without a search.
-  bool is_table() const { return sparse && (kind == LevelKind::hashed || kind == LevelKind::bitmap); }
+  bool is_table() const { return sparse && has_gaps(kind); }
 };
 
 class AccessModel {
@@ -134,7 +135,7 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
   if (!free_) {
     for (BoundState level = from; level < to; ++level) {
       const LevelKind kind = levels_[level].kind;
-      visit(LevelStep{ratio(level + 1, level), sparse_ && kind != LevelKind::dense, level == from, level + 1, kind});
+      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind});
     }
     return;
   }

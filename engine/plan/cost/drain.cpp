@@ -1,5 +1,7 @@
 #include "engine/plan/cost/drain.h"
 
+#include "runtime/level_traits.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -38,12 +40,12 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   const double sorting =
       workspace.ordered && entries > 1
           ? std::min(entries * (entries > shortest_long ? sort_long : sort_short),
-                     kind == LevelKind::hashed ? std::numeric_limits<double>::infinity()
+                     has_slots(kind) ? std::numeric_limits<double>::infinity()
                                                : workspace.keys / 64 * read_marks + entries * read_marked)
           : 0;
   KeyedPrice price{kind, machine.reset_entry, 0};
   if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
-  if (kind == LevelKind::hashed) {
+  if (has_slots(kind)) {
     price.bytes = entries * slots_per_entry * (value + 12);
     const std::size_t level = machine.cache_level(price.bytes);
     const double far = workspace.ordered && level == 3 ? entries * far_entry : 0;
@@ -56,7 +58,7 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   const double miss = machine.gather[machine.cache_level(price.bytes)];
   price.ns += workspace.inserts * (insert_mark + machine.gather[machine.cache_level(touched)]);
   price.ns += entries * (drain_entry + miss);
-  if (kind == LevelKind::bitmap) {
+  if (has_bits(kind)) {
     price.ns += workspace.keys * scan_key;
   } else {
     price.ns += entries * push_touched + sorting;
@@ -70,7 +72,7 @@ KeyedPrice cheapest_keyed(const Machine& machine, const KeyedWorkspace& workspac
   const bool too_large = workspace.keys * (workspace.block * workspace.scalar_bytes + 0.125) > most_table_bytes;
   const auto consider = [&](LevelKind kind, double advantage) {
     const KeyedPrice other = keyed_price(machine, workspace, kind);
-    if (too_large && kind != LevelKind::hashed) return;
+    if (too_large && !has_slots(kind)) return;
     if (too_large || other.ns * advantage < best.ns) best = other;
   };
   if (workspace.one_mode) consider(LevelKind::bitmap, 1);

@@ -9,6 +9,7 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/forest.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -90,7 +91,7 @@ double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared
       kind = format.levels[level].kind;
       key |= one_index(index);
     }
-    if (kind == LevelKind::dense) return workspace.block * workspace.scalar_bytes;
+    if (is_dense(kind)) return workspace.block * workspace.scalar_bytes;
     const ProductEstimate product = estimate_of(one, number, alone, known, joins);
     workspace.entries = product.distinct(shared | key) / std::max(1.0, product.distinct(shared));
     return keyed_price(options.machine, workspace, kind).bytes;

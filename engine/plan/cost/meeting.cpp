@@ -1,5 +1,7 @@
 #include "engine/plan/cost/meeting.h"
 
+#include "runtime/level_traits.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,12 +28,12 @@ double gaps_ns(const Machine& machine, LevelKind kind, double length, double ext
   constexpr double sorted_by_digits_ns = 250;  // from so many entries on, instead of an insertion sort
   constexpr double many_entries = 32;
   const double entered = std::min(1.0, length);
-  if (kind == LevelKind::bitmap) {
+  if (has_bits(kind)) {
     const double words = std::ceil(extent / 64);
     const double empty = words > 0 ? std::exp(-length / words) : 1;
     return words * (word_ns + 2 * machine.branch_miss * std::min(empty, 1 - empty)) + length * bit_ns;
   }
-  if (kind != LevelKind::hashed) return 0;
+  if (!has_slots(kind)) return 0;
   const double sorting = list_of_fiber_ns * entered + listed_entry_ns * length + (length > many_entries ? sorted_by_digits_ns : 0);
   return slots_of_fiber_ns * entered + slot_of_entry_ns * length + (ordered ? sorting : 0);
 }
@@ -40,7 +42,16 @@ double probe_ns(LevelKind kind) {
   constexpr double slot_ns = 6;  // the first slot may be another's, which nobody foresees
   constexpr double bit_ns = 1;
   constexpr double workspace_ns = 1.5;
-  return kind == LevelKind::hashed ? slot_ns : kind == LevelKind::bitmap ? bit_ns : workspace_ns;
+  switch (kind) {
+    case LevelKind::hashed: return slot_ns;
+    case LevelKind::bitmap: return bit_ns;
+    case LevelKind::accumulator:
+    case LevelKind::dense:
+    case LevelKind::compressed:
+    case LevelKind::compressed_nonunique:
+    case LevelKind::singleton: break;
+  }
+  return workspace_ns;
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/statements.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/machine_memory.h"
 
 namespace weft {
@@ -50,7 +51,7 @@ std::vector<Nest> nests_of(const Schedule& schedule) {
 double opened_bytes(const Format& format, const OperandFacts& operand) {
   double positions = 1;
   std::size_t level = 0;
-  for (; format.levels[level].kind == LevelKind::dense; ++level) {
+  for (; is_dense(format.levels[level].kind); ++level) {
     positions *= static_cast<double>(operand.exact().extents()[format.mode_order[level]]);
   }
   return (positions + 1) * format.levels[level].pos_bits / 8;

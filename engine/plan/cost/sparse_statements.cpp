@@ -5,6 +5,7 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -25,7 +26,7 @@ JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, Ind
 // A schedule without loops says where an intermediate may be (sparse_intermediates.h); with loops, its levels do.
 void StatementModels::describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer) {
   if (writer.keyed == 0) return;
-  writer.inside_only = std::ranges::all_of(format.levels, [](const Level& level) { return level.kind == LevelKind::hashed; });
+  writer.inside_only = std::ranges::all_of(format.levels, [](const Level& level) { return has_slots(level.kind); });
   if (!may_be_computed(format)) return;
   for (std::size_t level = 0; level < appended_levels(format.levels); ++level) {
     writer.compressed.push_back(target.indices[format.mode_order[level]]);

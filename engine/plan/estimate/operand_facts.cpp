@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "runtime/level_traits.h"
 #include "runtime/sparse_levels.h"
 
 namespace weft {
@@ -23,16 +24,16 @@ StoredArrays stored_arrays(const Format& format, const Statistics& statistics) {
       positions *= static_cast<double>(statistics.extents()[mode]);
       continue;
     }
-    if (stored.kind == LevelKind::bitmap) {
+    if (has_bits(stored.kind)) {
       const double extent = static_cast<double>(statistics.extents()[mode]);
       bytes += positions * std::ceil(extent / 64) * 8;
       positions *= extent;
       continue;
     }
-    if (stored.kind != LevelKind::singleton) bytes += (positions + 1) * stored.pos_bits / 8;
-    const bool repeats = stored.kind == LevelKind::compressed_nonunique || stored.kind == LevelKind::singleton;
+    if (!is_per_parent(stored.kind)) bytes += (positions + 1) * stored.pos_bits / 8;
+    const bool repeats = !is_unique(stored.kind);
     positions = repeats ? statistics.nnz() : statistics.distinct(modes);
-    if (stored.kind == LevelKind::hashed) positions *= slots_per_stored;
+    if (has_slots(stored.kind)) positions *= slots_per_stored;
     bytes += positions * stored.crd_bits / 8;
   }
   return stored_so_far;

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -18,7 +19,7 @@ double step_below(double figure) { return quantised(figure * (1 - std::ldexp(1.0
 
 std::size_t sparse_levels(const Format& format) {
   std::size_t levels = format.order();
-  while (levels > 0 && format.levels[levels - 1].kind == LevelKind::dense) --levels;
+  while (levels > 0 && is_dense(format.levels[levels - 1].kind)) --levels;
   return levels;
 }
 

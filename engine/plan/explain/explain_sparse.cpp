@@ -21,8 +21,13 @@ std::string table_of(LevelKind kind) {
   switch (kind) {
     case LevelKind::hashed: return "a hash table";
     case LevelKind::bitmap: return "a bitmap";
-    default: return "an accumulator";
+    case LevelKind::accumulator:
+    case LevelKind::dense:
+    case LevelKind::compressed:
+    case LevelKind::compressed_nonunique:
+    case LevelKind::singleton: break;
   }
+  return "an accumulator";
 }
 
 std::string expected_text(const ExpectedEntries& expected) {

@@ -9,6 +9,7 @@
 
 #include "engine/plan/prove/encoding.h"
 #include "engine/plan/schedule/binding.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -50,7 +51,7 @@ double WorkspaceBytes::keyed(std::size_t writer, IndexSet outside, IndexSet whol
   workspace.one_mode = (key & (key - 1)) == 0;
   workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
   // A bitmap has one mode.
-  const bool table = kind == LevelKind::bitmap && !workspace.one_mode;
+  const bool table = has_bits(kind) && !workspace.one_mode;
   return keyed_price(options_.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -31,7 +32,7 @@ std::vector<IndexId> drained_block(const std::vector<IndexId>& indices, const Fo
 
 bool may_be_computed(const Format& format) {
   return std::ranges::all_of(format.levels, [](const Level& level) {
-    return level.kind == LevelKind::dense || level.kind == LevelKind::compressed;
+    return is_appendable(level.kind);
   });
 }
 
@@ -47,7 +48,7 @@ bool may_be_delivered(const Format& computed, const Format& delivered) {
 Format computed_format(const Format& requested) {
   Format format = requested;
   for (Level& level : format.levels) {
-    level = Level{level.kind == LevelKind::dense ? LevelKind::dense : LevelKind::compressed};
+    level = Level{is_dense(level.kind) ? LevelKind::dense : LevelKind::compressed};
   }
   return format;
 }

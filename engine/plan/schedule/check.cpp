@@ -9,6 +9,7 @@
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/schedule/widths.h"
+#include "runtime/level_traits.h"
 #include "runtime/open_levels.h"
 
 namespace weft {
@@ -37,7 +38,7 @@ Expected<void> check_operand(const ScheduledTensor& tensor, const std::vector<Op
                                    tensor.name, facts.format.text(), tensor.format.text()));
   }
   for (const Level& level : tensor.format.levels) {
-    if (level.kind == LevelKind::accumulator) {
+    if (is_listed(level.kind)) {
       return input_error(fmt::format("schedule: {} is converted to {}, whose levels are not those of an operand",
                                      tensor.name, tensor.format.text()));
     }

@@ -9,6 +9,7 @@
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -29,8 +30,7 @@ std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t
     for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
       const ScheduledTensor& tensor = schedule.tensors[statement.factors[met.factor].tensor];
       // Keys of workspaces say nothing about how many entries there are.
-      const bool stored = tensor.role == TensorRole::operand || (met.kind != LevelKind::accumulator &&
-                                                                 met.kind != LevelKind::hashed && met.kind != LevelKind::bitmap);
+      const bool stored = tensor.role == TensorRole::operand || (!is_listed(met.kind) && !has_gaps(met.kind));
       found.push_back({met.level == 0 ? LevelKind::dense : tensor.format.levels[met.level - 1].kind, met.direct && stored});
     }
   }

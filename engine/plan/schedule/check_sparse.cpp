@@ -9,6 +9,7 @@
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/shared_pattern.h"
 #include "engine/plan/schedule/statements.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -20,7 +21,7 @@ Expected<void> check_delivered(const ScheduledTensor& result) {
   const Format& delivered = *result.delivered;
   const bool known = delivered.order() == result.format.order() && delivered.scalar == result.format.scalar &&
                      std::ranges::all_of(delivered.levels, [](const Level& level) {
-                       return level.kind != LevelKind::accumulator && !level.strided;
+                       return !is_listed(level.kind) && !level.strided;
                      });
   if (!known) {
     return input_error(fmt::format("schedule: {} cannot be delivered as {}: that is no format of a result with {} modes",
@@ -84,26 +85,23 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
     const LevelKind kind = tensor.format.levels[level].kind;
     const IndexId index = target.indices[tensor.format.mode_order[level]];
     if (contains(outside, index)) {
-      if (kind == LevelKind::dense) continue;
+      if (is_dense(kind)) continue;
       return input_error(fmt::format("schedule: intermediate {} is not stored over {}, which its writer and its reader "
                                      "share: that level is written d",
                                      tensor.name, network.indices[index].name));
     }
     const auto extent = static_cast<double>(network.indices[index].extent);
-    if (kind == LevelKind::accumulator) keys *= extent;
-    if ((kind == LevelKind::accumulator || kind == LevelKind::bitmap) && extent > most_coordinates) {
+    if (is_listed(kind)) keys *= extent;
+    if ((is_listed(kind) || has_bits(kind)) && extent > most_coordinates) {
       return input_error(fmt::format("schedule: a table of all {:.3g} coordinates of {} for {}: use h", extent,
                                      network.indices[index].name, tensor.name));
     }
     kinds.push_back(kind);
   }
-  const auto is_key = [](LevelKind kind) {
-    return kind == LevelKind::accumulator || kind == LevelKind::hashed || kind == LevelKind::bitmap;
-  };
-  const auto end = std::ranges::find(kinds, LevelKind::dense);
-  const bool one_key = std::all_of(kinds.begin(), end, [&](LevelKind kind) { return is_key(kind) && kind == kinds.front(); });
-  const bool dense_below = std::all_of(end, kinds.end(), [](LevelKind kind) { return kind == LevelKind::dense; });
-  const bool one_bitmap = kinds.front() != LevelKind::bitmap || end - kinds.begin() == 1;
+  const auto end = std::ranges::find_if(kinds, [](LevelKind kind) { return is_dense(kind); });
+  const bool one_key = is_of_workspaces(kinds.front()) && std::all_of(kinds.begin(), end, [&](LevelKind kind) { return kind == kinds.front(); });
+  const bool dense_below = std::all_of(end, kinds.end(), [](LevelKind kind) { return is_dense(kind); });
+  const bool one_bitmap = !has_bits(kinds.front()) || end - kinds.begin() == 1;
   if (!one_key || !dense_below || !one_bitmap) {
     return input_error(fmt::format("schedule: intermediate {} lives inside a loop nest, where its levels are dense, below "
                                    "one key of kind a or h, or b over one mode; its layout is {}",
@@ -126,7 +124,7 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
 }
 
 // Whether the entries of such a level come in no particular order.
-bool is_unordered(LevelKind kind) { return kind == LevelKind::accumulator || kind == LevelKind::hashed; }
+bool is_unordered(LevelKind kind) { return !is_ordered(kind); }
 
 // A sparse access that takes part in a loop, and how.
 struct Participant {
@@ -213,14 +211,14 @@ Expected<void> check_target(const Schedule& schedule, const Network& network, st
                                    place(number), tensor.name));
   }
   const std::vector<IndexId> key = drained_key(statement.target.indices, tensor.format, order);
-  if (statement.drained->kind == LevelKind::bitmap && key.size() > 1) {
+  if (has_bits(statement.drained->kind) && key.size() > 1) {
     return input_error(fmt::format("{}a bitmap has one mode, but {} are drained: use accumulator or hashed", place(number),
                                    print_indices(key, network)));
   }
   double keys = 1;
   for (const IndexId index : key) keys *= static_cast<double>(network.indices[index].extent);
-  const bool bitmap = statement.drained->kind == LevelKind::bitmap;
-  if (statement.drained->kind == LevelKind::hashed || keys <= (bitmap ? most_coordinates : most_accumulated_keys)) return {};
+  const bool bitmap = has_bits(statement.drained->kind);
+  if (has_slots(statement.drained->kind) || keys <= (bitmap ? most_coordinates : most_accumulated_keys)) return {};
   return input_error(fmt::format("{}{} over {:.3g} keys: use hashed", place(number), bitmap ? "a bitmap" : "an accumulator", keys));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/schedule/schedule_text.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -106,7 +107,7 @@ std::vector<std::string> factor_names(const Network& network, std::size_t assign
 }
 
 std::string_view drain_word(LevelKind kind) {
-  return kind == LevelKind::hashed ? "hashed" : kind == LevelKind::bitmap ? "bitmap" : "accumulator";
+  return has_slots(kind) ? "hashed" : has_bits(kind) ? "bitmap" : "accumulator";
 }
 
 std::string_view reduction_word(RootReduction reduction) {

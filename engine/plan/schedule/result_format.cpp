@@ -6,6 +6,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/shared_pattern.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -66,7 +67,7 @@ Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar 
 }
 
 bool is_in_any_order(const Format& format) {
-  return std::ranges::any_of(format.levels, [](const Level& level) { return level.kind == LevelKind::accumulator; });
+  return std::ranges::any_of(format.levels, [](const Level& level) { return is_listed(level.kind); });
 }
 
 Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
@@ -78,7 +79,7 @@ Format in_order_of_loops(const Format& any, const ProductEstimate& product, cons
       const auto mode = static_cast<std::size_t>(std::ranges::find(indices, index) - indices.begin());
       if (mode == indices.size() || any.levels[mode].kind != kind) continue;
       order.push_back(static_cast<std::uint32_t>(mode));
-      if (kind == LevelKind::dense) block |= one_index(index);
+      if (is_dense(kind)) block |= one_index(index);
     }
   }
   return sparse_result_format(product, indices, std::move(order), block, any.scalar);

@@ -7,6 +7,8 @@
 
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/schedule/shared_pattern.h"
+#include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -126,7 +128,7 @@ Expected<void> check_plannable_result(const TensorDeclaration& result, const Pla
                                    result.extents.size()));
   }
   const bool workspace = std::ranges::any_of(requested->second.levels, [](const Level& level) {
-    return level.kind == LevelKind::accumulator || level.strided;
+    return is_listed(level.kind) || level.strided;
   });
   if (!workspace) return {};
   return input_error(fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
@@ -179,7 +181,7 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     schedule.tensors.push_back(
         {network.tensors[factor.tensor].name, TensorRole::operand, factor.tensor, {}, facts.format, false});
-    if (facts.format.scalar == Scalar::f64) scalar = Scalar::f64;
+    scalar = wider(scalar, facts.format.scalar);
   }
   std::vector<ScheduledAccess> access_of(tree.nodes.size());
   for (std::uint32_t number = 0; number < tree.nodes.size(); ++number) {
