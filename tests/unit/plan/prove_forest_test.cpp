@@ -52,18 +52,23 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
     const Network stored = inlined(drawn.made.network, unneeded(drawn.made.network, drawn.made.options));
     if (most_factors(drawn.made.network) > 3 || stored.assignments.size() < 2) continue;
     const PlanOptions& options = drawn.made.options;
-    const Proof proof = prove_assignments(Problem{stored, drawn.made.operands, options}, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1},
-                                     [&](const std::vector<Candidate>& parts) -> Expected<double> {
+    const Problem problem{stored, drawn.made.operands, options};
+    const ProofJudge judge = [&](const std::vector<Candidate>& parts) -> Expected<double> {
       std::vector<Schedule> schedules;
       for (const Candidate& part : parts) schedules.push_back(part.schedule);
       const Schedule whole = joined(schedules, stored, options);
       if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
       return cost(whole, Problem{drawn.made.network, drawn.made.operands, options}).ns;
-    });
+    };
+    const Proof proof = prove_assignments(problem, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1}, judge);
     REQUIRE(proof.report.unavailable == "");
     if (!proof.proven()) continue;  // too many nests for one problem
     REQUIRE(!proof.cheaper.empty());
     CHECK(proof.ns == doctest::Approx(least_of_all(drawn.made, true)).epsilon(1e-4));
+    // What each assignment takes at least rules out neither that nor what is hardly dearer.
+    const Proof again = prove_assignments(problem, {}, {proof.ns * 1.0001, 0, effort, 1}, judge);
+    REQUIRE(!again.cheaper.empty());
+    CHECK(again.ns == doctest::Approx(proof.ns).epsilon(1e-4));
     ++compared;
     for (const Candidate& part : proof.cheaper) {
       for (const ScheduledTensor& tensor : part.schedule.tensors) copied += tensor.converted ? 1 : 0;

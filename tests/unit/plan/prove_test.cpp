@@ -59,7 +59,7 @@ Proof proven(const OwnedProblem& made, const ProofRequest& request) {
 // Without any schedule to beat.
 Proof proven_as_enumerated(const OwnedProblem& made, const Enumerated& expected) {
   const Proof proof = proven(made, {infinity, 0, effort, 1});
-  REQUIRE(proof.proven());
+  REQUIRE(proof.exhausted);
   REQUIRE(proof.cheaper.size() == 1);
   CHECK(cheapest(proof).cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
   return proof;
@@ -98,6 +98,8 @@ TEST_CASE("so it does for sparse results, with what is appended, drained and sto
     for (const ScheduledStatement& statement : cheapest(proof).schedule.statements) drained += statement.drained ? 1 : 0;
     made.options.prove = true;
     const Plan found = planned(made);
+    const std::string claim = found.optimal + ": " + found.proof;
+    CAPTURE(claim);
     CHECK(found.cost.ns <= expected.ns * (1 + 1e-9));
     CHECK(found.solver.asked);
     decided += found.optimal == Optimal::all ? 1 : 0;
@@ -142,7 +144,7 @@ TEST_CASE("within a memory limit the solver finds what the enumeration finds, or
       made.options.memory_limit = limit;
       const Enumerated expected = enumerated(made);
       const Proof proof = proven(made, {infinity, limit, effort, 1});
-      REQUIRE(proof.proven());
+      REQUIRE(proof.exhausted);
       REQUIRE(proof.cheaper.empty() == std::isinf(expected.ns));
       if (proof.cheaper.empty()) {
         ++impossible;
