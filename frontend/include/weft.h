@@ -77,7 +77,7 @@ const char* weft_error_message(const weft_error* error); /* names operand, index
  * are too short, too long, or no arrays. OPTION: one that cannot be, or two that contradict each other,
  * weft_error_option. MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed.
  * PATTERN_CHANGED: weft_error_operand has another pattern than the one that memory for a result was made for.
- * INVALID_TENSOR: arrays that are none, positions that fall or coordinates that repeat. FILE: one that cannot be read, or is not
+ * INVALID_TENSOR: arrays that are none: positions that fall, coordinates that repeat. FILE: cannot be read, or is not
  * what it promises; what is wrong in a line of a text is SYNTAX, or OUT_OF_RANGE, with the line. */
 enum {
   WEFT_CODE_OTHER = 0,

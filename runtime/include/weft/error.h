@@ -37,11 +37,12 @@ enum class ErrorCode : std::uint8_t {
   memory_limit,      ///< the limit of the engine, or the machine, has no room for what was planned or asked
   out_of_memory,     ///< an allocation failed
   pattern_changed,   ///< `operand` has another pattern than the one that memory for a result was made for
-  invalid_tensor,    ///< arrays of `operand` that are no tensor: positions that fall, coordinates that repeat or are out of order
+  invalid_tensor,    ///< arrays of `operand` that are no tensor: positions that fall, coordinates that repeat
   file,              ///< a file for `operand` that cannot be read, or is not what its name says or promises
 };
 
-/// A place in a text. Lines and columns (in bytes) count from 1. Of a file the line is known: offset 0 and column 1 stand for it.
+/// A place in a text. Lines and columns (in bytes) count from 1. Of a file only the line is known: the offset is 0, the
+/// column 1.
 struct TextPosition {
   std::uint64_t offset = 0;  ///< of the first byte meant
   std::uint64_t line = 1;
