@@ -34,7 +34,8 @@ std::int32_t number(ErrorKind kind) {
 
 static_assert(static_cast<int>(ErrorCode::syntax) == WEFT_CODE_SYNTAX && static_cast<int>(ErrorCode::order) == WEFT_CODE_ORDER &&
               static_cast<int>(ErrorCode::out_of_memory) == WEFT_CODE_OUT_OF_MEMORY &&
-              static_cast<int>(ErrorCode::pattern_changed) == WEFT_CODE_PATTERN_CHANGED);
+              static_cast<int>(ErrorCode::pattern_changed) == WEFT_CODE_PATTERN_CHANGED &&
+              static_cast<int>(ErrorCode::file) == WEFT_CODE_FILE);
 
 }  // namespace
 

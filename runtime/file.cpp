@@ -178,6 +178,13 @@ Expected<void> write_named(const Tensor& tensor, const std::string& path, const 
   }
 }
 
+/// What a reader says, for programs: which operand it was to be, and, where it says no more, that it is about a file.
+Error told(Error error, std::string_view name) {
+  if (error.code == ErrorCode::other) error.code = ErrorCode::file;
+  if (error.operand.empty() && !had_memory_for([&] { error.operand = name; })) error.operand.clear();
+  return error;
+}
+
 }  // namespace
 
 std::unexpected<Error> file_error(const FileRequest& request, std::string_view reason) {
@@ -205,7 +212,9 @@ bool writes_standard_output(const std::string& path) {
 
 Expected<Tensor> read_tensor(const std::string& path, const ReadOptions& options, const Resources& resources,
                              std::string_view name, ReadTimes* times, FileFacts* facts) {
-  return guarded({"reading ", path}, [&] { return read_named(path, options, resources, name, times, facts); });
+  auto tensor = guarded({"reading ", path}, [&] { return read_named(path, options, resources, name, times, facts); });
+  if (!tensor && tensor.error().kind == ErrorKind::input) return std::unexpected(told(std::move(tensor.error()), name));
+  return tensor;
 }
 
 Expected<void> write_tensor(const Tensor& tensor, const std::string& path, const Resources& resources,

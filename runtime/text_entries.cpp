@@ -94,6 +94,7 @@ ParsedLines<T> parse_lines(std::string_view text, const EntryRules& rules, std::
 struct FirstDefect {
   std::size_t entry = std::numeric_limits<std::size_t>::max();
   std::string reason;
+  ErrorCode code = ErrorCode::out_of_range;
 };
 
 /// The first entry whose coordinates break the extents or the triangle.
@@ -115,7 +116,7 @@ FirstDefect check_coordinates(const std::uint64_t* columns, std::size_t capacity
     const std::uint64_t row = columns[n];
     const std::uint64_t column = columns[capacity + n];
     if (row > column || (row == column && !skew)) continue;
-    return {n, triangle_defect(row, column, rules)};
+    return {n, triangle_defect(row, column, rules), ErrorCode::syntax};
   }
   return first;
 }
@@ -213,7 +214,7 @@ BlockResult parse_block(std::string_view text, const EntryRules& rules, Scratch&
   FirstDefect first = check_coordinates(columns, scratch.capacity, parsed.entries, result.maxima, rules);
   if (!first.reason.empty()) {
     const std::uint64_t line = line_of_entry(text, first.entry, rules.comment);
-    result.outcome.defect = LineError{line, Error{ErrorKind::input, std::move(first.reason)}};
+    result.outcome.defect = LineError{line, Error{ErrorKind::input, std::move(first.reason), first.code}};
     return result;
   }
   if (parsed.bad_line != nullptr) {

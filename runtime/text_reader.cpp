@@ -28,10 +28,11 @@ TextReader::TextReader(ByteSource source, const Resources& resources, std::strin
       subject_(subject.find(path()) != std::string_view::npos ? std::string_view() : subject),
       last_report_(std::chrono::steady_clock::now()) {}
 
-std::unexpected<Error> TextReader::error_at(std::uint64_t line, std::string_view reason) const {
+std::unexpected<Error> TextReader::error_at(std::uint64_t line, std::string_view reason, ErrorCode code) const {
   std::string message = fmt::format("{}:{}: {}", path(), line, reason);
   if (!subject_.empty()) message += fmt::format(" (operand {})", subject_);
-  return input_error(std::move(message));
+  return std::unexpected(Error{.kind = ErrorKind::input, .message = std::move(message), .code = code,
+                               .position = TextPosition{.line = line}});
 }
 
 Expected<TextReader::Piece> TextReader::next(Buffer& block) {
@@ -197,7 +198,8 @@ Expected<void> TextReader::for_each_block(const BlockParser& parser) {
   for (const Parsed& block : blocks) {
     if (block.defect) {
       if (block.defect->error.kind != ErrorKind::input) return std::unexpected(block.defect->error);
-      return error_at(lines_ + block.defect->line, block.defect->error.message);
+      const Error& error = block.defect->error;
+      return error_at(lines_ + block.defect->line, error.message, error.code == ErrorCode::other ? ErrorCode::syntax : error.code);
     }
     lines_ += block.lines;
   }

@@ -51,7 +51,7 @@ class TextReader {
   Expected<void> for_each_block(const BlockParser& parser);
 
   /// "path:LINE: reason (operand T)".
-  std::unexpected<Error> error_at(std::uint64_t line, std::string_view reason) const;
+  std::unexpected<Error> error_at(std::uint64_t line, std::string_view reason, ErrorCode code = ErrorCode::syntax) const;
 
   const std::string& path() const { return source_.path(); }
   std::chrono::nanoseconds source_time() const { return source_time_; }  ///< spent reading and decompressing

@@ -62,9 +62,13 @@ class Verification {
 
  private:
   template <class... Arguments>
-  std::unexpected<Error> refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
-    return fail(ErrorKind::input, ErrorCode::other, name_,
+  std::unexpected<Error> refuse(ErrorCode code, fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
+    return fail(ErrorKind::input, code, name_,
                 fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
+  }
+  template <class... Arguments>
+  std::unexpected<Error> refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
+    return refuse(ErrorCode::invalid_tensor, text, std::forward<Arguments>(arguments)...);
   }
 
   bool strided() const {
@@ -81,9 +85,14 @@ class Verification {
         level.strided = false;
       }
     }
-    if (auto checked = check_buildable(format, tensor_.extents(), name_); !checked) return checked;
+    if (auto checked = check_buildable(format, tensor_.extents(), name_); !checked) {
+      Error error = std::move(checked.error());
+      if (error.code == ErrorCode::other) error.code = ErrorCode::invalid_tensor;
+      if (error.operand.empty()) error.operand = name_;
+      return std::unexpected(std::move(error));
+    }
     if (tensor_.levels().size() != tensor_.order())
-      return refuse("{} level arrays for order {}", tensor_.levels().size(), tensor_.order());
+      return refuse(ErrorCode::sizes, "{} level arrays for order {}", tensor_.levels().size(), tensor_.order());
     for (std::size_t l = 0; l < tensor_.order(); ++l) {
       const auto known = [](unsigned bits) { return bits == 32 || bits == 64; };
       const Level& level = format.levels[l];
@@ -110,7 +119,7 @@ class Verification {
   Expected<void> exact_size(std::size_t l, std::string_view array, const Buffer& buffer, std::uint64_t elements,
                             unsigned bits) const {
     if (buffer.size_bytes() != saturating_product(elements, bits / 8))
-      return refuse("level {}: {} has {} bytes, but {} elements of {} bits are needed", l, array, buffer.size_bytes(),
+      return refuse(ErrorCode::sizes, "level {}: {} has {} bytes, but {} elements of {} bits are needed", l, array, buffer.size_bytes(),
                     elements, bits);
     return {};
   }
@@ -120,7 +129,7 @@ class Verification {
     const std::uint64_t extent = tensor_.extent_of_level(l);
     std::uint64_t wrong = first_wrong(crd.size(), resources_, [&](std::uint64_t p) { return crd[p] >= extent; });
     if (wrong != saturated)
-      return refuse("level {}: coordinate {} at position {} is not below the extent {} of mode {}", l, crd[wrong],
+      return refuse(ErrorCode::out_of_range, "level {}: coordinate {} at position {} is not below the extent {} of mode {}", l, crd[wrong],
                     wrong, extent, tensor_.format().mode_order[l]);
     return {};
   }
@@ -146,7 +155,7 @@ class Verification {
       return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
     const std::uint64_t stored = tensor_.levels()[l].crd.size_bytes() / (level.crd_bits / 8);
     if (pos[positions_] > stored)
-      return refuse("level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
+      return refuse(ErrorCode::sizes, "level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
     if (position_bits(pos[positions_]) > level.pos_bits)
       return refuse("level {} has {}-bit positions, but {} coordinates", l, level.pos_bits, pos[positions_]);
     return exact_size(l, "crd", tensor_.levels()[l].crd, pos[positions_], level.crd_bits);
@@ -230,7 +239,7 @@ class Verification {
       for (std::uint64_t word = 0; word < words; ++word)
         for (std::uint64_t rest = bits.as<std::uint64_t>()[parent * words + word]; rest != 0; rest &= rest - 1) {
           const std::uint64_t c = word * 64 + static_cast<std::uint64_t>(std::countr_zero(rest));
-          if (c >= extent) return refuse("level {}: bit {} of fiber {} is not below the extent {}", l, c, parent, extent);
+          if (c >= extent) return refuse(ErrorCode::out_of_range, "level {}: bit {} of fiber {} is not below the extent {}", l, c, parent, extent);
           if (!present(parent)) return refuse("level {}: fiber {} has entries, but no entry above", l, parent);
           below[parent * extent + c] = true;
         }
@@ -258,7 +267,7 @@ class Verification {
         const std::uint64_t c = crd[begin + slot];
         if (c == empty) continue;
         ++entries;
-        if (c >= extent) return refuse("level {}: coordinate {} in slot {} is not below the extent {}", l, c, begin + slot, extent);
+        if (c >= extent) return refuse(ErrorCode::out_of_range, "level {}: coordinate {} in slot {} is not below the extent {}", l, c, begin + slot, extent);
         // Whoever searches it must come here, which also rules out that it stands somewhere else too.
         std::uint64_t probe = first_slot(c, slots);
         while (probe != slot && crd[begin + probe] != c && crd[begin + probe] != empty) probe = (probe + 1) % slots;
@@ -284,7 +293,7 @@ class Verification {
     const std::uint64_t bytes = scalar_bytes(tensor_.format().scalar);
     if (!strided()) {
       if (tensor_.values().size_bytes() != saturating_product(positions_, bytes))
-        return refuse("{} bytes of values, but {} stored entries of {} bytes", tensor_.values().size_bytes(), positions_,
+        return refuse(ErrorCode::sizes, "{} bytes of values, but {} stored entries of {} bytes", tensor_.values().size_bytes(), positions_,
                       bytes);
       const std::byte* stored = tensor_.values().as<std::byte>().data();
       for (std::uint64_t p = 0; p < positions_ && !present_.empty(); ++p) {
@@ -305,7 +314,7 @@ class Verification {
       if (lowest < 0 || highest > static_cast<Wide>(saturated)) break;  // before 128 bits are too few
     }
     if (lowest < 0 || highest >= static_cast<Wide>(tensor_.values().size_bytes() / bytes))
-      return refuse("its strides reach outside of the {} bytes of values", tensor_.values().size_bytes());
+      return refuse(ErrorCode::sizes, "its strides reach outside of the {} bytes of values", tensor_.values().size_bytes());
     return {};
   }
 

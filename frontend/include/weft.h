@@ -76,7 +76,9 @@ const char* weft_error_message(const weft_error* error); /* names operand, index
  * weft_error_index. ORDER: another number of modes. OUT_OF_RANGE: a coordinate beyond its extent. SIZES: arrays that
  * are too short, too long, or no arrays. OPTION: one that cannot be, or two that contradict each other,
  * weft_error_option. MEMORY_LIMIT: no room for what was planned or asked. OUT_OF_MEMORY: an allocation failed.
- * PATTERN_CHANGED: weft_error_operand has another pattern than the one that memory for a result was made for. */
+ * PATTERN_CHANGED: weft_error_operand has another pattern than the one that memory for a result was made for.
+ * INVALID_TENSOR: arrays that are none: positions that fall, coordinates that repeat. FILE: cannot be read, or is not
+ * what it promises; what is wrong in a line of a text is SYNTAX, or OUT_OF_RANGE, with the line. */
 enum {
   WEFT_CODE_OTHER = 0,
   WEFT_CODE_SYNTAX = 1,
@@ -90,7 +92,9 @@ enum {
   WEFT_CODE_OPTION = 9,
   WEFT_CODE_MEMORY_LIMIT = 10,
   WEFT_CODE_OUT_OF_MEMORY = 11,
-  WEFT_CODE_PATTERN_CHANGED = 12
+  WEFT_CODE_PATTERN_CHANGED = 12,
+  WEFT_CODE_INVALID_TENSOR = 13,
+  WEFT_CODE_FILE = 14
 };
 int32_t weft_error_code(const weft_error* error);
 const char* weft_error_operand(const weft_error* error); /* its name, or that of a result; "": not known, as below */

@@ -127,6 +127,7 @@ void error_fields(weft_engine* engine) {
   EXPECT_CODE(WEFT_CODE_UNKNOWN_NAME, "z", weft_bindings_replace_values(bindings, "z", WEFT_F64, values, 4, &error));
   EXPECT_CODE(WEFT_CODE_SIZES, "M", weft_bindings_replace_values(bindings, "M", WEFT_F64, values, 3, &error));
   EXPECT_CODE(WEFT_CODE_OUT_OF_RANGE, "", weft_tensor_at(engine, matrix, beyond, &value, NULL, &error));
+  EXPECT_CODE(WEFT_CODE_FILE, "F", weft_tensor_read(engine, "no/such/file.tns", 0, NULL, NULL, WEFT_F64, "F", NULL, &other, &error));
   EXPECT_CODE(WEFT_CODE_SIZES, "", weft_tensor_same_pattern(engine, matrix, WEFT_F64, values, 3, 0, &other, &error));
   EXPECT_CODE(WEFT_CODE_OTHER, "", weft_tensor_same_pattern(engine, NULL, WEFT_F64, values, 3, 0, &other, &error));
   EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK && weft_session_set(session, "x", vector, &error) == WEFT_OK);

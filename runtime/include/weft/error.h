@@ -25,7 +25,7 @@ enum class ErrorKind { input, unsupported, resource, internal, cancelled };
 /// What is wrong, for hosts that act on it. Later versions may tell more of them apart.
 enum class ErrorCode : std::uint8_t {
   other,             ///< the message says it
-  syntax,            ///< a text that cannot be read; `position` says where
+  syntax,            ///< a text that cannot be read, of a file too; `position` says where
   missing_operand,   ///< the expression reads `operand`, which is not given
   surplus_operand,   ///< `operand` is given, but the expression does not use it
   unknown_name,      ///< `operand` is neither an operand nor a result
@@ -37,9 +37,12 @@ enum class ErrorCode : std::uint8_t {
   memory_limit,      ///< the limit of the engine, or the machine, has no room for what was planned or asked
   out_of_memory,     ///< an allocation failed
   pattern_changed,   ///< `operand` has another pattern than the one that memory for a result was made for
+  invalid_tensor,    ///< arrays of `operand` that are no tensor: positions that fall, coordinates that repeat
+  file,              ///< a file for `operand` that cannot be read, or is not what its name says or promises
 };
 
-/// A place in a text. Lines and columns (in bytes) count from 1.
+/// A place in a text. Lines and columns (in bytes) count from 1. Of a file only the line is known: the offset is 0, the
+/// column 1.
 struct TextPosition {
   std::uint64_t offset = 0;  ///< of the first byte meant
   std::uint64_t line = 1;

@@ -78,7 +78,8 @@ TEST_CASE("slices of dense tensors are views, whatever the order of modes") {
 
 TEST_CASE("other tensors are listed entry by entry") {
   const Tensor tensor = counted({2, 3}, "ds");
-  CHECK(tensor_text(tensor, "A") == "A: " + tensor.summary() + "\n  (0, 1)  1.0\n  (0, 2)  2.0\n  (1, 0)  3.0\n  (1, 1)  4.0\n  (1, 2)  5.0\n");
+  CHECK(tensor_text(tensor, "A") == "A: " + tensor.summary() +
+                                     "\n  (0, 1)  1.0\n  (0, 2)  2.0\n  (1, 0)  3.0\n  (1, 1)  4.0\n  (1, 2)  5.0\n");
   CHECK(entries_text(counted({2, 2}, "ss:1,0")) == "  (1, 0)  2.0\n  (0, 1)  1.0\n  (1, 1)  3.0\n");
   CHECK(entries_text(counted({22}, "s")) ==
         "  (1)  1.0\n  (2)  2.0\n  (3)  3.0\n  (4)  4.0\n  (5)  5.0\n  (6)  6.0\n  (7)  7.0\n  (8)  8.0\n  (9)  9.0\n  (10)  10.0\n"

@@ -10,38 +10,19 @@
 #include <string>
 #include <vector>
 
-#include "frontend/operand.h"
+#include "unit/frontend/host_loop.h"
 #include "weft.h"
-#include "weft/host.h"
 #include "weft/session.h"
 
 namespace assumptions_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
-
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  // Small integers, so that every order of summation gives the same.
-  double value = 0;
-  for (double& one : tensor->writable_values<double>()) one = 1 + std::fmod(value++, 5);
-  return *tensor;
-}
-
-Tensor with_value(const Tensor& tensor, std::size_t position, double value) {
-  auto values = Buffer::allocate(tensor.values().size_bytes(), Memory(), "values");
-  REQUIRE(values);
-  std::memcpy(values->data(), tensor.values().data(), tensor.values().size_bytes());
-  values->as<double>()[position] = value;
-  return *same_pattern(tensor, *values, Scalar::f64);
-}
 
 /// Values of NaN as text, so that they compare.
 std::vector<std::string> numbers(const Tensor& tensor) {
@@ -73,12 +54,6 @@ struct Traced {
   }
 };
 
-Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options) {
-  auto kernel = engine.compile(text, operands, options);
-  REQUIRE_MESSAGE(kernel, kernel.error().message);
-  return *kernel;
-}
-
 Tensor ran(const Kernel& kernel, const Bindings& bindings) {
   const auto results = kernel.run(bindings);
   REQUIRE_MESSAGE(results, results.error().message);
@@ -88,8 +63,7 @@ Tensor ran(const Kernel& kernel, const Bindings& bindings) {
 }
 
 Tensor ran(const Kernel& kernel, const Tensors& operands) {
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   return ran(kernel, bindings);
 }
 
@@ -136,7 +110,8 @@ std::vector<Case> cases() {
        {{"T", operand("sparse(4x5x600,nnz=300)")}, {"x", operand("ones(5x7)")}, {"z", operand("ones(600x7)")}}},
       {chain, "finite(z)", links, {{"M", empty_rows}, {"x", links.at("x")}, {"z", with_value(links.at("z"), 5, not_a_number)}}},
       {chain, "finite(z)", links, {{"M", empty_rows}, {"x", links.at("x")}, {"z", with_value(links.at("z"), 7, infinite)}}},
-      {"y(i) = M(i,j) * x(j) * d(i)", "finite(d)", scaled, {{"M", empty_rows}, {"x", scaled.at("x")}, {"d", with_value(scaled.at("d"), 3, infinite)}}},
+      {"y(i) = M(i,j) * x(j) * d(i)", "finite(d)", scaled,
+       {{"M", empty_rows}, {"x", scaled.at("x")}, {"d", with_value(scaled.at("d"), 3, infinite)}}},
       {"y(i) = M(i,j) * N(i,j)", "full(N.1)", {{"M", operand("sparse(30x20,nnz=40)")}, {"N", full}},
        {{"M", operand("sparse(30x20,nnz=40)")}, {"N", operand("sparse(30x20,nnz=599,seed=2)", "ss")}}},
       {"y(i) = M(i,j) * x(j)", "pattern(M)", {{"M", matrix}, {"x", operand("ones(20)")}},
@@ -403,7 +378,9 @@ TEST_CASE("assumptions: each of them through the C API, for tensors for which it
     CAPTURE(one.text);
     CAPTURE(one.fact);
     Traced traced;
-    const auto right = [&](const Tensors& operands) { return numbers(ran(compiled(traced.engine, one.text, operands, one.options), operands)); };
+    const auto right = [&](const Tensors& operands) {
+      return numbers(ran(compiled(traced.engine, one.text, operands, one.options), operands));
+    };
     weft_engine* engine = nullptr;
     REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);
     weft_bindings* made_for = through_c(engine, one.made_for);

@@ -335,7 +335,8 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
     auto kernel = engine->compile("y(i) = M(i,j) * x(j)", operands, options);
     REQUIRE_MESSAGE(kernel, kernel.error().message);
     CHECK(kernel->explain(Stage::schedule)->find("layout M " + options.formats["M"].text() + " f64") != std::string::npos);
-    CHECK(kernel->report().explanation.find("as their layouts are pinned: M from ds:0,1 to " + options.formats["M"].text()) != std::string::npos);
+    CHECK(kernel->report().explanation.find("as their layouts are pinned: M from ds:0,1 to " +
+                                             options.formats["M"].text()) != std::string::npos);
     const CacheCounters before = engine->counters();
     const auto results = kernel->run(bindings);
     REQUIRE_MESSAGE(results, results.error().message);
@@ -344,7 +345,8 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
     CHECK(engine->counters().layouts_known == before.layouts_known + 1);
     CHECK(engine->counters().fallbacks == before.fallbacks);
     // Figures alone, and operands of another size, for which another kernel takes the place.
-    std::map<std::string, Statistics> figures = {{"M", Statistics({30, 20}, *parse_format("ds"), 90)}, {"x", Statistics({20}, dense_format(1), 20)}};
+    std::map<std::string, Statistics> figures = {{"M", Statistics({30, 20}, *parse_format("ds"), 90)},
+                                                 {"x", Statistics({20}, dense_format(1), 20)}};
     const auto figured = engine->compile("y(i) = M(i,j) * x(j)", figures, options);
     REQUIRE_MESSAGE(figured, figured.error().message);
     CHECK(figured->explain(Stage::schedule)->find("layout M " + options.formats["M"].text() + " f64") != std::string::npos);

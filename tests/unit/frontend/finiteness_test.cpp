@@ -9,37 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "frontend/operand.h"
+#include "unit/frontend/host_loop.h"
 #include "weft.h"
-#include "weft/engine.h"
-#include "weft/host.h"
 
 namespace finiteness_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
-
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  double value = 0;
-  for (double& one : tensor->writable_values<double>()) one = 1 + std::fmod(value++, 5);
-  return *tensor;
-}
-
-Tensor with_value(const Tensor& tensor, std::size_t position, double value) {
-  auto values = Buffer::allocate(tensor.values().size_bytes(), Memory(), "values");
-  REQUIRE(values);
-  std::memcpy(values->data(), tensor.values().data(), tensor.values().size_bytes());
-  values->as<double>()[position] = value;
-  return *same_pattern(tensor, *values, Scalar::f64);
-}
 
 std::optional<bool> known(const Tensor& tensor) { return TensorParts::value_facts(tensor)->known_finite(); }
 
@@ -47,18 +28,6 @@ std::string looked_at(const Tensors& tensors) {
   std::string names;
   for (const auto& [name, tensor] : tensors) names += known(tensor) ? name : "";
   return names;
-}
-
-Engine made() {
-  EngineOptions options;
-  options.resources.threads = Threads(1);
-  return *Engine::create(options);
-}
-
-Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
-  auto kernel = engine.compile(text, operands, options);
-  REQUIRE_MESSAGE(kernel, kernel.error().message);
-  return *kernel;
 }
 
 std::vector<std::string> ran(const Kernel& kernel, const Tensors& operands, OperandUse use = {}) {
@@ -87,7 +56,7 @@ Tensors links() {
 }  // namespace
 
 TEST_CASE("finiteness: an operand is looked through only where a plan or its code rests on it") {
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Tensors some = factors();
   ran(compiled(engine, mttkrp, some), some);
   ran(compiled(engine, mttkrp, some), some, {.changes = true});
@@ -98,7 +67,7 @@ TEST_CASE("finiteness: an operand is looked through only where a plan or its cod
 }
 
 TEST_CASE("finiteness: NaN and Inf where nothing rests on it run in the same kernel, and give what they give") {
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Tensors finite = factors();
   const Kernel kernel = compiled(engine, mttkrp, finite);
   CompileOptions generic;
@@ -107,18 +76,18 @@ TEST_CASE("finiteness: NaN and Inf where nothing rests on it run in the same ker
     for (const double value : {not_a_number, infinite}) {
       Tensors spoiled = finite;
       spoiled[name] = with_value(finite.at(name), 3, value);
-      CHECK(ran(kernel, spoiled) == ran(compiled(made(), mttkrp, spoiled, generic), spoiled));
+      CHECK(ran(kernel, spoiled) == ran(compiled(engine_with(), mttkrp, spoiled, generic), spoiled));
     }
   }
   CHECK(engine.counters().fallbacks == 0);
 }
 
 TEST_CASE("finiteness: a kernel for operands that are not finite is known as that") {
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Tensors finite = links();
   Tensors spoiled = finite;
   spoiled["z"] = with_value(finite.at("z"), 7, not_a_number);
-  const std::vector<std::string> right = ran(compiled(made(), chain, spoiled), spoiled);
+  const std::vector<std::string> right = ran(compiled(engine_with(), chain, spoiled), spoiled);
   CHECK(ran(compiled(engine, chain, finite), finite) != right);
   // Found first as if it were finite, then not.
   CHECK(ran(compiled(engine, chain, spoiled), spoiled) == right);
@@ -131,7 +100,7 @@ TEST_CASE("finiteness: a kernel for operands that are not finite is known as tha
 }
 
 TEST_CASE("finiteness: the first who asks with values that are not finite spoils nothing for others") {
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Tensors finite = links();
   Tensors spoiled = finite;
   spoiled["z"] = with_value(finite.at("z"), 7, not_a_number);
@@ -147,12 +116,12 @@ TEST_CASE("finiteness: the first who asks with values that are not finite spoils
 
 TEST_CASE("finiteness: what the host vouches for is looked through by nothing") {
   for (const bool all : {false, true}) {
-    const Engine engine = made();
+    const Engine engine = engine_with();
     const Tensors finite = links();
     CompileOptions options;
     options.assume_all_finite = all;
     if (!all) options.assume_finite = {"z"};
-    const std::vector<std::string> right = ran(compiled(made(), chain, links()), links());
+    const std::vector<std::string> right = ran(compiled(engine_with(), chain, links()), links());
     const Kernel kernel = compiled(engine, chain, finite, options);
     CHECK(ran(kernel, finite) == right);
     CHECK(ran(kernel, finite, {.changes = true}) == right);
@@ -166,7 +135,7 @@ TEST_CASE("finiteness: what the host vouches for is looked through by nothing") 
 }
 
 TEST_CASE("finiteness: of one binding, too") {
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Kernel kernel = compiled(engine, chain, links());
   const Tensors vouched = links();
   const std::vector<std::string> right = ran(kernel, links());
@@ -180,7 +149,7 @@ TEST_CASE("finiteness: values that change in place are looked at again once that
   Tensors tensors = links();
   std::vector<double> z(25 * 6, 2), out(30 * 6);
   tensors["z"] = *borrow_dense({25, 6}, z);
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Kernel kernel = compiled(engine, chain, tensors);
   Bindings bindings;
   for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
@@ -188,7 +157,8 @@ TEST_CASE("finiteness: values that change in place are looked at again once that
     std::vector<std::string> all;
     const auto results = kernel.run(bindings);
     REQUIRE_MESSAGE(results, results.error().message);
-    for (const double value : results->at("y").values().as<const double>()) all.push_back(std::isnan(value) ? "nan" : std::to_string(value));
+    for (const double value : results->at("y").values().as<const double>())
+      all.push_back(std::isnan(value) ? "nan" : std::to_string(value));
     return all;
   };
   for (const bool into_host : {false, true}) {
@@ -200,8 +170,8 @@ TEST_CASE("finiteness: values that change in place are looked at again once that
       tensors.at("z").values_changed();
       Tensors now = tensors;
       now["z"] = with_value(tensors.at("z"), 7, value);
-      CHECK(texts() == ran(compiled(made(), chain, now), now));
-      CHECK(texts() == ran(compiled(made(), chain, now), now));
+      CHECK(texts() == ran(compiled(engine_with(), chain, now), now));
+      CHECK(texts() == ran(compiled(engine_with(), chain, now), now));
     }
   }
 }
@@ -214,7 +184,7 @@ TEST_CASE("finiteness: a large operand that changes is not looked through in eve
                          {"z", operand("ones(20000x8)")}};
   CompileOptions changing;
   changing.changing = {"M", "x", "N", "z"};
-  const Engine engine = made();
+  const Engine engine = engine_with();
   const Kernel staying = compiled(engine, text, large);
   const Kernel kernel = compiled(engine, text, large, changing);
   const auto rests_on_large = [](const Kernel& one) {
@@ -228,7 +198,7 @@ TEST_CASE("finiteness: a large operand that changes is not looked through in eve
   for (const std::string name : {"x", "z"}) {
     Tensors spoiled = large;
     for (const std::size_t row : {0U, 5000U, 19999U}) spoiled[name] = with_value(spoiled.at(name), row * 8, not_a_number);
-    const std::vector<std::string> wanted = ran(compiled(made(), text, spoiled), spoiled);  // which looks at them
+    const std::vector<std::string> wanted = ran(compiled(engine_with(), text, spoiled), spoiled);  // which looks at them
     CHECK(ran(kernel, spoiled) == wanted);
     CHECK(known(spoiled.at(name)) == std::nullopt);
   }
@@ -238,7 +208,7 @@ TEST_CASE("finiteness: a large operand that changes is not looked through in eve
 }
 
 TEST_CASE("finiteness: only operands can be vouched for") {
-  const Engine engine = made();
+  const Engine engine = engine_with();
   for (const std::string name : {"y", "nothing"}) {
     CompileOptions options;
     options.assume_finite = {name};

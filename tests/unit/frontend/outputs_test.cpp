@@ -6,60 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "frontend/operand.h"
-#include "weft/engine.h"
-#include "weft/host.h"
+#include "unit/frontend/host_loop.h"
 
 namespace outputs_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
-
-Engine engine_with(unsigned threads = 1) {
-  EngineOptions options;
-  options.resources.threads = Threads(threads);
-  auto engine = Engine::create(options);
-  REQUIRE(engine);
-  return *engine;
-}
-
-/// Small integers, so that every order of summation gives the same.
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  double next = 1;
-  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
-  return *tensor;
-}
-
-Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
-  auto kernel = engine.compile(text, operands, options);
-  REQUIRE_MESSAGE(kernel, kernel.error().message);
-  return *kernel;
-}
-
-Bindings bound(const Tensors& operands) {
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
-  return bindings;
-}
-
-std::vector<double> numbers(const Tensor& tensor) {
-  REQUIRE(verify(tensor, Resources(), "result"));
-  const auto dense = convert(tensor, dense_format(tensor.order()), Resources(), "result");
-  REQUIRE(dense);
-  const auto values = dense->values().as<const double>();
-  return {values.begin(), values.end()};
-}
-
-Tensors ran(const Kernel& kernel, const Bindings& bindings) {
-  auto results = kernel.run(bindings);
-  REQUIRE_MESSAGE(results, results.error().message);
-  return *results;
-}
 
 /// The product of M (i by j) and x, by hand.
 std::vector<double> product(const Tensor& M, const Tensor& x, std::uint64_t columns) {
@@ -91,21 +45,21 @@ TEST_CASE("outputs: y = alpha M x + beta y, in place and copied, alpha and beta 
       Bindings bindings = bound(operands);
       std::vector<double> y(240, std::numeric_limits<double>::quiet_NaN()), wanted(240);
       bindings.output("y", *borrow_dense({60, 4}, y));
-      ran(kernel, bindings);
+      results_of(kernel, bindings);
       CHECK(y == sum);
       wanted = sum;
       for (const OutputUse use : {OutputUse{1, 1}, OutputUse{-2, 1}, OutputUse{3, -1}, OutputUse{0, 2}, OutputUse{2, 0}, OutputUse{0, 0}}) {
         REQUIRE(bindings.scale_output("y", use));
         for (std::size_t n = 0; n < sum.size(); ++n) wanted[n] = use.alpha * sum[n] + use.beta * wanted[n];
-        const Tensors results = ran(kernel, bindings);
+        const Tensors results = results_of(kernel, bindings);
         CHECK(y == wanted);
         CHECK(numbers(results.at("y")) == wanted);
       }
       bindings.output("y", *borrow_dense({60, 4}, y), {1, 1});
       for (double& each : y) each = 1;
       const Bindings copy = bindings;
-      ran(kernel, copy);
-      ran(kernel, bindings);
+      results_of(kernel, copy);
+      results_of(kernel, bindings);
       for (std::size_t n = 0; n < sum.size(); ++n) CHECK(y[n] == 2 * sum[n] + 1);
     }
   }
@@ -119,11 +73,11 @@ TEST_CASE("outputs: with beta 0 what was there is not read, with alpha 0 the res
   Bindings bindings = bound({{"M", M}, {"x", x}});
   std::vector<double> y = {1, 2, 3, 4, 5, 6};
   bindings.output("y", *borrow_dense({6}, y), {0, 2});
-  ran(kernel, bindings);
+  results_of(kernel, bindings);
   CHECK(y == std::vector<double>{2, 4, 6, 8, 10, 12});
   y[2] = std::numeric_limits<double>::quiet_NaN();
   bindings.output("y", *borrow_dense({6}, y), {0, 0});
-  ran(kernel, bindings);
+  results_of(kernel, bindings);
   CHECK(y == std::vector<double>(6));
 }
 
@@ -152,9 +106,9 @@ TEST_CASE("outputs: sums whose threads have copies of their own, large ones cut 
       for (int run = 1; run <= 2; ++run) {
         const std::int64_t stride = static_cast<std::int64_t>(width);
         bindings.output("y", *borrow_dense({height, 16}, y, {stride, 1}, strided ? 2 : 0), {2, 1});
-        ran(kernel, bindings);
+        results_of(kernel, bindings);
         bindings.output("y", *borrow_dense({height, 16}, single, {stride, 1}, strided ? 2 : 0), {1, 1});
-        ran(kernel, bindings);
+        results_of(kernel, bindings);
         std::size_t wrong = 0;
         for (std::uint64_t n = 0; n < height * width; ++n) {
           const std::uint64_t column = n % width - (strided ? 2 : 0);
@@ -179,12 +133,12 @@ TEST_CASE("outputs: results that others read, several at once, each with factors
     if (like) options.patterns["S"] = "M";
     const Kernel kernel = compiled(engine_with(2), text, operands, options);
     Bindings bindings = bound(operands);
-    const Tensors plain = ran(kernel, bindings);
+    const Tensors plain = results_of(kernel, bindings);
     const std::vector<double> s = numbers(plain.at("S")), o = numbers(plain.at("O"));
     std::vector<double> S(72, 1), O(18, 2);
     bindings.output("S", *borrow_dense({9, 8}, S), {3, 2});
     bindings.output("O", *borrow_dense({9, 2}, O), {-1, 1});
-    ran(kernel, bindings);
+    results_of(kernel, bindings);
     for (std::size_t n = 0; n < 72; ++n) CHECK(S[n] == 3 * s[n] + 2);
     for (std::size_t n = 0; n < 18; ++n) CHECK(O[n] == 2 - o[n]);
   }
@@ -199,7 +153,7 @@ TEST_CASE("outputs: a kernel that takes the place of one that assumed too much s
   std::vector<double> array(16 * 5, -1);
   Bindings bindings = bound(large);
   bindings.output("y", *borrow_dense({16, 3}, array, {5, 1}, 1), {2, 1});
-  const Tensors results = ran(kernel, bindings);
+  const Tensors results = results_of(kernel, bindings);
   CHECK(results.at("y").values().data() == array.data());
   const std::vector<double> sum = product(large.at("M"), large.at("x"), 3);
   for (std::size_t n = 0; n < array.size(); ++n) {
@@ -219,7 +173,7 @@ TEST_CASE("outputs: columns of one matrix may be operands and results, those tha
   Bindings bindings = bound({{"M", M}, {"x", columns(0, 2)}});
   bindings.output("y", columns(2, 2));
   const std::vector<double> x = numbers(columns(0, 2)), last = numbers(columns(4, 2));
-  ran(kernel, bindings);
+  results_of(kernel, bindings);
   CHECK(numbers(columns(2, 2)) == product(M, *borrow_dense({7, 2}, x), 2));
   CHECK(numbers(columns(4, 2)) == last);
   CHECK(numbers(columns(0, 2)) == x);

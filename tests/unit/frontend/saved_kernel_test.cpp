@@ -7,41 +7,14 @@
 #include <vector>
 
 #include "engine/cache/entry.h"
-#include "frontend/operand.h"
-#include "weft/engine.h"
-#include "weft/host.h"
+#include "unit/frontend/host_loop.h"
 
 namespace saved_kernel_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
-
-Engine engine_with(unsigned threads = 1, bool checked = false) {
-  EngineOptions options;
-  options.resources.threads = Threads(threads);
-  options.checked = checked;
-  auto engine = Engine::create(options);
-  REQUIRE(engine);
-  return *engine;
-}
-
-/// Small integers, so that every order of summation gives the same.
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  double next = 1;
-  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
-  return *tensor;
-}
-
-Bindings bound(const Tensors& operands) {
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
-  return bindings;
-}
 
 std::vector<double> ran(const Kernel& kernel, const Bindings& bindings) {
   const auto results = kernel.run(bindings);
@@ -170,7 +143,8 @@ TEST_CASE("saved kernels: what is damaged, cut off, of another version or for an
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
     CHECK(refusal(damaged).starts_with("the saved kernel cannot be read: "));
   }
-  for (std::size_t size = 0; size < bytes.size(); size += 1 + size / 40) CHECK(refusal(bytes.substr(0, size)).starts_with("the saved kernel cannot be read: "));
+  for (std::size_t size = 0; size < bytes.size(); size += 1 + size / 40)
+    CHECK(refusal(bytes.substr(0, size)).starts_with("the saved kernel cannot be read: "));
   CHECK(refusal(bytes + "x") == "the saved kernel cannot be read: truncated or extended");
   CHECK(refusal("") == "the saved kernel cannot be read: truncated header");
   // With a checksum that is right.
@@ -185,7 +159,7 @@ TEST_CASE("saved kernels: what is damaged, cut off, of another version or for an
   CHECK(replaced("version", "version 9.9").find("for another version of weft: 9.9, and this is ") != std::string::npos);
   CHECK(replaced("generator", "generator LLVM 1").find("for another version of LLVM: LLVM 1, and this is LLVM") != std::string::npos);
   CHECK(replaced("CPU", "CPU z80").find("for another CPU: z80, and this is ") != std::string::npos);
-  CHECK(engine_with(1, true).load(bytes).error().message.find("for other options of the engine") != std::string::npos);
+  CHECK(engine_with(1, Memory(), true).load(bytes).error().message.find("for other options of the engine") != std::string::npos);
   std::size_t cut = 0;
   for (std::size_t size = 0; size < entry->contents.size(); size += 1 + size / 20) {
     CHECK(refusal(pack_entry(entry->key, entry->contents.substr(0, size))).find("saved kernel") != std::string::npos);

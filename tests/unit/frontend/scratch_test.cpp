@@ -9,41 +9,14 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/operand.h"
-#include "weft/engine.h"
-#include "weft/host.h"
+#include "unit/frontend/host_loop.h"
 
 namespace scratch_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
-
-Engine engine_with(unsigned threads, Memory memory = Memory()) {
-  EngineOptions options;
-  options.resources.threads = Threads(threads);
-  options.resources.memory = std::move(memory);
-  auto engine = Engine::create(options);
-  REQUIRE(engine);
-  return *engine;
-}
-
-/// Small integers, so that every order of summation gives the same.
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  double next = 1;
-  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
-  return *tensor;
-}
-
-Bindings bound(const Tensors& operands) {
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
-  return bindings;
-}
 
 std::vector<double> ran(const Kernel& kernel, const Bindings& bindings) {
   const auto results = kernel.run(bindings);
@@ -66,11 +39,13 @@ struct Workspaces {
 }  // namespace
 
 TEST_CASE("scratch: runs in memory of the host give what runs in the engine's give, whatever lay there") {
-  const Tensors all = {{"T", operand("sparse(60x50x40,nnz=6000,seed=1)")}, {"B", operand("uniform(50x200)")}, {"C", operand("uniform(40x200)")},
+  const Tensors all = {{"T", operand("sparse(60x50x40,nnz=6000,seed=1)")}, {"B", operand("uniform(50x200)")},
+                       {"C", operand("uniform(40x200)")},
                        {"M", operand("sparse(3000x2000,nnz=120000,seed=1)", "ds")}, {"D", operand("uniform(3000x16)")},
                        {"L", operand("sparse(900x700,nnz=20000,seed=1)", "ds")}, {"N", operand("sparse(700x900,nnz=10000,seed=2)", "ds")}};
   for (const Workspaces& each : {Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", ""},
-                                 Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", "", true, 200 * 8}, Workspaces{"y(j,r) = M(i,j) * D(i,r)", ""},
+                                 Workspaces{"y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", "", true, 200 * 8},
+                                 Workspaces{"y(j,r) = M(i,j) * D(i,r)", ""},
                                  Workspaces{"y(i,l) = L(i,j) * N(j,l)", "ds", false, 3000}, Workspaces{"y(j) = L(i,j) * N(j,i)", ""}}) {
     for (const unsigned threads : {1U, 2U}) {
       CAPTURE(each.text);
@@ -99,8 +74,9 @@ TEST_CASE("scratch: runs in memory of the host give what runs in the engine's gi
           std::ranges::fill(memory, std::byte{0xff});  // the host's between runs
         }
         CHECK(ran(*kernel, bindings) == expected);
-        const bool beside = std::ranges::any_of(std::span(memory).first(around + shifted), [](std::byte byte) { return byte != std::byte{0xff}; }) ||
-                            std::ranges::any_of(std::span(memory).subspan(around + shifted + *bytes), [](std::byte byte) { return byte != std::byte{0xff}; });
+        const auto written = [](std::byte byte) { return byte != std::byte{0xff}; };
+        const bool beside = std::ranges::any_of(std::span(memory).first(around + shifted), written) ||
+                            std::ranges::any_of(std::span(memory).subspan(around + shifted + *bytes), written);
         CHECK_FALSE(beside);
       }
       bindings.scratch({});
@@ -110,7 +86,8 @@ TEST_CASE("scratch: runs in memory of the host give what runs in the engine's gi
 }
 
 TEST_CASE("scratch: too little is a resource error that says how much is wanted, and leaves the kernel usable") {
-  const Tensors operands = {{"A", operand("sparse(600x500,nnz=6000,seed=1)", "ds")}, {"B", operand("sparse(500x700,nnz=6000,seed=2)", "ds")}};
+  const Tensors operands = {{"A", operand("sparse(600x500,nnz=6000,seed=1)", "ds")},
+                            {"B", operand("sparse(500x700,nnz=6000,seed=2)", "ds")}};
   CompileOptions options;
   options.formats["C"] = *parse_format("ds");
   const auto kernel = engine_with(2).compile("C(i,j) = A(i,k) * B(k,j)", operands, options);
@@ -154,7 +131,8 @@ TEST_CASE("scratch: memory that another run uses, or that overlaps operands or r
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "the scratch memory overlaps the memory for y");
   std::vector<std::byte> memory(1 << 20);
-  const Tensors large = {{"A", operand("sparse(4000x4000,nnz=200000,seed=1)", "ds")}, {"B", operand("sparse(4000x4000,nnz=200000,seed=2)", "ds")}};
+  const Tensors large = {{"A", operand("sparse(4000x4000,nnz=200000,seed=1)", "ds")},
+                         {"B", operand("sparse(4000x4000,nnz=200000,seed=2)", "ds")}};
   CompileOptions sparse;
   sparse.formats["C"] = *parse_format("ds");
   const auto product = engine->compile("C(i,j) = A(i,k) * B(k,j)", large, sparse);

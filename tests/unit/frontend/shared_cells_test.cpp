@@ -175,7 +175,8 @@ TEST_CASE("shared cells: kernels, layouts and values come and go while others ru
   for (unsigned seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
     Shared shared{Memory()};
-    all_at_once(shared, {compile_and_run, replace_values, change_in_place, result_as_operand, give_back}, seed, static_cast<int>(test::scaled(40)));
+    all_at_once(shared, {compile_and_run, replace_values, change_in_place, result_as_operand, give_back}, seed,
+                static_cast<int>(test::scaled(40)));
     CHECK(shared.wrong == 0);
     CHECK(shared.answered > test::scaled(100));
   }

@@ -110,8 +110,10 @@ TEST_CASE("specialization: every grade gives the same result") {
       {"y(i,j) = T(i,j,k) * x(k)", {{"T", "sparse(200x4x3,nnz=300)"}, {"x", "ones(3)"}}, {}},
       {"y(i) = M(i,i)", {{"M", "sparse(30x30,nnz=100)"}}, {{"M", "ds"}}},
       // Looked up in rows of which the last are empty: behind the end of what is baked.
-      {"y(i,l,j) = A(m) * B(k,j,i) * C(l)", {{"A", "ones(6)"}, {"B", "sparse(5x4x2,nnz=3)"}, {"C", "ones(6)"}}, {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
-      {"y(i,l,j) = A(m) * B(k,j,i) * C(l)", {{"A", "ones(6)"}, {"B", "sparse(5x4x2,nnz=2,seed=3)"}, {"C", "ones(6)"}}, {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
+      {"y(i,l,j) = A(m) * B(k,j,i) * C(l)", {{"A", "ones(6)"}, {"B", "sparse(5x4x2,nnz=3)"}, {"C", "ones(6)"}},
+       {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
+      {"y(i,l,j) = A(m) * B(k,j,i) * C(l)", {{"A", "ones(6)"}, {"B", "sparse(5x4x2,nnz=2,seed=3)"}, {"C", "ones(6)"}},
+       {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
   };
   for (std::size_t number = 0; number < std::size(cases); ++number) {
     if (test::is_sanitized() && !test::is_drawn(number, 4)) continue;

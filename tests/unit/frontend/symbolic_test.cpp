@@ -6,54 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "frontend/operand.h"
+#include "unit/frontend/host_loop.h"
 #include "unit/share.h"
 #include "weft/arrays.h"
-#include "weft/engine.h"
-#include "weft/host.h"
 
 namespace symbolic_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
-
-Engine engine_with(unsigned threads = 1) {
-  EngineOptions options;
-  options.resources.threads = Threads(threads);
-  auto engine = Engine::create(options);
-  REQUIRE(engine);
-  return *engine;
-}
-
-/// Small integers, so that every order of summation gives the same.
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  double next = 1;
-  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
-  return *tensor;
-}
-
-Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
-  auto kernel = engine.compile(text, operands, options);
-  REQUIRE_MESSAGE(kernel, kernel.error().message);
-  return *kernel;
-}
-
-Bindings bound(const Tensors& operands) {
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
-  return bindings;
-}
-
-Tensors ran(const Kernel& kernel, const Bindings& bindings) {
-  auto results = kernel.run(bindings);
-  REQUIRE_MESSAGE(results, results.error().message);
-  return *results;
-}
 
 /// Coordinates and values in order.
 std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<double>> entries(const Tensor& tensor) {
@@ -66,13 +28,7 @@ std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<double>> entries(
 
 /// What an engine that has never seen them computes.
 Tensor fresh(const std::string& text, const Tensors& operands, const CompileOptions& options) {
-  return ran(compiled(engine_with(), text, operands, options), bound(operands)).begin()->second;
-}
-
-Error refused(const Kernel& kernel, const Bindings& bindings) {
-  const auto results = kernel.run(bindings);
-  REQUIRE_FALSE(results);
-  return results.error();
+  return results_of(compiled(engine_with(), text, operands, options), bound(operands)).begin()->second;
 }
 
 void renew(const Tensor& tensor, std::mt19937_64& random) {
@@ -91,7 +47,8 @@ TEST_CASE("symbolic: products of sparse matrices written into values of the host
   std::mt19937_64 random(3);
   for (const Product& product : {Product{"C(i,j) = A(i,k) * B(k,j)", "ds", "ds"}, Product{"C(i,j) = A(i,k) * B(k,j)", "ss", "ss"},
                                  Product{"C(j,i) = A(i,k) * B(k,j)", "ds", "ds:1,0"}, Product{"C(i,j) = A(i,k) * B(k,j)", "uq", "ds"},
-                                 Product{"C(i,j) = A(i,k) * B(k,j)", "ds:1,0", "ds"}, Product{"C(i,j,r) = A(i,k) * B(k,j) * D(r)", "ssd", "ds"}}) {
+                                 Product{"C(i,j) = A(i,k) * B(k,j)", "ds:1,0", "ds"},
+                                 Product{"C(i,j,r) = A(i,k) * B(k,j) * D(r)", "ssd", "ds"}}) {
     for (const unsigned threads : {1U, 2U}) {
       for (const bool large : {false, true}) {
         CAPTURE(product.text);
@@ -100,7 +57,8 @@ TEST_CASE("symbolic: products of sparse matrices written into values of the host
         CAPTURE(large);
         // The large ones pay for several threads; the long run has results of half a million entries.
         const std::string size = !large ? "20x20,nnz=60" : test::is_long_run() ? "2000x2000,nnz=30000" : "500x500,nnz=6000";
-        Tensors operands = {{"A", operand("sparse(" + size + ",seed=1)", "ds")}, {"B", operand("sparse(" + size + ",seed=2)", product.second)}};
+        Tensors operands = {{"A", operand("sparse(" + size + ",seed=1)", "ds")},
+                            {"B", operand("sparse(" + size + ",seed=2)", product.second)}};
         if (product.text.find("D(r)") != std::string::npos) operands["D"] = operand("ones(3)");
         CompileOptions options;
         options.formats["C"] = *parse_format(product.format);
@@ -111,24 +69,24 @@ TEST_CASE("symbolic: products of sparse matrices written into values of the host
         REQUIRE_MESSAGE(symbolic, symbolic.error().message);
         const Tensor pattern = symbolic->at("C");
         const Kernel other = compiled(engine_with(), product.text, operands, options);
-        CHECK(entries(pattern) == entries(ran(other, bound(operands)).at("C")));
+        CHECK(entries(pattern) == entries(results_of(other, bound(operands)).at("C")));
         std::vector<double> values(pattern.values().size_bytes() / 8, -1), others(values.size(), -1);
         std::vector<float> single(values.size(), -1);
         for (int step = 0; step < 4; ++step) {
           CAPTURE(step);
           renew(operands["A"], random);
           bindings.set("A", operands["A"]);
-          const Tensor wanted = ran(other, bound(operands)).at("C");
+          const Tensor wanted = results_of(other, bound(operands)).at("C");
           bindings.output("C", *same_pattern(pattern, step % 2 == 0 ? values : others));
-          const Tensor result = ran(kernel, bindings).at("C");
+          const Tensor result = results_of(kernel, bindings).at("C");
           CHECK(result.values().data() == (step % 2 == 0 ? values.data() : others.data()));
           CHECK(entries(result) == entries(wanted));
           bindings.output("C", *same_pattern(pattern, single));
-          CHECK(entries(ran(kernel, bindings).at("C")) == entries(wanted));
+          CHECK(entries(results_of(kernel, bindings).at("C")) == entries(wanted));
           // Added to what is there, by way of a copy.
           std::ranges::fill(others, 1);
           bindings.output("C", *same_pattern(pattern, others), {2, 3});
-          ran(kernel, bindings);
+          results_of(kernel, bindings);
           const auto expected = wanted.values().as<const double>();
           std::size_t wrong = 0;
           for (std::size_t n = 0; n < expected.size(); ++n) wrong += others[n] == 2 * expected[n] + 3 ? 0 : 1;
@@ -136,7 +94,7 @@ TEST_CASE("symbolic: products of sparse matrices written into values of the host
           // Without memory of the host the kernel leaves its memory alone.
           std::ranges::fill(values, -1);
           Bindings without = bound(operands);
-          CHECK(entries(ran(kernel, without).at("C")) == entries(wanted));
+          CHECK(entries(results_of(kernel, without).at("C")) == entries(wanted));
           CHECK(std::ranges::count(values, -1) == static_cast<std::ptrdiff_t>(values.size()));
         }
       }
@@ -153,7 +111,7 @@ TEST_CASE("symbolic: memory that was made for other patterns is refused, naming 
   const Tensor pattern = kernel.symbolic(bindings)->at("C");
   std::vector<double> values(pattern.nnz());
   bindings.output("C", *same_pattern(pattern, values));
-  ran(kernel, bindings);
+  results_of(kernel, bindings);
   bindings.set("B", operand("sparse(20x20,nnz=60,seed=3)", "ds"));
   Error error = refused(kernel, bindings);
   CHECK(error.kind == ErrorKind::input);
@@ -165,7 +123,7 @@ TEST_CASE("symbolic: memory that was made for other patterns is refused, naming 
   REQUIRE(again);
   std::vector<double> others(again->at("C").nnz());
   bindings.output("C", *same_pattern(again->at("C"), others));
-  CHECK(entries(ran(kernel, bindings).at("C")) == entries(again->at("C")));
+  CHECK(entries(results_of(kernel, bindings).at("C")) == entries(again->at("C")));
   // A pattern from elsewhere.
   std::vector<double> elsewhere(60);
   bindings.output("C", *same_pattern(operands.at("A"), elsewhere));
@@ -189,8 +147,9 @@ TEST_CASE("symbolic: coordinates that change without a word are found before any
     const Tensor pattern = kernel.symbolic(bindings)->at("C");
     std::vector<double> values(pattern.nnz() + 20, -7);
     bindings.output("C", *same_pattern(pattern, std::span(values).subspan(10, pattern.nnz())));
-    ran(kernel, bindings);
-    for (const auto& [rows, columns] : {std::pair(std::vector{0, 1, 1, 1}, std::vector{0, 1, 2, 0}), std::pair(std::vector{0, 2, 4, 4}, std::vector{0, 1, 0, 2})}) {
+    results_of(kernel, bindings);
+    for (const auto& [rows, columns] : {std::pair(std::vector{0, 1, 1, 1}, std::vector{0, 1, 2, 0}),
+                                       std::pair(std::vector{0, 2, 4, 4}, std::vector{0, 1, 0, 2})}) {
       std::ranges::copy(rows, pos.begin());
       std::ranges::copy(columns, crd.begin());
       const auto results = kernel.run(bindings);
@@ -214,7 +173,7 @@ TEST_CASE("symbolic: pattern and values in arrays of the host") {
   const auto lent = same_pattern(pattern, {{}, {pos, crd}}, values);
   REQUIRE_MESSAGE(lent, lent.error().message);
   bindings.output("C", *lent);
-  const Tensor result = ran(kernel, bindings).at("C");
+  const Tensor result = results_of(kernel, bindings).at("C");
   CHECK(entries(result) == entries(fresh("C(i,j) = A(i,k) * B(k,j)", operands, options)));
   const auto csr = borrow_csr(9, 7, pos, crd, values);
   REQUIRE(csr);
@@ -247,18 +206,18 @@ TEST_CASE("symbolic: a result at the positions of an operand is read by the next
       Bindings one = bound(operands);
       one.output("S", *S);
       Tensors read = {{"S", *S}, {"B", operands["B"]}, {"C", operands["C"]}};
-      ran(first, one);
+      results_of(first, one);
       CompileOptions often;
       often.calls = 1000;
       const Kernel second = compiled(engine, mttkrp, read, often);
       const Bindings two = bound(read);
-      ran(second, two);
+      results_of(second, two);
       CacheCounters before = engine.counters();
       for (int step = 0; step < 4; ++step) {
         renew(operands["A"], random);
-        const Tensor result = ran(first, one).at("S");
+        const Tensor result = results_of(first, one).at("S");
         CHECK(result.values().data() == values.data());
-        const Tensor moved = ran(second, two).at("M");
+        const Tensor moved = results_of(second, two).at("M");
         Tensors by_itself = read;
         by_itself["S"] = fresh(tttp, operands, like);
         CHECK(entries(result) == entries(by_itself["S"]));
@@ -274,7 +233,8 @@ TEST_CASE("symbolic: a result at the positions of an operand is read by the next
 
 TEST_CASE("symbolic: SDDMM in values of the host, added to, then SpMM") {
   const Engine engine = engine_with(2);
-  const Tensors operands = {{"M", operand("sparse(40x30,nnz=200,seed=1)", "ds")}, {"A", operand("uniform(40x5)")}, {"B", operand("uniform(30x5)")}};
+  const Tensors operands = {{"M", operand("sparse(40x30,nnz=200,seed=1)", "ds")}, {"A", operand("uniform(40x5)")},
+                            {"B", operand("uniform(30x5)")}};
   for (const bool scaled : {false, true}) {
     CompileOptions like;
     like.patterns["S"] = "M";
@@ -285,15 +245,15 @@ TEST_CASE("symbolic: SDDMM in values of the host, added to, then SpMM") {
     std::vector<double> values(200, 1);
     Bindings bindings = bound(operands);
     bindings.output("S", *same_pattern(operands.at("M"), values), {1, 1});
-    const Tensor S = ran(kernel, bindings).at("S");
+    const Tensor S = results_of(kernel, bindings).at("S");
     for (std::size_t n = 0; n < 200; ++n) CHECK(values[n] == sum[n] + 1);
     REQUIRE(bindings.scale_output("S", {-2, 2}));
-    ran(kernel, bindings);
+    results_of(kernel, bindings);
     for (std::size_t n = 0; n < 200; ++n) CHECK(values[n] == 2);
     const CacheCounters before = engine.counters();
     const Tensors read = {{"S", S}, {"B", operands.at("B")}};
     const Kernel spmm = compiled(engine, "O(i,k) = S(i,j) * B(j,k)", read);
-    CHECK(entries(ran(spmm, bound(read)).at("O")) == entries(fresh("O(i,k) = S(i,j) * B(j,k)", read, {})));
+    CHECK(entries(results_of(spmm, bound(read)).at("O")) == entries(fresh("O(i,k) = S(i,j) * B(j,k)", read, {})));
     CHECK(engine.counters().layouts_made == before.layouts_made);
     bindings.set("M", operand("sparse(40x30,nnz=201,seed=2)", "ds"));
     const Error error = refused(kernel, bindings);
@@ -306,7 +266,8 @@ TEST_CASE("symbolic: at the positions of an operand that the kernel reads conver
   const std::string text = "S(i,j) = M(i,j) * A(i,k) * B(j,k)";
   for (const std::string format : {"ds:1,0", "uq", "hs:1,0"}) {
     CAPTURE(format);
-    Tensors operands = {{"M", operand("sparse(40x30,nnz=200,seed=1)", "ds")}, {"A", operand("uniform(40x5)")}, {"B", operand("uniform(30x5)")}};
+    Tensors operands = {{"M", operand("sparse(40x30,nnz=200,seed=1)", "ds")}, {"A", operand("uniform(40x5)")},
+                            {"B", operand("uniform(30x5)")}};
     CompileOptions like;
     like.patterns["S"] = "M";
     const Kernel kernel = compiled(engine_with(), text, operands, like);

@@ -8,59 +8,21 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/operand.h"
+#include "unit/frontend/host_loop.h"
 #include "unit/sanitized.h"
-#include "weft/engine.h"
-#include "weft/file.h"
-#include "weft/host.h"
 
 namespace workspaces_test {
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
-
-Engine engine_with(unsigned threads = 1, Memory memory = Memory()) {
-  EngineOptions options;
-  options.resources.threads = Threads(threads);
-  options.resources.memory = std::move(memory);
-  auto engine = Engine::create(options);
-  REQUIRE(engine);
-  return *engine;
-}
-
-/// Small integers, so that every order of summation gives the same.
-Tensor operand(const std::string& text, const std::string& format = "") {
-  std::optional<Format> wanted;
-  if (!format.empty()) wanted = *parse_format(format);
-  auto tensor = load_operand(text, wanted, Resources(), text);
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  double next = 1;
-  for (double& value : tensor->writable_values<double>()) value = next = next == 7 ? 1 : next + 1;
-  return *tensor;
-}
-
-Kernel compiled(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
-  auto kernel = engine.compile(text, operands, options);
-  REQUIRE_MESSAGE(kernel, kernel.error().message);
-  return *kernel;
-}
-
-/// Dense or not, the entries of a result in coordinate order.
-std::vector<double> numbers(const Tensor& tensor) {
-  REQUIRE(verify(tensor, Resources(), "result"));
-  const auto dense = convert(tensor, dense_format(tensor.order()), Resources(), "result");
-  REQUIRE(dense);
-  const auto values = dense->values().as<const double>();
-  return {values.begin(), values.end()};
-}
 
 /// What an engine that has never seen them computes.
 std::vector<double> fresh(const std::string& text, const Tensors& operands, const CompileOptions& options = {}) {
   const Engine engine = engine_with();
   const Kernel kernel = compiled(engine, text, operands, options);
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   const auto results = kernel.run(bindings);
   REQUIRE_MESSAGE(results, results.error().message);
   return numbers(results->begin()->second);
@@ -103,7 +65,8 @@ TEST_CASE("workspaces: operands replaced at random, by others of any format, pat
       unsigned seed = 1;
       const auto made = [&](const std::string& name) {
         ++seed;
-        const auto rows = std::to_string(run.text.find(name + "(i,") != std::string::npos ? extents[0] : name == "B" ? extents[1] : extents[2]);
+        const auto rows = std::to_string(run.text.find(name + "(i,") != std::string::npos ? extents[0]
+                                         : name == "B" ? extents[1] : extents[2]);
         if (name == "D") return operand("ones(4)");
         if (name != "T") return operand("uniform(" + rows + "x4,seed=" + std::to_string(seed) + ")");
         const std::string shape = std::to_string(extents[0]) + "x" + std::to_string(extents[1]) + "x" + std::to_string(extents[2]);
@@ -162,8 +125,7 @@ TEST_CASE("workspaces: results held by the host stay while operands are replaced
   const Engine engine = engine_with();
   const Tensors operands = {{"M", operand("sparse(20x30,nnz=90,seed=1)")}, {"x", operand("uniform(30)")}};
   const Kernel kernel = compiled(engine, "y(i) = M(i,j) * x(j)", operands);
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   const auto first = kernel.run(bindings);
   REQUIRE(first);
   const std::vector<double> before = numbers(first->at("y"));
@@ -181,8 +143,7 @@ TEST_CASE("workspaces: memory of the host for results comes, moves and goes betw
   const std::string text = "y(i,r) = M(i,j) * x(j,r)";
   const std::vector<double> expected = fresh(text, operands);
   const Kernel kernel = compiled(engine, text, operands);
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   const Bindings without = bindings;
   std::vector<double> row_major(24), column_major(24), other(24);
   for (int round = 0; round < 3; ++round) {
@@ -216,8 +177,7 @@ TEST_CASE("workspaces: operands and coordinates that change without a word, as t
     options.calls = 100;
     const Engine engine = engine_with();
     const Kernel kernel = compiled(engine, "y(i) = M(i,j) * x(j)", made_for, options);
-    Bindings bindings;
-    for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+    Bindings bindings = bound(operands);
     CHECK(ran(kernel, bindings) == std::vector<double>{2001, 0, 430});
     values[3] = 5;
     x[3] = 2000;
@@ -244,8 +204,7 @@ TEST_CASE("workspaces: prepare does what the first run would do, and what it can
   Tensors turned = operands;
   turned["T"] = *convert(operands["T"], *parse_format("sss:2,1,0"), Resources(), "T");
   const Kernel kernel = compiled(engine, text, turned);
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   REQUIRE(kernel.prepare(bindings));
   CHECK(engine.counters().layouts_made == 1);
   CHECK(engine.counters().idle_bytes > 0);
@@ -279,8 +238,7 @@ TEST_CASE("workspaces: one layout for all kernels over a tensor, and for all val
     operands["T"] = turned;
     const Kernel kernel = compiled(engine, "y(i,r) = T(i,j,k) * B(j,r) * C(k,r)", operands);
     operands["T"] = T;
-    Bindings bindings;
-    for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+    Bindings bindings = bound(operands);
     (void)ran(kernel, bindings);
   }
   CHECK(engine.counters().layouts_made == 1);
@@ -336,8 +294,7 @@ TEST_CASE("workspaces: operands are read in the layouts that they are pinned to,
   const auto schedule = kernel.explain("schedule");
   REQUIRE(schedule);
   CHECK(schedule->find("layout T sss:2,1,0") != std::string::npos);
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   CHECK(ran(kernel, bindings) == fresh(text, operands));
   CHECK(engine.counters().layouts_made == 0);  // the compilation has left it with the tensor
   CHECK(engine.counters().layouts_known == 1);
@@ -377,8 +334,7 @@ TEST_CASE("workspaces: replaced values of the wrong number, and names that are n
   const Engine engine = engine_with();
   const Tensors operands = {{"M", operand("sparse(6x30,nnz=90,seed=1)")}, {"x", operand("uniform(30)")}};
   const Kernel kernel = compiled(engine, "y(i) = M(i,j) * x(j)", operands);
-  Bindings bindings;
-  for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+  Bindings bindings = bound(operands);
   const std::vector<double> before = ran(kernel, bindings);
   const std::vector<double> short_of_one(89);
   const auto refused = bindings.replace_values("M", short_of_one);

@@ -1,0 +1,183 @@
+// What a host may get wrong around a kernel in a loop, one by one: each is an error that names the operand, or documented, the
+// state stays usable, and nothing beside the arrays is touched.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unit/frontend/host_loop.h"
+
+namespace bad_input_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+const std::string matrix_vector = "y(i) = M(i,j) * x(j)";
+
+/// 3 x 4, in arrays of the host: rows {0: 1, 3: 2}, {}, {1: 3, 2: 4}.
+struct HostMatrix {
+  std::vector<std::int32_t> pos = {0, 2, 2, 4}, crd = {0, 3, 1, 2};
+  std::vector<double> values = {1, 2, 3, 4}, x = {1, 10, 100, 1000};
+  Tensors operands() { return {{"M", *borrow_csr(3, 4, pos, crd, values)}, {"x", *borrow_dense({4}, x)}}; }
+};
+
+}  // namespace
+
+TEST_CASE("bad input: values that change without a word are read where the operand lies as the kernel reads it, in a copy once announced") {
+  HostMatrix host;
+  const Tensors operands = host.operands();
+  for (const char* layout : {"ds", "ss:1,0", "uq"}) {
+    CAPTURE(layout);
+    host.values = {1, 2, 3, 4};
+    host.x = {1, 10, 100, 1000};
+    CompileOptions options;
+    options.formats["M"] = *parse_format(layout);
+    options.calls = 100;
+    const Kernel kernel = compiled(engine_with(), matrix_vector, operands, options);
+    const Bindings bindings = bound(operands);
+    CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{2001, 0, 430});
+    host.x[3] = 2000;
+    CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{4001, 0, 430});
+    host.values[3] = 5;
+    const std::vector<double> unannounced = numbers(results_of(kernel, bindings).at("y"));
+    CHECK((unannounced == std::vector<double>{4001, 0, 530} || unannounced == std::vector<double>{4001, 0, 430}));
+    if (std::string(layout) == "ds") CHECK(unannounced[2] == 530);
+    operands.at("M").values_changed();
+    CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{4001, 0, 530});
+  }
+}
+
+TEST_CASE("bad input: a changed pattern that was not announced is found by a checked engine and by who says that it changes") {
+  for (const bool checked : {false, true}) {
+    CAPTURE(checked);
+    HostMatrix host;
+    const Tensors operands = host.operands();
+    CompileOptions options;
+    if (!checked) options.changing_patterns = {"M"};
+    const Kernel kernel = compiled(engine_with(1, Memory(), checked), matrix_vector, operands, options);
+    const Bindings bindings = bound(operands);
+    CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{2001, 0, 430});
+    host.crd[3] = 1'000'000;
+    const Error error = refused(kernel, bindings);
+    CHECK(error.kind == (checked ? ErrorKind::internal : ErrorKind::input));
+    CHECK(error.operand == (checked ? "" : "M"));
+    CHECK(error.code == (checked ? ErrorCode::other : ErrorCode::out_of_range));
+    CHECK(error.message.find(checked ? "a checked access failed" : "coordinate 1000000 at position 3") != std::string::npos);
+    host.crd[3] = 2;
+    CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{2001, 0, 430});
+  }
+}
+
+TEST_CASE("bad input: one workspace for two runs at once is not to be had: runs over one binding take turns or take another") {
+  const Tensors operands = {{"M", operand("sparse(300x200,nnz=6000,seed=1)", "ds")}, {"x", operand("uniform(200)")}};
+  const Kernel kernel = compiled(engine_with(), matrix_vector, operands);
+  const Bindings bindings = bound(operands);
+  const std::vector<double> right = numbers(results_of(kernel, bindings).at("y"));
+  std::vector<double> y(300);
+  Bindings written = bound(operands);
+  written.output("y", *borrow_dense({300}, y));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread)
+    threads.emplace_back([&] {
+      for (int run = 0; run < 200; ++run) {
+        const auto results = kernel.run(bindings);
+        if (!results || !std::ranges::equal(results->at("y").values().as<const double>(), right)) ++wrong;
+        if (!kernel.run(written)) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(y == right);
+}
+
+TEST_CASE("bad input: values of the wrong length are refused, and those of before stay") {
+  HostMatrix host;
+  const Tensors operands = host.operands();
+  const Kernel kernel = compiled(engine_with(), matrix_vector, operands);
+  Bindings bindings = bound(operands);
+  for (const std::size_t count : {0U, 3U, 5U}) {
+    CAPTURE(count);
+    const std::vector<double> values(count, 7);
+    const auto replaced = bindings.replace_values("M", values);
+    REQUIRE_FALSE(replaced);
+    CHECK(replaced.error().kind == ErrorKind::input);
+    CHECK(replaced.error().code == ErrorCode::sizes);
+    CHECK(replaced.error().operand == "M");
+    CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{2001, 0, 430});
+  }
+}
+
+TEST_CASE("bad input: prepare beyond the limit is a resource error, and kernel, bindings and engine go on") {
+  const Memory memory(1 << 20);
+  const Tensors operands = {{"M", operand("sparse(300x200,nnz=6000,seed=1)", "ds")}, {"x", operand("uniform(200)")}};
+  CompileOptions options;
+  options.formats["M"] = *parse_format("ds:1,0");
+  options.calls = 1000;
+  const Engine engine = engine_with(1, memory);
+  const Kernel kernel = compiled(engine, matrix_vector, operands, options);
+  const Bindings bindings = bound(operands);
+  {
+    engine.give_back();
+    const auto all = Buffer::allocate((1 << 20) - 4096 - memory.used(), memory, "the host's");
+    REQUIRE(all);
+    const auto prepared = kernel.prepare(bindings);
+    REQUIRE_FALSE(prepared);
+    CHECK(prepared.error().kind == ErrorKind::resource);
+    CHECK(prepared.error().code == ErrorCode::memory_limit);
+    CHECK(refused(kernel, bindings).kind == ErrorKind::resource);
+  }
+  REQUIRE(kernel.prepare(bindings));
+  const Kernel other = compiled(engine_with(), matrix_vector, operands);
+  CHECK(numbers(results_of(kernel, bindings).at("y")) == numbers(results_of(other, bindings).at("y")));
+}
+
+TEST_CASE("bad input: memory for a result that overlaps an operand is refused, whichever part it is") {
+  HostMatrix host;
+  const Tensors operands = host.operands();
+  const Kernel kernel = compiled(engine_with(), matrix_vector, operands);
+  Bindings bindings = bound(operands);
+  bindings.output("y", *borrow_dense({3}, std::span(host.x).subspan(1, 3)));
+  CHECK(refused(kernel, bindings).message == "the memory for y overlaps the operand x");
+  CHECK(refused(kernel, bindings).operand == "y");
+  bindings.output("y", *borrow_dense({3}, std::span(host.values).first(3)));
+  CHECK(refused(kernel, bindings).message == "the memory for y overlaps the operand M");
+  std::vector<double> y(3);
+  bindings.output("y", *borrow_dense({3}, y));
+  results_of(kernel, bindings);
+  CHECK(y == std::vector<double>{2001, 0, 430});
+  CHECK(host.x == std::vector<double>{1, 10, 100, 1000});
+}
+
+TEST_CASE("bad input: a pattern that changed under a kept symbolic result is told by its operand, and the memory stays as it was") {
+  Tensors operands = {{"A", operand("sparse(20x20,nnz=60,seed=1)", "ds")}, {"B", operand("sparse(20x20,nnz=60,seed=2)", "ds")}};
+  CompileOptions options;
+  options.formats["C"] = *parse_format("ds");
+  const Kernel kernel = compiled(engine_with(), "C(i,j) = A(i,k) * B(k,j)", operands, options);
+  Bindings bindings = bound(operands);
+  const auto symbolic = kernel.symbolic(bindings);
+  REQUIRE(symbolic);
+  const Tensor pattern = symbolic->at("C");
+  std::vector<double> values(pattern.nnz());
+  bindings.output("C", *same_pattern(pattern, values));
+  results_of(kernel, bindings);
+  for (const std::string name : {"A", "B"}) {
+    CAPTURE(name);
+    Bindings changed = bindings;
+    changed.set(name, operand("sparse(20x20,nnz=60,seed=9)", "ds"));
+    const std::vector<double> before = values;
+    const Error error = refused(kernel, changed);
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.code == ErrorCode::pattern_changed);
+    CHECK(error.operand == name);
+    CHECK(values == before);
+  }
+  CHECK(numbers(results_of(kernel, bindings).at("C")) == numbers(results_of(kernel, bound(operands)).at("C")));
+}
+
+}  // namespace bad_input_test
