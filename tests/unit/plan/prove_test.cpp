@@ -98,7 +98,7 @@ TEST_CASE("so it does for sparse results, with what is appended, drained and sto
     for (const ScheduledStatement& statement : cheapest(proof).schedule.statements) drained += statement.drained ? 1 : 0;
     made.options.prove = true;
     const Plan found = planned(made);
-    const std::string claim = found.optimal + ": " + found.proof;
+    const std::string claim = std::string(word(found.optimal)) + ": " + found.proof;
     CAPTURE(claim);
     CHECK(found.cost.ns <= expected.ns * (1 + 1e-9));
     CHECK(found.solver.asked);

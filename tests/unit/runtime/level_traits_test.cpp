@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/gaps.h"
+#include "weft/file.h"
 #include "weft/tensor.h"
 
 namespace weft::level_traits_test {
