@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "engine/pipeline.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/baseline.h"
 #include "fuzz/scratch.h"
 #include "fuzz/target.h"
 #include "oracle/built_network.h"

@@ -1,5 +1,6 @@
 // Schedules, and the plans of the disk cache: what check() takes for legal computes what the network means.
 #include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
 #include "engine/plan_cache.h"
 #include "fuzz/built_text.h"
 #include "fuzz/target.h"
