@@ -122,7 +122,7 @@ Expected<std::vector<Schedule>> cheapest_counted(const Trials& trials, const std
                                                  const Resources& resources) {
   PlanOptions options = trials.options();
   options.joins.clear();
-  JoinCounter counter(trials.network(), trials.facts(), tensors, JoinEffort::exact(), resources);
+  JoinCounter counter(trials.network(), trials.facts(), tensors, JoinBudget::exact(), resources);
   schedules.insert(schedules.begin(), chosen);
   std::vector<std::pair<double, std::size_t>> judged;
   for (std::size_t n = 0; n < schedules.size(); ++n) {
@@ -146,7 +146,7 @@ Expected<Schedule> choice_by_exact_counts(const Trials& trials, const std::map<T
                                           const Resources& resources) {
   PlanOptions options = trials.options();
   options.joins.clear();
-  JoinCounter counter(trials.network(), trials.facts(), tensors, JoinEffort::exact(), resources);
+  JoinCounter counter(trials.network(), trials.facts(), tensors, JoinBudget::exact(), resources);
   auto planned = plan_counted(trials.network(), trials.facts(), options, counter,
                               [&](const PlanOptions& with) { return plan(weft::Problem{trials.network(), trials.facts(), with}); });
   if (!planned) return std::unexpected(planned.error());

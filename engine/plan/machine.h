@@ -18,7 +18,7 @@ struct Machine {
   // bytes reached 118, 92, 80, 52 and 20 as the table grew from 0.5 to 128 MiB.
   std::array<double, 4> stream = {260, 194, 70, 18};
   double stream_ahead = 320;      // from L2, of blocks one behind the other while other things are done
-  // Reading one element of a line that nobody else wants: latency, partly overlapped.
+  // Reading one element of a line that serves no other access: latency, partly overlapped.
   std::array<double, 4> gather = {0.23, 0.6, 3.0, 10.0};
   double line_bytes = 64;
   double register_bytes = 512;    // eight vectors: what the generator keeps in registers across a loop

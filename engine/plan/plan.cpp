@@ -3,23 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "engine/plan/const/workspace_order.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/prove/improve.h"
+#include "engine/plan/prove/prove_forest.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/baseline.h"
-#include "engine/plan/search/effort.h"
-#include "engine/plan/search/lookups.h"
-#include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/forest_search.h"
-#include "engine/plan/prove/prove_forest.h"
+#include "engine/plan/search/mark_arrays.h"
+#include "engine/plan/search/open_layouts.h"
+#include "engine/plan/search/runner_up.h"
 #include "engine/plan/search/search.h"
+#include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/smaller_intermediates.h"
 #include "engine/plan/space/transposed_operands.h"
 
@@ -33,48 +34,6 @@ bool appends(const Schedule& schedule) {
   });
 }
 
-std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {
-  const auto [left, right] = first_different_lines(winner, loser, network);
-  if (left.empty() || right.empty()) return {};
-  const std::size_t begin = right.find_first_not_of(' ');
-  return right.substr(begin, right.size() - begin - 1);
-}
-
-std::string why_it_lost(const Plan& plan, const Network& network) {
-  const Cost& loser = *plan.runner_up_cost;
-  const std::string what = first_difference(plan.schedule, *plan.runner_up, network);
-  const auto steps = [](const Cost& cost) {
-    double sum = 0;
-    for (const LoopCost& loop : cost.loops) sum += loop.steps;
-    return sum;
-  };
-  const auto work = [](const Cost& cost) {
-    double sum = 0;
-    for (const LoopCost& loop : cost.loops) sum += loop.ns;
-    return sum;
-  };
-  const auto parallel_nests = [](const Schedule& schedule) {
-    return std::ranges::count_if(schedule.roots, [](RootReduction root) { return root != RootReduction::serial; });
-  };
-  constexpr double notable = 1.005;  // three digits tell it from nothing
-  const double ratio = plan.cost.ns > 0 ? loser.ns / plan.cost.ns : 1;
-  const std::string longer = ratio < notable ? "hardly more time" : fmt::format("{:.3g} times the time", ratio);
-  if (loser.conversion_ns > plan.cost.conversion_ns) {
-    return fmt::format("{}: its conversions do not pay ({})", longer, what);
-  }
-  if (steps(loser) > steps(plan.cost) * notable) {
-    return fmt::format("{}: {:.3g} against {:.3g} loop and merge steps ({})", longer, steps(loser), steps(plan.cost),
-                       what);
-  }
-  const bool works_more = work(loser) > work(plan.cost);
-  const bool starts_more = parallel_nests(*plan.runner_up) > parallel_nests(plan.schedule);
-  return fmt::format("{}: {} ({})", longer,
-                     works_more    ? "its loops move more data, or through slower caches"
-                     : starts_more ? "starting its threads takes longer than they save"
-                                   : "it leaves threads without work",
-                     what);
-}
-
 // The baseline is cut for threads wherever that is legal.
 void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   Schedule serial = candidate.schedule;
@@ -84,106 +43,148 @@ void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   if (judged.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(judged)};
 }
 
-Expected<Plan> choose(SearchResult found, const Problem& problem, bool must_store) {
-  const auto& [network, operands, options] = problem;
-  if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
-  const std::uint64_t limit = usable_memory(options);
-  Proof improvement = must_store ? Proof{} : improve(found, problem);
-  if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
-  // What does not need an intermediate or a conversion is always there to fall back on.
-  Candidate fallback{baseline(problem), {}};
-  fallback.cost = found.models->cost_of(fallback.schedule);
-  if (found.candidates.empty() || fallback.cost.ns < found.candidates.front().cost.ns) run_serially_where_cheaper(fallback, problem);
-  if (appends(fallback.schedule)) {
-    double best_ns = std::numeric_limits<double>::infinity();
-    const auto open = [&](Candidate& candidate) {
-      if (candidate.cost.ns > best_ns * most_gained_by_opening) return;
-      candidate = with_open_layouts(std::move(candidate), problem);
-      if (candidate.cost.announced_bytes <= limit) best_ns = std::min(best_ns, candidate.cost.ns);
-    };
-    for (Candidate& candidate : improvement.cheaper) open(candidate);
-    for (Candidate& candidate : found.candidates) open(candidate);
-    open(fallback);
-  }
-  const Schedule plain = fallback.schedule;
-  found.candidates.insert(found.candidates.begin(), improvement.cheaper.begin(), improvement.cheaper.end());
-  const std::optional<Candidate> lookups =
-      must_store ? std::nullopt : cheapest_lookups(found, problem);
-  if (lookups) found.candidates.insert(found.candidates.begin(), *lookups);
-  const auto stores = [](const Schedule& schedule) { return schedule.statements.size() > 1; };
-  const bool any_stores = std::any_of(found.candidates.begin(), found.candidates.end(),
-                                      [&](const Candidate& candidate) { return stores(candidate.schedule); });
-  if (must_store && any_stores) {
-    std::erase_if(found.candidates, [&](const Candidate& candidate) { return !stores(candidate.schedule); });
-  }
-  const bool wanted = !must_store || !any_stores || stores(plain);
-  if (wanted && check(plain, problem)) {
-    const auto place = std::upper_bound(found.candidates.begin(), found.candidates.end(), fallback,
-                                        [](const Candidate& a, const Candidate& b) { return a.cost.ns < b.cost.ns; });
-    found.candidates.insert(place, std::move(fallback));
-  }
-  if (found.candidates.empty()) {
-    if (auto legal = check(plain, problem); !legal) return std::unexpected(legal.error());
-  }
-  const std::size_t all = found.candidates.size();
-  std::size_t shrunk = 0;
-  for (Candidate& candidate : found.candidates) {
-    if (candidate.cost.announced_bytes <= limit) continue;
-    // Private copies go first: the same loops on one thread.
-    Schedule serial = candidate.schedule;
-    std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
-    if (serial == candidate.schedule) continue;
-    candidate = {serial, cost(serial, problem)};
-    if (candidate.cost.announced_bytes <= limit) ++shrunk;
-  }
-  const auto smallest = std::min_element(
-      found.candidates.begin(), found.candidates.end(),
-      [](const Candidate& left, const Candidate& right) { return left.cost.announced_bytes < right.cost.announced_bytes; });
-  if (smallest->cost.announced_bytes > limit) {
-    return std::unexpected(too_large(smallest->cost, limit, why_nothing_fits(found, problem)));
-  }
-  std::erase_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes > limit; });
-  std::stable_sort(found.candidates.begin(), found.candidates.end(),
-                   [](const Candidate& left, const Candidate& right) { return left.cost.ns < right.cost.ns; });
-  Plan plan;
-  plan.schedule = std::move(found.candidates.front().schedule);
-  plan.cost = std::move(found.candidates.front().cost);
-  const bool solved = !improvement.cheaper.empty() && plan.schedule == improvement.cheaper.front().schedule;
-  plan.producer = solved ? Producer::solver : plan.schedule == plain ? Producer::baseline : Producer::search;
-  plan.trees = found.trees;
-  plan.trees_bounded = found.trees_bounded;
-  plan.solver = std::move(improvement.report);
-  Frontier frontier = std::move(found.frontier);
-  if (!improvement.proven()) {
-    frontier.left_out_any(!plan.solver.unavailable.empty() ? Why::solver_missing
-                          : plan.solver.effort_spent       ? Why::effort_spent
-                          : improvement.overpriced         ? Why::priced_before_known
-                                                           : Why::too_many_nests);
-  }
-  plan.candidates = found.tried + 1;
-  plan.too_large = all - found.candidates.size() + shrunk + found.serialized + found.trees_too_large;
-  const bool copied = lookups && plan.schedule == lookups->schedule;
-  const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
-  // What such a schedule takes less than the least without is beyond what is claimed, and no reason to claim less.
-  plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
-  plan.proof = proof_of(plan.optimal, copied || opened, frontier.why_not(plan.cost.ns));
-  if (must_store) plan.proof = among_unfused + plan.proof;
-  for (std::size_t number = 1; number < found.candidates.size(); ++number) {
-    if (found.candidates[number].schedule == plan.schedule) continue;
-    plan.runner_up = std::move(found.candidates[number].schedule);
-    plan.runner_up_cost = std::move(found.candidates[number].cost);
-    plan.why = why_it_lost(plan, network);
-    break;
-  }
-  return plan;
-}
+// The plan of one assignment, with dense operands as they are given, phase by phase. Without `fused` every intermediate is stored
+// between nests.
+class AssignmentPlanner {
+ public:
+  AssignmentPlanner(const Problem& problem, bool fused) : problem_(problem), fused_(fused), limit_(usable_memory(problem.options)) {}
 
-// With dense operands as they are given.
-Expected<Plan> plan_in_place(const Problem& problem) {
-  SearchResult found = search_schedules(problem, true);
-  add_smaller_intermediates(found, problem);
-  return choose(std::move(found), problem, false);
-}
+  Expected<Plan> plan() {
+    search();
+    ask_solver();
+    if (is_cancelled(problem_.options)) return fail(ErrorKind::cancelled, "interrupted");
+    open_layouts();
+    copy_fibers();
+    if (auto there = add_baseline(); !there) return std::unexpected(there.error());
+    if (auto fits = leave_out_too_large(); !fits) return std::unexpected(fits.error());
+    return chosen();
+  }
+
+ private:
+  // Trees, orders of statements and layouts around the interval program.
+  void search() {
+    found_ = search_schedules(problem_, fused_);
+    if (fused_) add_smaller_intermediates(found_, problem_);
+  }
+
+  // What the search has left open.
+  void ask_solver() {
+    if (fused_ && !is_cancelled(problem_.options)) proof_ = improve(found_, problem_);
+  }
+
+  // The baseline is there to fall back on, whatever else is: it needs no intermediate and no conversion.
+  void open_layouts() {
+    baseline_ = {baseline(problem_), {}};
+    baseline_.cost = found_.models->cost_of(baseline_.schedule);
+    if (found_.candidates.empty() || baseline_.cost.ns < found_.candidates.front().cost.ns) run_serially_where_cheaper(baseline_, problem_);
+    if (appends(baseline_.schedule)) {
+      double best_ns = std::numeric_limits<double>::infinity();
+      const auto open = [&](Candidate& candidate) {
+        if (candidate.cost.ns > best_ns * most_gained_by_opening) return;
+        candidate = with_open_layouts(std::move(candidate), problem_);
+        if (candidate.cost.announced_bytes <= limit_) best_ns = std::min(best_ns, candidate.cost.ns);
+      };
+      for (Candidate& candidate : proof_.cheaper) open(candidate);
+      for (Candidate& candidate : found_.candidates) open(candidate);
+      open(baseline_);
+    }
+    found_.candidates.insert(found_.candidates.begin(), proof_.cheaper.begin(), proof_.cheaper.end());
+  }
+
+  // Mark arrays.
+  void copy_fibers() {
+    if (fused_) copies_ = cheapest_mark_arrays(found_, problem_);
+    if (copies_) found_.candidates.insert(found_.candidates.begin(), *copies_);
+  }
+
+  Expected<void> add_baseline() {
+    std::vector<Candidate>& candidates = found_.candidates;
+    const auto stores = [](const Candidate& candidate) { return candidate.schedule.statements.size() > 1; };
+    const bool any_stores = std::ranges::any_of(candidates, stores);
+    if (!fused_ && any_stores) std::erase_if(candidates, [&](const Candidate& candidate) { return !stores(candidate); });
+    const auto legal = check(baseline_.schedule, problem_);
+    if (legal && (fused_ || !any_stores || stores(baseline_))) {
+      const auto place = std::ranges::upper_bound(candidates, baseline_.cost.ns, {}, [](const Candidate& one) { return one.cost.ns; });
+      candidates.insert(place, baseline_);
+    }
+    if (candidates.empty() && !legal) return std::unexpected(legal.error());
+    return {};
+  }
+
+  Expected<void> leave_out_too_large() {
+    std::vector<Candidate>& candidates = found_.candidates;
+    const std::size_t all = candidates.size();
+    std::size_t shrunk = 0;
+    for (Candidate& candidate : candidates) {
+      if (candidate.cost.announced_bytes <= limit_) continue;
+      // Private copies go first: the same loops on one thread.
+      Schedule serial = candidate.schedule;
+      std::ranges::replace(serial.roots, RootReduction::private_copies, RootReduction::serial);
+      if (serial == candidate.schedule) continue;
+      candidate = {serial, cost(serial, problem_)};
+      if (candidate.cost.announced_bytes <= limit_) ++shrunk;
+    }
+    const auto smallest = std::ranges::min_element(candidates, {}, [](const Candidate& one) { return one.cost.announced_bytes; });
+    if (smallest->cost.announced_bytes > limit_) {
+      return std::unexpected(too_large(smallest->cost, limit_, why_nothing_fits(found_, problem_)));
+    }
+    std::erase_if(candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes > limit_; });
+    too_large_ = all - candidates.size() + shrunk + found_.serialized + found_.trees_too_large;
+    return {};
+  }
+
+  // The cheapest, what is claimed of it, and what it is compared with.
+  Plan chosen() {
+    std::vector<Candidate>& candidates = found_.candidates;
+    std::ranges::stable_sort(candidates, {}, [](const Candidate& one) { return one.cost.ns; });
+    Plan plan;
+    plan.schedule = std::move(candidates.front().schedule);
+    plan.cost = std::move(candidates.front().cost);
+    const bool solved = !proof_.cheaper.empty() && plan.schedule == proof_.cheaper.front().schedule;
+    plan.producer = solved ? Producer::solver : plan.schedule == baseline_.schedule ? Producer::baseline : Producer::search;
+    plan.trees = found_.trees;
+    plan.trees_bounded = found_.trees_bounded;
+    plan.candidates = found_.tried + 1;
+    plan.too_large = too_large_;
+    plan.solver = std::move(proof_.report);
+    claim(plan);
+    for (std::size_t number = 1; number < candidates.size(); ++number) {
+      if (candidates[number].schedule == plan.schedule) continue;
+      plan.runner_up = std::move(candidates[number].schedule);
+      plan.runner_up_cost = std::move(candidates[number].cost);
+      plan.why = why_it_lost(plan, problem_.network);
+      break;
+    }
+    return plan;
+  }
+
+  void claim(Plan& plan) {
+    Frontier frontier = std::move(found_.frontier);
+    if (!proof_.proven()) {
+      frontier.left_out_any(!plan.solver.unavailable.empty() ? Why::solver_missing
+                            : plan.solver.effort_spent       ? Why::effort_spent
+                            : proof_.overpriced              ? Why::priced_before_known
+                                                             : Why::too_many_nests);
+    }
+    const bool copied = copies_ && plan.schedule == copies_->schedule;
+    const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
+    // What such a schedule takes less than the least without is beyond the claim, and no reason to claim less.
+    plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
+    plan.proof = proof_of(plan.optimal, copied || opened, frontier.why_not(plan.cost.ns));
+    if (!fused_) plan.proof = among_unfused + plan.proof;
+  }
+
+  const Problem problem_;
+  bool fused_;
+  std::uint64_t limit_;
+  SearchResult found_;
+  Proof proof_;
+  Candidate baseline_;
+  std::optional<Candidate> copies_;
+  std::uint64_t too_large_ = 0;
+};
+
+Expected<Plan> plan_in_place(const Problem& problem) { return AssignmentPlanner(problem, true).plan(); }
 
 // What takes less where dense operands are converted first.
 Expected<Plan> plan_transposed(Plan best, const Problem& problem) {
@@ -250,7 +251,7 @@ Expected<Plan> plan_unfused(const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_several(problem, plan_unfused, false);
-  auto chosen = choose(search_schedules(problem, false), problem, true);
+  auto chosen = AssignmentPlanner(problem, false).plan();
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();

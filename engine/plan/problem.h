@@ -27,7 +27,7 @@ enum class Looks : std::uint8_t {
   never,    ///< planned as if there were some
 };
 
-/// What is known of an operand, from reading it to planning and compiling: by name at first, then one per operand of the network, in
+/// Facts of an operand, from reading it to planning and compiling: by name at first, then one per operand of the network, in
 /// the order of Network::tensors.
 struct OperandFacts {
   TensorId tensor = 0;      ///< of the network, once there is one

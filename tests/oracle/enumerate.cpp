@@ -40,8 +40,8 @@ class Enumeration {
             for (std::size_t number = 0; number < convertible.size(); ++number) {
               free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
             }
-            for (const double room : dense_rooms) {
-              const CostModel model(schedule, Problem{network_, operands_, options_}, free, room);
+            for (const double fill_limit : dense_fill_limits) {
+              const CostModel model(schedule, Problem{network_, operands_, options_}, free, fill_limit);
               append(schedule, model, free);
               if (schedules_.size() == limit_) return std::move(schedules_);
               if (converted == 0) break;

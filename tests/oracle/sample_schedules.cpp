@@ -7,7 +7,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 #include "engine/plan/space/partial_sums.h"
 #include "engine/plan/space/trees.h"
 
@@ -143,10 +143,10 @@ class Sampler {
     }
   }
 
-  void copy_for_lookups(Schedule& schedule) {
+  void copy_as_mark_array(Schedule& schedule) {
     const std::size_t statement = draws_.below(schedule.statements.size());
     const std::size_t factor = draws_.below(schedule.statements[statement].factors.size());
-    if (auto copied = with_lookup_copy(schedule, statement, factor)) schedule = std::move(*copied);
+    if (auto copied = with_mark_array(schedule, statement, factor)) schedule = std::move(*copied);
   }
 
   Schedule draw() {
@@ -156,12 +156,12 @@ class Sampler {
     std::vector<Schedule> sums = with_partial_sums(std::move(schedule), network_, options_);
     const bool summed = sums.size() > 1 && draws_.chance(summed_first);
     schedule = std::move(sums[summed ? draws_.below(sums.size()) : 0]);
-    while (draws_.chance(looked_up)) copy_for_lookups(schedule);
+    while (draws_.chance(looked_up)) copy_as_mark_array(schedule);
     order_loops(schedule);
     std::vector<bool> free(schedule.tensors.size(), false);
     const double converted = draws_.unit();
     for (const std::uint32_t factor : convertible_) free[factor] = draws_.chance(converted);
-    const CostModel model(schedule, Problem{network_, operands_, options_}, free, dense_rooms[draws_.below(std::size(dense_rooms))]);
+    const CostModel model(schedule, Problem{network_, operands_, options_}, free, dense_fill_limits[draws_.below(std::size(dense_fill_limits))]);
     Schedule completed = complete(std::move(schedule), network_, model, free, operands_);
     if (draws_.chance(0.2)) {
       for (ScheduledStatement& statement : completed.statements) statement.intersections.clear();

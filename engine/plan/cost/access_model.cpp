@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/schedule/binding.h"
 
 namespace weft {
@@ -14,13 +14,13 @@ constexpr double most_dense_positions = 1u << 28;
 
 }  // namespace
 
-AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
+AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double fill_limit,
                          const Network& network, const std::vector<OperandFacts>& operands,
                          std::shared_ptr<const Statistics> estimated)
     : estimated_(std::move(estimated)),
       scalar_(tensor.format.scalar),
       free_(free),
-      room_(room),
+      room_(fill_limit),
       converted_(tensor.converted) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
@@ -128,9 +128,9 @@ double AccessModel::free_positions(BoundState modes) const {
   double& known = positions_by_modes_[modes];
   if (known >= 0) return known;
   const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
-  const double room = product_of_extents(modes);
+  const double fill_limit = product_of_extents(modes);
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
-  known = !last && room <= most_dense_positions && room <= room_ * distinct ? room : distinct;
+  known = !last && fill_limit <= most_dense_positions && fill_limit <= room_ * distinct ? fill_limit : distinct;
   return known;
 }
 
@@ -146,8 +146,8 @@ double AccessModel::positions(BoundState state) const {
 double AccessModel::density(BoundState state) const {
   if (!sparse_) return 1;
   if (!free_) return density_by_level_[state];
-  const double room = product_of_extents(state);
-  return room > 0 ? free_positions(state) / room : 0;
+  const double fill_limit = product_of_extents(state);
+  return fill_limit > 0 ? free_positions(state) / fill_limit : 0;
 }
 
 double AccessModel::fill(IndexSet indices) const {
@@ -156,8 +156,8 @@ double AccessModel::fill(IndexSet indices) const {
   for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
     if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
   }
-  const double room = product_of_extents(modes);
-  return room > 0 ? statistics_->distinct(modes) / room : 0;
+  const double fill_limit = product_of_extents(modes);
+  return fill_limit > 0 ? statistics_->distinct(modes) / fill_limit : 0;
 }
 
 std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {

@@ -31,9 +31,9 @@ struct LevelStep {
 class AccessModel {
  public:
   /// A layout is free if the operand may be converted to whatever order the loops take; its leading levels are dense
-  /// where the product of their extents is at most `room` times their distinct coordinates. At most 12 modes may be
+  /// where the product of their extents is at most `fill_limit` times their distinct coordinates. At most 12 modes may be
   /// free.
-  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double room,
+  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double fill_limit,
               const Network& network, const std::vector<OperandFacts>& operands,
               std::shared_ptr<const Statistics> estimated = nullptr);
 
@@ -78,7 +78,7 @@ class AccessModel {
   /// Whether what lies below a position is so little that a processor which went over it a moment ago foresees where its
   /// fibers end.
   bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }
-  /// Fibers below a position whose ends nobody foresees when its entries are gone over for the first time.
+  /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
   double unforeseen_ends(BoundState state) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;

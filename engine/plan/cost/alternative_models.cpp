@@ -13,9 +13,9 @@ AlternativeModels::AlternativeModels(const Problem& problem)
       formats_(result_formats(problem)),
       models_(std::make_shared<StatementModels>(problem)) {}
 
-// By what flows into them, which of the factors that they read are converted, and with how much room.
-std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double room) {
-  const auto room_number = std::find(std::begin(dense_rooms), std::end(dense_rooms), room) - std::begin(dense_rooms);
+// By what flows into them, which of the factors that they read are converted, and with which dense-fill limit.
+std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double fill_limit) {
+  const auto room_number = std::find(std::begin(dense_fill_limits), std::end(dense_fill_limits), fill_limit) - std::begin(dense_fill_limits);
   std::vector<std::uint32_t> found;
   found.reserve(order.contents.size());
   for (std::size_t number = 0; number < order.contents.size(); ++number) {
@@ -27,7 +27,7 @@ std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& orde
     }
     if (variant != 0) variant |= static_cast<std::uint64_t>(room_number) << most_factors;
     const std::uint32_t* known = variants_.find(variant, content);
-    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, room);
+    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, fill_limit);
     if (known == nullptr) {
       variants_.insert(variant, content, model);
       ++described_;
@@ -92,7 +92,7 @@ StatementOrder AlternativeModels::order_of(Schedule statements) {
       content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
     }
     leaves[statement.target.tensor] = all;
-    copies[statement.target.tensor] = is_lookup_copy(statements, number);
+    copies[statement.target.tensor] = is_mark_array_copy(statements, number);
     const auto next = static_cast<std::uint32_t>(contents_.size());
     order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
   }
@@ -111,7 +111,7 @@ Cost AlternativeModels::cost_of(const Schedule& schedule) {
                          });
   if (!described) return cost(schedule, Problem{network_, operands_, options});
   const StatementOrder order = order_of(schedule);
-  const CostModel known = model(order, numbers(order, std::vector<bool>(schedule.tensors.size(), false), dense_rooms[0]));
+  const CostModel known = model(order, numbers(order, std::vector<bool>(schedule.tensors.size(), false), dense_fill_limits[0]));
   return with_memory(time_cost(schedule, Problem{network_, operands_, options}, known), schedule, Problem{network_, operands_, options});
 }
 

@@ -33,9 +33,9 @@ class AlternativeModels {
   const std::vector<ResultFormat>& formats() const { return formats_; }
 
   StatementOrder order_of(Schedule statements);
-  /// The statements' models, `free` per tensor, with dense levels of `room`: equal numbers have equal factors in equal
+  /// The statements' models, `free` per tensor, with dense levels of `fill_limit`: equal numbers have equal factors in equal
   /// layouts, as interval tables want them.
-  std::vector<std::uint32_t> numbers(const StatementOrder& order, const std::vector<bool>& free, double room);
+  std::vector<std::uint32_t> numbers(const StatementOrder& order, const std::vector<bool>& free, double fill_limit);
   /// Statements described so far.
   std::uint64_t described() const { return described_; }
   CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {

@@ -33,7 +33,7 @@ class CostSum {
         const NestTime work = walk_loop(schedule_, model_, nest, 0, 1, [this](const auto&... of) { return loop(of...); });
         cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
       }
-      if (nest.last < last) cost_.ns += model_.crossing(0, nest, last);
+      if (nest.last < last) cost_.ns += model_.materialising_ns(0, nest, last);
       cost_.nests_ns.push_back(cost_.ns - before);
       first = nest.last + 1;
     }
@@ -45,8 +45,8 @@ class CostSum {
     const ScheduledStatement& scheduled = schedule_.statements[statement];
     LoopDecision decision;
     decision.vector = scheduled.vector && depth + 1 == scheduled.loops.size();
-    for (const Intersection& meeting : scheduled.intersections) {
-      if (meeting.index == scheduled.loops[depth]) decision.parts = meeting.parts;
+    for (const Intersection& intersection : scheduled.intersections) {
+      if (intersection.index == scheduled.loops[depth]) decision.parts = intersection.parts;
     }
     return decision;
   }

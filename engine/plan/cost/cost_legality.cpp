@@ -68,11 +68,11 @@ bool CostModel::may_share_nest(StatementRange range) const {
 }
 
 // What a copy is for: where it drives, the operand could.
-bool CostModel::drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const {
-  return std::ranges::any_of(meeters, [&](const Meeter& meeter) {
-    const StatementModels::Statement& statement = *statements_[meeter.part.statement].model;
-    const bool copy = (statement.copies >> meeter.part.factor & 1) != 0 && meeter.table == Table::one_mode;
-    return copy && (!meeting.looked_up || meeter.part.drive);
+bool CostModel::drives_copy(const CoIteration& co_iteration, std::span<const Participant> participants) const {
+  return std::ranges::any_of(participants, [&](const Participant& participant) {
+    const StatementModels::Statement& statement = *statements_[participant.part.statement].model;
+    const bool copy = (statement.copies >> participant.part.factor & 1) != 0 && participant.table == Table::one_mode;
+    return copy && (!co_iteration.looked_up || participant.part.drive);
   });
 }
 
@@ -90,7 +90,7 @@ bool CostModel::drives_copy(Outside outside, IndexId index, StatementRange range
   return any && loop(outside, index, range, others).drives_copy;
 }
 
-bool CostModel::may_cross(IndexSet shared, StatementRange writers, std::size_t last) const {
+bool CostModel::may_materialise(IndexSet shared, StatementRange writers, std::size_t last) const {
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
     if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;

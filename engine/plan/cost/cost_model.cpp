@@ -81,7 +81,7 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
   return flow;
 }
 
-CostModel::CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double room)
+CostModel::CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double fill_limit)
     : options_(problem.options),
       models_(std::make_shared<StatementModels>(problem)),
       flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, problem.operands))),
@@ -89,7 +89,7 @@ CostModel::CostModel(const Schedule& schedule, const Problem& problem, const std
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);
-    const std::uint32_t added = models_->add(schedule, number, earlier, free, room);
+    const std::uint32_t added = models_->add(schedule, number, earlier, free, fill_limit);
     place(added);
   }
 }
@@ -130,7 +130,7 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
 // An entry of a sparse intermediate is where all that it is made from meets, whatever was summed: from the first of its
 // modes on that its writer's filters restrict and that is not bound outside of both its writer and its reader, where
 // those filters are among others'.
-JoinSet CostModel::stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const {
+JoinSet CostModel::stored_joins(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const {
   const StatementModels::Statement& model = *statements_[statement].model;
   JoinSet met = 0;
   for (std::size_t factor = 0; factor < model.made_of.size(); ++factor) {
@@ -169,10 +169,10 @@ JoinSet CostModel::others(const Schedule& schedule, StatementRange range) const 
   return found;
 }
 
-JoinSet CostModel::meeting(JoinSet others, StatementRange range) const {
+JoinSet CostModel::joined_with(JoinSet others, StatementRange range) const {
   IndexSet indices = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) indices |= statements_[number].model->filtered;
-  return models_->meeting(others, indices);
+  return models_->joined_with(others, indices);
 }
 
 LoopEstimate CostModel::loop(Outside outside, IndexId index, StatementRange range, JoinSet others,
@@ -189,10 +189,10 @@ LoopPrice CostModel::price(Outside outside, IndexId index, StatementRange range,
 }
 
 CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
-  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  auto& [loops, participants, participant_filters] = models_->pricing();
   loops.clear();
-  meeters.clear();
-  meeter_filters.clear();
+  participants.clear();
+  participant_filters.clear();
   const IndexSet bound = outside.indices;
   // An entry of the result is appended inside, in the order of this loop.
   const bool ordered = makes_entries() && range.last + 1 == statements_.size() && !outside.gathers &&
@@ -206,13 +206,13 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
     loops.push_back(&loop);
     const bool reads_stored = statements_[number].model->reads_stored;
     all.outside |= loop.outside;
-    if (reads_stored) all.outside |= stored_meeting(number, bound, range, others);
+    if (reads_stored) all.outside |= stored_joins(number, bound, range, others);
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
-        meeters.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
+        participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
                             gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
-        meeter_filters.push_back(access.first);
+        participant_filters.push_back(access.first);
         all.ends += access.ends;
       }
       all.met *= access.direct;
@@ -223,7 +223,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
       all.added |= access.all;
       if (reads_stored) {
         const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
-        if (access.drives) meeter_filters.back() |= made_of;
+        if (access.drives) participant_filters.back() |= made_of;
         all.added_first |= made_of;
         all.added |= made_of;
       }
@@ -235,15 +235,15 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
 }
 
 void CostModel::correct_by_joins(Advance& all, IndexId index) const {
-  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  auto& [loops, participants, participant_filters] = models_->pricing();
   const double entered = models_->join_ratio(all.outside);
   const auto relative = [&](JoinSet more) { return entered > 0 ? models_->join_ratio(all.outside | more) / entered : 1; };
-  for (std::size_t number = 0; number < meeters.size(); ++number) {
-    meeters[number].length = std::min(extent(index), meeters[number].length * relative(meeter_filters[number]));
+  for (std::size_t number = 0; number < participants.size(); ++number) {
+    participants[number].length = std::min(extent(index), participants[number].length * relative(participant_filters[number]));
   }
   all.met = std::min(extent(index), all.met * relative(all.added_first));
   // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
-  for (const Meeter& meeter : meeters) all.met = std::min(all.met, meeter.length);
+  for (const Participant& participant : participants) all.met = std::min(all.met, participant.length);
   all.iterations = std::min(all.met, all.iterations * relative(all.added));
 }
 
@@ -251,28 +251,28 @@ void CostModel::correct_by_joins(Advance& all, IndexId index) const {
 // the rarer case comes (Poisson lengths).
 double CostModel::entering_ns(const Advance& all, bool root) const {
   const Machine& machine = options_.machine;
-  const std::vector<Meeter>& meeters = models_->pricing().meeters;
+  const std::vector<Participant>& participants = models_->pricing().participants;
   double shortest = std::numeric_limits<double>::infinity();
-  for (const Meeter& meeter : meeters) shortest = std::min(shortest, meeter.length);
+  for (const Participant& participant : participants) shortest = std::min(shortest, participant.length);
   double ns = 0;
   if (shortest < 1) {
     const double empty = std::exp(-shortest);
     ns += machine.branch_miss * std::min(empty, 1 - empty);
   }
   if (!root) {
-    const double entry = machine.fiber_entry * static_cast<double>(meeters.size()) + machine.branch_miss * all.ends;
+    const double entry = machine.fiber_entry * static_cast<double>(participants.size()) + machine.branch_miss * all.ends;
     ns += entry * std::min(1.0, shortest);
   }
   return ns;
 }
 
 double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const {
-  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  auto& [loops, participants, participant_filters] = models_->pricing();
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops[number - range.first];
-    const Movement moved = movement(number, loop, outside, index, range, vector, !meeters.empty());
+    const Movement moved = movement(number, loop, outside, index, range, vector, !participants.empty());
     // What streams does so beside the arithmetic; what is gathered keeps it waiting.
     double arithmetic = 0;
     if (loop.innermost) {
@@ -280,7 +280,7 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
     }
     body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
     if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);
-    if (!loop.joins || range.first != range.last || !meeters.empty()) body += loop.row_end_ns;
+    if (!loop.joins || range.first != range.last || !participants.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;
     if (loop.innermost) details->flops += statement.model->flops * iterations;
@@ -292,21 +292,21 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
                             LoopEstimate* details) const {
   const Machine& machine = options_.machine;
   const Advance all = advance(outside, index, range, others);
-  auto& [loops, meeters, meeter_filters] = models_->pricing();
+  auto& [loops, participants, participant_filters] = models_->pricing();
   const bool appends = makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index);
   const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
   // A short vector loop is unrolled: there is no loop to enter.
   const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
   double ns = unrolled ? 0 : machine.loop_entry;
   double steps = extent(index);
-  if (!meeters.empty()) {
+  if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
-    const Meeting meeting = given != nullptr ? given_meeting(machine, meeters, given->parts) : cheapest_meeting(machine, meeters);
-    steps = meeting.steps;
-    ns += meeting.ns;
-    if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(meeting, meeters);
-    if (details != nullptr && meeting.looked_up) {
-      for (const Meeter& meeter : meeters) details->decision.parts.push_back(meeter.part);
+    const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts) : cheapest_co_iteration(machine, participants);
+    steps = co_iteration.steps;
+    ns += co_iteration.ns;
+    if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(co_iteration, participants);
+    if (details != nullptr && co_iteration.looked_up) {
+      for (const Participant& participant : participants) details->decision.parts.push_back(participant.part);
     }
   } else if (!vector) {
     ns += extent(index) * machine.range_step;
@@ -321,7 +321,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
 
 double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
 
-double CostModel::crossing(IndexSet shared, StatementRange writers, std::size_t last) const {
+double CostModel::materialising_ns(IndexSet shared, StatementRange writers, std::size_t last) const {
   double ns = 0;
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
     const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;

@@ -13,18 +13,18 @@
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/cost.h"
-#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/cost/statement_models.h"
 #include "engine/plan/schedule/statement_range.h"
 
 namespace weft {
 
-/// A dense level costs room for every combination of coordinates, and visits the empty ones where it drives; it turns
+/// A dense level costs memory for every combination of coordinates, and visits the empty ones where it drives; it turns
 /// every search into a lookup. Dense where it is cheap, where it is nearly free and where it is affordable are priced,
 /// the first of them always: MTTKRP of 2000^3 with 2e6 entries takes 18.9 ms with compressed levels, 28.9 ms with a
 /// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
-inline constexpr double dense_rooms[] = {4, 1.5, 16};
+inline constexpr double dense_fill_limits[] = {4, 1.5, 16};
 
 /// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
 struct LoopDecision {
@@ -86,10 +86,10 @@ struct StatementFlow {
 class CostModel {
  public:
   /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
-  /// layout follows the loops, `room` how many combinations of coordinates a dense level of those may have per stored
+  /// layout follows the loops, `fill_limit` how many combinations of coordinates a dense level of those may have per stored
   /// one. Keeps a reference to the options and to
   /// the statistics of the operands.
-  CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double room = dense_rooms[0]);
+  CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double fill_limit = dense_fill_limits[0]);
   /// The same of statements whose models are shared, by their numbers there; `result` is the target of the last if it
   /// is sparse.
   CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
@@ -152,8 +152,8 @@ class CostModel {
   /// `others` of a range of statements in the loops of a schedule.
   JoinSet others(const Schedule& schedule, StatementRange range) const;
   /// Of `others`, what some sparse operand of these statements meets, directly or not: the rest changes no price.
-  JoinSet meeting(JoinSet others, StatementRange range) const;
-  /// Where that price of a statement alone is kept for all models that have it, negative if nobody asked; null for one
+  JoinSet joined_with(JoinSet others, StatementRange range) const;
+  /// Where that price of a statement alone is kept for all models that have it, negative before it is asked for; null for one
   /// that writes a sparse result, whose price depends on more.
   LoopPrice* alone(IndexSet bound, IndexId index, std::size_t statement) const {
     if (result_ != nullptr && statement + 1 == statements_.size()) return nullptr;
@@ -162,9 +162,9 @@ class CostModel {
 
   /// Nanoseconds to clear (or allocate) the intermediates written by statements of `writers` and read by later ones up to
   /// `last`, per combination of the indices that the two sides share.
-  double crossing(IndexSet shared, StatementRange writers, std::size_t last) const;
+  double materialising_ns(IndexSet shared, StatementRange writers, std::size_t last) const;
   /// Whether they may be stored there, whatever the order of the loops that are still to come: neither meaning nor memory forbids it.
-  bool may_cross(IndexSet shared, StatementRange writers, std::size_t last) const;
+  bool may_materialise(IndexSet shared, StatementRange writers, std::size_t last) const;
 
   /// Body of a statement without loops.
   double scalar_body(std::size_t statement) const;
@@ -201,7 +201,7 @@ class CostModel {
   /// That what is known of the statements takes, of all models that share it.
   std::size_t bytes() const { return models_->bytes(); }
 
-  /// Joins whose ratio was asked for and that nobody counted, ascending.
+  /// Joins whose ratio was asked for and that were not counted, ascending.
   std::vector<JoinSet> uncounted() const { return models_->uncounted(); }
 
   const AccessModel& factor(std::size_t statement, std::size_t number) const {
@@ -223,7 +223,7 @@ class CostModel {
     double late_density = 1;
     double late_ns = 0;
     double tables = 0;
-    double ends = 0;          // unforeseen, of fibers that others filter: of the loop, and of every search
+    double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
     JoinSet added_first = 0;
     JoinSet added = 0;
@@ -239,14 +239,14 @@ class CostModel {
   double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
   Movement movement(std::size_t statement, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,
                     bool vector, bool driven) const;
-  JoinSet stored_meeting(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
+  JoinSet stored_joins(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }
   bool leaves(std::size_t statement, StatementRange range) const {
     return statements_[statement].flow->reader > range.last;
   }
   Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
-  bool drives_copy(const Meeting& meeting, std::span<const Meeter> meeters) const;
+  bool drives_copy(const CoIteration& co_iteration, std::span<const Participant> participants) const;
   bool appends(StatementRange range) const;  // to something that leaves their nest
   bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
   bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;

@@ -21,7 +21,7 @@ double CostModel::visits_below(std::size_t statement, IndexSet inside, Statement
   return visits;
 }
 
-// Of fibers inside the loop, whose ends nobody foresees: no more than another statement lets through of the loops over them,
+// Loop-exit mispredicts of fibers inside the loop: no more than another statement lets through of the loops over them,
 // which it shares where it filters more.
 double CostModel::ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const {
   const auto let_through = [&](std::size_t number, IndexSet more) {

@@ -74,7 +74,7 @@ struct LoopPrice {
   double ns = 0;
 };
 
-/// Of one network, one set of options and fused or unfused nests. Whoever shares it numbers statements by content: equal
+/// Of one network, one set of options and fused or unfused nests. Models that share it number statements by content: equal
 /// numbers have equal factors in equal layouts and equal targets, and intermediates are what their numbers say.
 class IntervalTable {
  public:

@@ -70,12 +70,12 @@ std::uint64_t usable_memory(const PlanOptions& options) {
   return std::min(options.memory_limit, machine_memory());
 }
 
-double room_beside(const Problem& problem, bool dense_result) {
+double memory_beside(const Problem& problem, bool dense_result) {
   const auto& [network, operands, options] = problem;
-  double room = static_cast<double>(usable_memory(options));
-  for (const OperandFacts& operand : operands) room -= static_cast<double>(operand.exact_bytes());
+  double left = static_cast<double>(usable_memory(options));
+  for (const OperandFacts& operand : operands) left -= static_cast<double>(operand.exact_bytes());
   const TensorDeclaration& result = network.tensors[network.assignments.front().result.tensor];
-  return dense_result ? room - result_bytes(result, result.scalar) : room;
+  return dense_result ? left - result_bytes(result, result.scalar) : left;
 }
 
 MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem) {
@@ -154,9 +154,9 @@ MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem) {
     }
     if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
       // The number of copies gives way to the limit before the schedule does.
-      const double room = static_cast<double>(options.memory_limit) - announced - growing - live - live_growing;
+      const double left = static_cast<double>(options.memory_limit) - announced - growing - live - live_growing;
       const double copies_at_most = std::max(options.machine.threads, static_cast<double>(usual_slots));
-      const double fitting = leaving > 0 ? std::floor(room / leaving) : copies_at_most;
+      const double fitting = leaving > 0 ? std::floor(left / leaving) : copies_at_most;
       live += demand("private copies", std::clamp(fitting, 2.0, copies_at_most) * leaving);
     }
     most = std::max(most, live + live_growing);

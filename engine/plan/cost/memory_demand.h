@@ -29,6 +29,6 @@ std::uint64_t usable_memory(const PlanOptions& options);
 
 /// What of it the operands leave, and the result of a network's one assignment if it is dense: one that grows while it
 /// is computed is charged then. Negative if they do not fit.
-double room_beside(const Problem& problem, bool dense_result);
+double memory_beside(const Problem& problem, bool dense_result);
 
 }  // namespace weft

@@ -81,7 +81,7 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
   const double stream_ns = bytes / machine.stream[from];
   if (from > 0) return {bytes, stream_ns};
-  // A fiber inside ends when nobody foresees it, and the next row waits for that.
+  // The exit of a fiber inside is mispredicted, and the next row waits for that.
   const IndexSet inside_only = statements_[statement]->indices & ~(bound | one_index(index));
   const bool waits = (statements_[statement]->filtered & inside_only) != 0;
   return waits ? Movement{bytes, 0, stream_ns} : Movement{bytes, 0, 0, stream_ns};
@@ -145,7 +145,7 @@ double StatementModels::least_streamed(const Statement& statement, IndexSet boun
   for (const auto& factor : statement.factors) {
     const IndexSet inner = factor->indices() & ~outside;
     if (factor->sparse() || inner == 0) continue;
-    // Whoever reads it below a dense loop of its own has it stored.
+    // A statement that reads it below a dense loop of its own has it stored.
     const bool kept = factor->intermediate() && !contains(factor->indices(), index) && (inner & (inner - 1)) == 0 &&
                       (factor->indices() & ~inner & ~statement.chosen) == 0 && fits_registers(combinations(inner) * factor->scalar_bytes());
     if (kept) continue;

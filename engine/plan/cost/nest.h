@@ -3,7 +3,7 @@
 // A state says that statements first … last share the loops outside and nothing below them yet. One step further, the body of
 // `first` runs there, or a loop over x is opened that first … end share:
 //
-//   time(state) = loop(x) + iterations(x) * time(inside) + crossing(first … end) + time(behind)
+//   time(state) = loop(x) + iterations(x) * time(inside) + materialising(first … end) + time(behind)
 //
 //   inside: first … end, below x          behind: end + 1 … last, below the same loops as before
 //
@@ -34,13 +34,13 @@ inline NestState inside(const CostModel& model, const NestState& state, IndexId 
   if (state.outside.root() || !model.joined()) return found;
   const bool more = group.last < state.last;
   const JoinSet others = more ? state.others | model.filters(state.outside.indices, {group.last + 1, state.last}) : state.others;
-  found.others = model.meeting(others, group);
+  found.others = model.joined_with(others, group);
   return found;
 }
 inline NestState behind(const CostModel& model, const NestState& state, StatementRange group) {
   NestState found{state.outside, static_cast<std::uint32_t>(group.last) + 1, state.last, 0};
   if (state.outside.root() || group.last == state.last || !model.joined()) return found;
-  found.others = model.meeting(state.others | model.filters(state.outside.indices, group), {group.last + 1, state.last});
+  found.others = model.joined_with(state.others | model.filters(state.outside.indices, group), {group.last + 1, state.last});
   return found;
 }
 
@@ -90,7 +90,7 @@ double walk_nest(const Schedule& schedule, const CostModel& model, StatementRang
     }
     if (last < range.last) {
       const Outside outside = model.bound_by(schedule.statements[first].loops, depth, {first, last});
-      ns += model.crossing(outside.indices, {first, last}, range.last);
+      ns += model.materialising_ns(outside.indices, {first, last}, range.last);
     }
     first = last + 1;
   }

@@ -31,7 +31,7 @@ SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& acce
     else block_ *= product_.extent(index);
   }
   key_ = index_set(order_);
-  // The order of the levels may be that of loops that nobody knows yet: their bytes are counted in one order for all.
+  // The order of the levels may be that of loops that are not known yet: their bytes are counted in one order for all.
   IndexSet above = 0;
   for (const IndexId index : members(key_)) {
     above |= one_index(index);

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/schedule/binding.h"
 
@@ -58,23 +58,23 @@ StatementModels::StatementModels(const Problem& problem)
 }
 
 std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& schedule, const ScheduledAccess& access,
-                                                           bool free, double room) {
+                                                           bool free, double fill_limit) {
   const ScheduledTensor& tensor = schedule.tensors[access.tensor];
-  const double given_room = free ? room : 0;
+  const double given_room = free ? fill_limit : 0;
   if (tensor.role == TensorRole::operand) {
     for (const Known& known : accesses_) {
-      if (known.access == access && known.room == given_room) return known.model;
+      if (known.access == access && known.fill_limit == given_room) return known.model;
     }
   }
-  // Of a dense intermediate only the indices count, and the room of no operand is negative.
+  // Of a dense intermediate only the indices count, and the dense-fill limit of no operand is negative.
   const bool block = tensor.role == TensorRole::intermediate && tensor.format.all_dense();
   const double block_room = tensor.format.scalar == Scalar::f64 ? -1 : -2;
   if (block) {
     for (const Known& known : accesses_) {
-      if (known.room == block_room && known.access.indices == access.indices) return known.model;
+      if (known.fill_limit == block_room && known.access.indices == access.indices) return known.model;
     }
   }
-  const auto model = std::make_shared<AccessModel>(access, tensor, free, room, network_, operands_);
+  const auto model = std::make_shared<AccessModel>(access, tensor, free, fill_limit, network_, operands_);
   if (tensor.role == TensorRole::intermediate) {
     model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule), schedule));
     if (block) accesses_.push_back({access, block_room, model});
@@ -85,7 +85,7 @@ std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& sched
 }
 
 std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
-                                   const std::vector<bool>& free, double room) {
+                                   const std::vector<bool>& free, double fill_limit) {
   const ScheduledStatement& scheduled = schedule.statements[number];
   Statement& statement = *statements_.emplace_back(std::make_unique<Statement>());
   statement.indices = indices_of(scheduled);
@@ -100,7 +100,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     const bool keyed = writes != nullptr && writes->keyed != 0;
     statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
     statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
-                                      : access(schedule, factor, free[factor.tensor], room));
+                                      : access(schedule, factor, free[factor.tensor], fill_limit));
     if (statement.factors.back()->sparse()) {
       statement.met |= statement.filtered & index_set(factor.indices);
       statement.filtered |= index_set(factor.indices);
@@ -122,14 +122,14 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
       statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
     }
   }
-  statement.target = access(schedule, scheduled.target, false, room);
+  statement.target = access(schedule, scheduled.target, false, fill_limit);
   if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate &&
       has_sparse_level(schedule.tensors[scheduled.target.tensor].format)) {
     statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));
     statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
     describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
   }
-  statement.fills_copy = is_lookup_copy(schedule, number);
+  statement.fills_copy = is_mark_array_copy(schedule, number);
   statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
@@ -156,7 +156,7 @@ JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, 
   return filtering_modes(statement, factor, state);
 }
 
-JoinSet StatementModels::meeting(JoinSet set, IndexSet indices) const {
+JoinSet StatementModels::joined_with(JoinSet set, IndexSet indices) const {
   JoinSet found = 0;
   for (bool more = set != 0; more;) {
     more = false;

@@ -15,7 +15,7 @@
 #include "engine/plan/cost/access_model.h"
 #include "engine/plan/cost/drain.h"
 #include "engine/plan/cost/interval_table.h"
-#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/cost/short_row.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/product_estimate.h"
@@ -46,7 +46,7 @@ struct AdvancedAccess {
   double late_density = 1;  ///< what the levels behind it let through of that
   double late_ns = 0;       ///< searching them
   double tables = 0;        ///< dense levels, which are looked up
-  double ends = 0;          ///< unforeseen, of fibers that others meet; of others they cost in loops outside
+  double ends = 0;          ///< loop-exit mispredicts, of fibers that others filter; of others they cost in loops outside
   double ends_inside_ns = 0;  ///< there, per iteration, of what the loops over its other indices go through
   IndexSet open = 0;        ///< these indices
   JoinSet first = 0;        ///< what filters when the first of these levels is bound
@@ -147,10 +147,10 @@ class StatementModels {
   };
 
   /// A statement of a schedule, `earlier` being the numbers of those before it: `free` tells per tensor whether its
-  /// layout follows the loops, `room` how many combinations a dense level of those may have per stored one. Schedules that
+  /// layout follows the loops, `fill_limit` how many combinations a dense level of those may have per stored one. Schedules that
   /// share models have the same operands at the same places, in the same formats. The number stays valid.
   std::uint32_t add(const Schedule& schedule, std::size_t statement, std::span<const std::uint32_t> earlier,
-                    const std::vector<bool>& free, double room);
+                    const std::vector<bool>& free, double fill_limit);
 
   const Statement& statement(std::uint32_t number) const { return *statements_[number]; }
   /// The loop over `index`, which the statement has, below loops over `bound`.
@@ -176,10 +176,10 @@ class StatementModels {
 
   bool any_joins() const { return !occurrences_.empty(); }
   /// Of a set, the accesses that have one of these indices, or one of those that have one, and so on.
-  JoinSet meeting(JoinSet set, IndexSet indices) const;
+  JoinSet joined_with(JoinSet set, IndexSet indices) const;
   /// What counted joins are off independence.
   double join_ratio(JoinSet set);
-  /// Joins whose ratio was asked for and that nobody counted, ascending.
+  /// Joins whose ratio was asked for and that were not counted, ascending.
   std::vector<JoinSet> uncounted() const;
 
   const PlanOptions& options() const { return options_; }
@@ -189,8 +189,8 @@ class StatementModels {
   /// What pricing one loop works with, kept for its memory.
   struct Pricing {
     std::vector<const StatementLoop*> loops;  ///< of the statements that share it
-    std::vector<Meeter> meeters;
-    std::vector<JoinSet> meeter_filters;
+    std::vector<Participant> participants;
+    std::vector<JoinSet> participant_filters;
   };
   Pricing& pricing() { return pricing_; }
 
@@ -208,7 +208,7 @@ class StatementModels {
     std::span<const Reached> factors;
     std::span<StatementLoop*> loops;  // by index; empty before one was asked for
   };
-  // The loop that was asked for last: whoever looks for a price asks again to make it.
+  // The loop that was asked for last: a price that is not found is asked for again to be made.
   struct Asked {
     std::uint32_t statement = 0;
     IndexSet bound = 0;
@@ -217,11 +217,11 @@ class StatementModels {
   };
   struct Known {
     ScheduledAccess access;
-    double room = 0;  // 0: the layout is given
+    double fill_limit = 0;  // 0: the layout is given
     std::shared_ptr<const AccessModel> model;
   };
 
-  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, bool free, double room);
+  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, bool free, double fill_limit);
   std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
   static void describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer);
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);

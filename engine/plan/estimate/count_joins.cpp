@@ -102,7 +102,7 @@ struct JoinCounter::State {
   std::map<TensorId, const Tensor*> operands;
   std::map<TensorId, Statistics> statistics;
   std::map<TensorId, Coordinates> entries;
-  JoinEffort effort;
+  JoinBudget effort;
   Resources resources;
 
   struct Member {
@@ -255,7 +255,7 @@ std::map<TensorId, const Tensor*> numbered(const std::map<std::string, Tensor>& 
 }
 
 JoinCounter::JoinCounter(const Network& network, const std::vector<OperandFacts>& facts,
-                         const std::map<TensorId, const Tensor*>& operands, JoinEffort effort, const Resources& resources)
+                         const std::map<TensorId, const Tensor*>& operands, JoinBudget effort, const Resources& resources)
     : state_(std::make_unique<State>()) {
   state_->known = occurrences(network, facts);
   for (const Occurrence& occurrence : state_->known) {

@@ -12,11 +12,11 @@ namespace weft {
 
 /// Effort of counting one join. The sample keeps, of the index that most operands share, the coordinates whose fixed
 /// hash is small, and of the other operands what can meet them (facts.md, "Sampling that works").
-struct JoinEffort {
+struct JoinBudget {
   double entries = 20'000;     ///< sampled of an operand, about
   double reachable = 400'000;  ///< of an operand that the sample meets, at most
   double steps = 300'000;      ///< of walking
-  static JoinEffort exact() { return {1e18, 1e18, 2e7}; }
+  static JoinBudget exact() { return {1e18, 1e18, 2e7}; }
 };
 
 /// The operands of a network by their number in it; all must be there.
@@ -29,7 +29,7 @@ class JoinCounter {
  public:
   /// `operands` by their number in the network; they must outlive the counter. Only formats with a sparse level count.
   JoinCounter(const Network& network, const std::vector<OperandFacts>& facts,
-              const std::map<TensorId, const Tensor*>& operands, JoinEffort effort, const Resources& resources);
+              const std::map<TensorId, const Tensor*>& operands, JoinBudget effort, const Resources& resources);
   ~JoinCounter();
   JoinCounter(JoinCounter&&) noexcept;
   JoinCounter& operator=(JoinCounter&&) noexcept;

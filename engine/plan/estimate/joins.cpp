@@ -114,7 +114,7 @@ std::vector<JoinSet> joins_of_operands(JoinSet join, const std::vector<Occurrenc
 
 namespace {
 
-// Where hubs meet, more operands meet the more: the largest join within one that nobody counted is nearer to it than
+// Under skew the hubs of several operands coincide: the largest counted join within an uncounted one is nearer to it than
 // independence is.
 double nearest_ratio(JoinSet join, const std::map<JoinSet, double>& counted) {
   if (const auto found = counted.find(join); found != counted.end()) return found->second;

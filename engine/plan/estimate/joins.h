@@ -2,7 +2,7 @@
 //
 // Independence multiplies densities. Real operands are correlated: the hubs of a graph are hubs on both sides of a
 // product. What the cost model multiplies by is the ratio of a join's counted size to its size by independence; a join
-// that nobody counted has that of the largest counted one within it, of several the largest, and 1 without one.
+// that was not counted has that of the largest counted one within it, of several the largest, and 1 without one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is known of an operand before anything is planned, of a tensor or of figures alone.
+// Facts of an operand before anything is planned, of a tensor or of figures alone.
 #pragma once
 
 #include "engine/plan/problem.h"

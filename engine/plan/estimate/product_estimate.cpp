@@ -23,7 +23,7 @@ ProductEstimate::ProductEstimate(const Network& network, const std::vector<Opera
     factors_.push_back({factor.indices, &facts.statistics});
     restricted_ |= index_set(factor.indices);
   }
-  everything_ = room(all_);
+  everything_ = let_through(all_);
 }
 
 double ProductEstimate::combinations(IndexSet indices) const {
@@ -32,8 +32,8 @@ double ProductEstimate::combinations(IndexSet indices) const {
   return product;
 }
 
-double ProductEstimate::room(IndexSet indices) const {
-  double room = combinations(indices);
+double ProductEstimate::let_through(IndexSet indices) const {
+  double let_through = combinations(indices);
   for (const Factor& factor : factors_) {
     ModeSet modes = 0;
     double product = 1;
@@ -43,14 +43,14 @@ double ProductEstimate::room(IndexSet indices) const {
       product *= extents_[factor.indices[mode]];
     }
     if (product <= 0) return 0;
-    room *= std::min(1.0, (modes == 0 ? (factor.statistics->nnz() > 0 ? 1.0 : 0.0) : factor.statistics->distinct(modes)) / product);
+    let_through *= std::min(1.0, (modes == 0 ? (factor.statistics->nnz() > 0 ? 1.0 : 0.0) : factor.statistics->distinct(modes)) / product);
   }
-  return room;
+  return let_through;
 }
 
 double ProductEstimate::distinct(IndexSet indices) const {
   indices &= all_;
-  const double known = room(indices);
+  const double known = let_through(indices);
   const double others = combinations(all_ & ~indices);
   if (known <= 0 || others <= 0) return 0;
   const double chance = std::min(1.0, everything_ / (known * others));

@@ -13,7 +13,7 @@ namespace weft {
 /// (facts.md, "What predicts the time of a loop order"): a combination of the indices U that all factors let through,
 /// as far as they know U, is an entry unless none of the E combinations of the other indices contributes,
 ///
-///   distinct(U) = room(U) * (1 - (1 - q)^E),   q = all contributions / (room(U) * E)
+///   distinct(U) = let_through(U) * (1 - (1 - q)^E),   q = all contributions / (let_through(U) * E)
 ///
 /// Contributions may be known better: where hubs meet, a masked product has as many entries as its mask and not as few as
 /// independence says.
@@ -42,7 +42,7 @@ class ProductEstimate {
     const Statistics* statistics = nullptr;
   };
   double combinations(IndexSet indices) const;
-  double room(IndexSet indices) const;
+  double let_through(IndexSet indices) const;
 
   std::vector<double> extents_;
   std::vector<Factor> factors_;  // those that restrict

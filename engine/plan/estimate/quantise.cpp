@@ -58,16 +58,16 @@ Statistics quantised(const Statistics& counted) {
   }
   std::map<ModeSet, double> distinct;
   for (const ModeSet set : quantised_sets(format)) {
-    double room = 1;
+    double combinations = 1;
     for (std::size_t mode = 0; mode < extents.size(); ++mode) {
-      if (set >> mode & 1) room *= static_cast<double>(extents[mode]);
+      if (set >> mode & 1) combinations *= static_cast<double>(extents[mode]);
     }
     const double exact = counted.distinct(set);
     double figure = quantised(exact);
-    if (exact >= room) {
-      figure = room;
-    } else if (figure >= room) {
-      figure = step_below(room);
+    if (exact >= combinations) {
+      figure = combinations;
+    } else if (figure >= combinations) {
+      figure = step_below(combinations);
     }
     for (std::size_t mode = 0; mode < extents.size(); ++mode) {
       const auto smaller = distinct.find(set & ~(ModeSet{1} << mode));

@@ -12,9 +12,9 @@
 namespace weft {
 namespace {
 
-std::string how_met(const Schedule& schedule, const Intersection& meeting) {
+std::string how_met(const Schedule& schedule, const Intersection& intersection) {
   std::vector<std::string> parts;
-  for (const Intersection::Part& part : meeting.parts) {
+  for (const Intersection::Part& part : intersection.parts) {
     const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
     parts.push_back(fmt::format("{} {}", part.drive ? "drive" : part.gallop ? "gallop" : "search", label(schedule, tensor)));
   }
@@ -28,8 +28,8 @@ void append_line(std::string& text, const std::string& nest, const std::string& 
 std::string loop_notes(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop,
                        std::optional<RootReduction> root) {
   std::string notes;
-  for (const Intersection& meeting : statement.intersections) {
-    if (meeting.index == statement.loops[loop]) notes += fmt::format("  {}", how_met(schedule, meeting));
+  for (const Intersection& intersection : statement.intersections) {
+    if (intersection.index == statement.loops[loop]) notes += fmt::format("  {}", how_met(schedule, intersection));
   }
   if (loop == 0 && root && *root != RootReduction::serial) {
     notes += "  parallel";

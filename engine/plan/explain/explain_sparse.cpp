@@ -12,7 +12,7 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 
 namespace weft {
 namespace {
@@ -121,7 +121,7 @@ std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermed
     kind = tensor.format.levels[level].kind;
     key.push_back(tensor.modes[tensor.format.mode_order[level]]);
   }
-  if (is_lookup_copy(schedule, writer)) {
+  if (is_mark_array_copy(schedule, writer)) {
     const std::size_t operand = schedule.statements[writer].factors.front().tensor;
     return fmt::format("a fiber of {} over {}, copied to be looked up in {}: {} entries in all", schedule.tensors[operand].name,
                        print_indices(key, network), table_of(kind), count_text(expected.entries));

@@ -100,12 +100,12 @@ class Explainer {
   std::string how(std::size_t first, std::size_t depth) const {
     const IndexId index = schedule_.statements[first].loops[depth];
     std::vector<std::string> drive, search, gallop;
-    const Intersection* meeting = nullptr;
+    const Intersection* intersection = nullptr;
     for (std::size_t number = first; number < schedule_.statements.size(); ++number) {
       const ScheduledStatement& statement = schedule_.statements[number];
       if (number > first && statement.fused <= depth) break;
       for (const Intersection& each : statement.intersections) {
-        if (each.index == index && !meeting) meeting = &each;
+        if (each.index == index && !intersection) intersection = &each;
       }
       for (const ScheduledAccess& factor : statement.factors) {
         const Format& format = schedule_.tensors[factor.tensor].format;
@@ -116,9 +116,9 @@ class Explainer {
         }
       }
     }
-    if (meeting) {
+    if (intersection) {
       drive.clear();
-      for (const Intersection::Part& part : meeting->parts) {
+      for (const Intersection::Part& part : intersection->parts) {
         const std::string name =
             label(schedule_, schedule_.statements[part.statement].factors[part.factor].tensor);
         (part.drive ? drive : part.gallop ? gallop : search).push_back(name);

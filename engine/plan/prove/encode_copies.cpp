@@ -26,7 +26,7 @@ double level_bytes(const AccessModel& access, const Format& operand, ModeSet abo
 }  // namespace
 
 void Encoding::encode_copies(Encoded& encoded) {
-  const auto& [schedule, free, room] = encoded.way->alternative;
+  const auto& [schedule, free, fill_limit] = encoded.way->alternative;
   std::map<TensorId, std::vector<Converted>> converted;
   for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement) {
     for (const ScheduledAccess& factor : schedule.statements[statement].factors) {
@@ -91,7 +91,7 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
     std::optional<AccessModel> model;  // where memory matters
     if (memory_limit_ != 0) {
       const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
-      model.emplace(*accesses[number].access, stored, true, encoded.way->alternative.room, problem_.network,
+      model.emplace(*accesses[number].access, stored, true, encoded.way->alternative.fill_limit, problem_.network,
                     exact(*encoded.way, tensor));
     }
     for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
@@ -113,7 +113,7 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
           if (added) found->second = solver_.boolean();
           solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
           if (!model) continue;
-          // With another room it may be a dense level.
+          // With another dense-fill limit it may be a dense level.
           const double bytes = level_bytes(*model, facts.format, above, prefix);
           const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
           if (first) {

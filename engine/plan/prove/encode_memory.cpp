@@ -21,7 +21,7 @@ WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& pr
     return has_sparse_level(schedule.tensors[statement.target.tensor].format);
   });
   if (!sparse) return;
-  model_.emplace(schedule, problem, alternative.free, alternative.room);
+  model_.emplace(schedule, problem, alternative.free, alternative.fill_limit);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     products_.push_back(estimate_of(schedule, number, network, operands, options.joins));
   }
@@ -148,7 +148,7 @@ void Encoding::encode_workspaces(Encoded& encoded) {
 
 // The coordinates of one operand at a time are sorted, before any nest runs.
 void Encoding::encode_conversions(const Encoded& encoded) {
-  const auto& [schedule, free, room] = encoded.way->alternative;
+  const auto& [schedule, free, fill_limit] = encoded.way->alternative;
   double sorting = 0;
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
     if (!free[number]) continue;

@@ -125,17 +125,17 @@ void Encoding::encode_states(Encoded& encoded) {
   }
 }
 
-// If `chosen`, the sizes of the true literals fit into the room.
-void Encoding::within(Sizes sizes, double room, Literal chosen, Family family) {
-  if (room < 0) {
+// If `chosen`, the sizes of the true literals fit into the budget.
+void Encoding::within(Sizes sizes, double budget, Literal chosen, Family family) {
+  if (budget < 0) {
     solver_.clause(std::vector{!chosen}, family);
     return;
   }
   std::erase_if(sizes, [&](const std::pair<Literal, double>& size) {
-    if (size.second > room) solver_.clause(std::vector{!chosen, !size.first}, family);
-    return size.second > room;
+    if (size.second > budget) solver_.clause(std::vector{!chosen, !size.first}, family);
+    return size.second > budget;
   });
-  Weights weighed = weights(sizes, room);
+  Weights weighed = weights(sizes, budget);
   if (weighed.total <= weighed.bound) return;
   weighed.parts.push_back({chosen, weighed.total - weighed.bound});
   solver_.at_most(weighed.parts, weighed.total, family);

@@ -117,7 +117,7 @@ class Encoding {
   void encode_conversions(const Encoded& encoded);
   void encode_nest(const Encoded& encoded, std::size_t option);
   Sizes lasting_sizes(const Encoded& encoded, bool running) const;
-  void within(Sizes sizes, double room, Literal chosen, Family family);
+  void within(Sizes sizes, double budget, Literal chosen, Family family);
 
   Solver& solver_;
   const Problem problem_;

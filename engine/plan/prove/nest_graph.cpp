@@ -96,8 +96,8 @@ class Builder {
     const StatementRange group{state.first, option.end};
     const bool more = option.end < state.last;
     if (more) {
-      if (!model_.may_cross(state.outside.indices, group, state.last)) return;
-      option.ns += state.entries * model_.crossing(state.outside.indices, group, state.last);
+      if (!model_.may_materialise(state.outside.indices, group, state.last)) return;
+      option.ns += state.entries * model_.materialising_ns(state.outside.indices, group, state.last);
     }
     double whole = outside_[number] + option.ns;
     if (!(whole < below_)) return;

@@ -6,7 +6,7 @@
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/sparse_intermediates.h"
 
 namespace weft {
@@ -24,7 +24,7 @@ constexpr Limits of_one{20'000, 4'000, 32};
 constexpr Limits of_several{12'000, 12'000, 200};
 
 CostModel model_of(const Way& way) {
-  return CostModel(way.alternative.schedule, way.problem, way.alternative.free, way.alternative.room);
+  return CostModel(way.alternative.schedule, way.problem, way.alternative.free, way.alternative.fill_limit);
 }
 
 class Prover {
@@ -106,7 +106,7 @@ class Prover {
   }
 
   double least_conversion(const Way& way, const std::set<TensorId>& shared) const {
-    const auto& [schedule, free, room] = way.alternative;
+    const auto& [schedule, free, fill_limit] = way.alternative;
     double ns = least_conversion_ns(way.alternative, way.problem.operands, problem_.options, shared);
     for (const TensorId tensor : shared) {
       const auto converted = [&](std::size_t number) { return free[number] && schedule.tensors[number].tensor == tensor; };

@@ -12,7 +12,7 @@ namespace weft {
 // In the solver's units, some thousands per millisecond.
 inline constexpr std::uint64_t usual_effort = 500'000;
 // A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
-// what the program could not decide. So does whoever asks about a sparse result: layouts on the way to it are priced
+// what the program could not decide. So does a request about a sparse result: layouts on the way to it are priced
 // before they are known.
 inline constexpr double kept_for_proofs = 1.01;
 

@@ -8,7 +8,7 @@
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/result_format.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/alternatives.h"
 #include "engine/plan/space/shared_layouts.h"
 

@@ -219,8 +219,8 @@ struct Solver::State {
 };
 
 Expected<Solver> Solver::create(Tracking tracking, std::vector<Cancellation> cancelled_by) {
-  const auto room = Headroom::take(opening_bytes, "opening Z3");
-  if (!room) return std::unexpected(room.error());
+  const auto headroom = Headroom::take(opening_bytes, "opening Z3");
+  if (!headroom) return std::unexpected(headroom.error());
   if (!library().missing.empty()) {
     return unsupported(fmt::format("proofs need the library Z3: {}; install libz3-4", library().missing));
   }
@@ -355,8 +355,8 @@ Satisfiable Solver::check(std::uint64_t effort) {
   if (!state_->cancelled_by.empty() && !state_->interruption) {
     state_->interruption.emplace(state_->cancelled_by, state_->context);
   }
-  const auto room = Headroom::take(question_bytes, "asking Z3");
-  if (!room) {
+  const auto headroom = Headroom::take(question_bytes, "asking Z3");
+  if (!headroom) {
     state_->run_out();
     state_->unanswered = state_->failure;
     return Satisfiable::unknown;

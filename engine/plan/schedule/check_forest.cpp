@@ -64,7 +64,7 @@ Expected<void> check_forest(const Schedule& schedule, const Problem& problem) {
   std::size_t roots = 0;
   for (const ForestPart& part : *parts) roots += part.schedule.roots.size();
   if (roots != schedule.roots.size()) return input_error("schedule: more lines 'parallel' than loop nests");
-  // A stored assignment that nobody asked for is an intermediate: absent where nothing was accumulated.
+  // A stored assignment that is not asked for is an intermediate: absent where nothing was accumulated.
   return check_presence(schedule, network, operands);
 }
 

@@ -77,24 +77,24 @@ std::vector<std::pair<std::size_t, std::size_t>> drivers(const Schedule& schedul
 Expected<void> check_intersections(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   IndexSet described = 0;
-  for (const Intersection& meeting : statement.intersections) {
-    if (meeting.index >= network.indices.size()) return input_error(place(number) + "'meet' over an unknown index");
-    const std::string& index = network.indices[meeting.index].name;
+  for (const Intersection& intersection : statement.intersections) {
+    if (intersection.index >= network.indices.size()) return input_error(place(number) + "'meet' over an unknown index");
+    const std::string& index = network.indices[intersection.index].name;
     const auto loop = static_cast<std::size_t>(
-        std::find(statement.loops.begin(), statement.loops.end(), meeting.index) - statement.loops.begin());
+        std::find(statement.loops.begin(), statement.loops.end(), intersection.index) - statement.loops.begin());
     if (loop == statement.loops.size() || loop < statement.fused) {
       return input_error(fmt::format("{}'meet {}' belongs to the first statement that runs the loop", place(number), index));
     }
-    if (contains(described, meeting.index)) {
+    if (contains(described, intersection.index)) {
       return input_error(fmt::format("{}two lines 'meet {}'", place(number), index));
     }
-    described |= one_index(meeting.index);
+    described |= one_index(intersection.index);
     std::size_t last = number;
     while (last + 1 < schedule.statements.size() && schedule.statements[last + 1].fused > loop) ++last;
     std::vector<std::pair<std::size_t, std::size_t>> expected = drivers(schedule, number, last, loop);
     std::vector<std::pair<std::size_t, std::size_t>> given;
     bool driven = false;
-    for (const Intersection::Part& part : meeting.parts) {
+    for (const Intersection::Part& part : intersection.parts) {
       given.emplace_back(part.statement, part.factor);
       driven = driven || part.drive;
       if (part.drive && part.gallop) {

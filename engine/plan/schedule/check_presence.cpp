@@ -108,7 +108,7 @@ bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {
   const bool leaves =
       first == schedule.statements.size() || shared_loops(schedule, writer_of(schedule, tensor), first) == 0;
   if (leaves && !target.like && has_sparse_level(target.format)) return true;
-  // Whoever reads a result reads what is stored, the zeros of dense levels too.
+  // Readers of a result read all stored values, the zeros of dense levels too.
   if (target.role == TensorRole::result) return false;
   return std::any_of(schedule.statements.begin(), schedule.statements.end(), [&](const ScheduledStatement& reader) {
     const bool reads = std::ranges::find(reader.factors, tensor, &ScheduledAccess::tensor) != reader.factors.end();

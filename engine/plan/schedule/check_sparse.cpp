@@ -136,8 +136,8 @@ struct Participant {
 };
 
 std::vector<Participant> participants(const Schedule& schedule, std::size_t number, std::size_t loop) {
-  const std::vector<Intersection>& meetings = schedule.statements[number].intersections;
-  const auto meeting = std::ranges::find(meetings, schedule.statements[number].loops[loop], &Intersection::index);
+  const std::vector<Intersection>& intersections = schedule.statements[number].intersections;
+  const auto intersection = std::ranges::find(intersections, schedule.statements[number].loops[loop], &Intersection::index);
   std::vector<Participant> found;
   for (std::size_t sharer = number; sharer <= last_sharer(schedule, number, loop); ++sharer) {
     const ScheduledStatement& statement = schedule.statements[sharer];
@@ -148,8 +148,8 @@ std::vector<Participant> participants(const Schedule& schedule, std::size_t numb
       Participant one{number_met, is_unordered(met.kind),
                       tensor.role == TensorRole::intermediate &&
                           std::ranges::count(tensor.format.levels, met.kind, &Level::kind) > 1};
-      if (meeting != meetings.end()) {
-        for (const Intersection::Part& part : meeting->parts) {
+      if (intersection != intersections.end()) {
+        for (const Intersection::Part& part : intersection->parts) {
           if (part.statement != sharer || part.factor != met.factor) continue;
           one.drive = part.drive;
           one.gallop = part.gallop;

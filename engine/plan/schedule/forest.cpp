@@ -129,9 +129,9 @@ class PartReader {
       ScheduledStatement statement = schedule_.statements[number];
       statement.target.tensor = renumbered_.at(statement.target.tensor);
       for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered_.at(factor.tensor);
-      for (Intersection& meeting : statement.intersections) {
+      for (Intersection& intersection : statement.intersections) {
         // A part of a statement outside stays out of range: the rules of one assignment then refuse it.
-        for (Intersection::Part& part : meeting.parts) part.statement -= static_cast<std::uint32_t>(span.begin);
+        for (Intersection::Part& part : intersection.parts) part.statement -= static_cast<std::uint32_t>(span.begin);
       }
       part_.statements.push_back(std::move(statement));
     }
@@ -194,8 +194,8 @@ class Joiner {
     for (ScheduledStatement statement : part.statements) {
       statement.target.tensor = renumbered[statement.target.tensor];
       for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered[factor.tensor];
-      for (Intersection& meeting : statement.intersections) {
-        for (Intersection::Part& met : meeting.parts) met.statement += first;
+      for (Intersection& intersection : statement.intersections) {
+        for (Intersection::Part& met : intersection.parts) met.statement += first;
       }
       schedule_.statements.push_back(std::move(statement));
     }

@@ -40,7 +40,7 @@ Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const N
                                                const std::vector<OperandFacts>& operands);
 
 /// The schedule of a forest from those of its parts, one per assignment of `network`. Operands in one layout become one
-/// tensor; results that nobody wants become intermediates of their name.
+/// tensor; results that are not wanted become intermediates of their name.
 Schedule joined(const std::vector<Schedule>& parts, const Network& network, const PlanOptions& options);
 
 }  // namespace weft

@@ -165,7 +165,7 @@ class ScheduleParser {
     tensor.role = TensorRole::intermediate;
     tensor.name = line.take_name();
     if (!is_name(tensor.name)) return line.wrong("the name of the intermediate is missing");
-    // One named like an assignment is its result, which nobody asked for.
+    // One named like an assignment is its result, which is not asked for.
     const auto clash = [&](const auto& other) { return other.name == tensor.name; };
     const auto declared = [&](const TensorDeclaration& other) { return !other.is_result && other.name == tensor.name; };
     if (std::any_of(network_.tensors.begin(), network_.tensors.end(), declared) ||
@@ -327,10 +327,10 @@ class ScheduleParser {
 
   Expected<void> parse_intersection(ScheduleLine& line) {
     if (schedule_.statements.empty()) return line.wrong("'meet' belongs below the statement whose loop it describes");
-    Intersection meeting;
+    Intersection intersection;
     const auto index = parse_index(line);
     if (!index) return std::unexpected(index.error());
-    meeting.index = *index;
+    intersection.index = *index;
     if (!line.take(":")) return line.wrong("expected ':'");
     do {
       Intersection::Part part;
@@ -352,10 +352,10 @@ class ScheduleParser {
       }
       part.statement = *statement - 1;
       part.factor = *factor - 1;
-      meeting.parts.push_back(part);
+      intersection.parts.push_back(part);
     } while (line.take(","));
     if (!line.at_end()) return line.wrong("unexpected text after the intersection");
-    schedule_.statements.back().intersections.push_back(std::move(meeting));
+    schedule_.statements.back().intersections.push_back(std::move(intersection));
     return {};
   }
 

@@ -53,14 +53,14 @@ std::string print_tensor(const Schedule& schedule, std::size_t number, const Net
   return {};
 }
 
-std::string print_intersection(const Schedule& schedule, const Intersection& meeting, const Network& network) {
+std::string print_intersection(const Schedule& schedule, const Intersection& intersection, const Network& network) {
   std::vector<std::string> parts;
-  for (const Intersection::Part& part : meeting.parts) {
+  for (const Intersection::Part& part : intersection.parts) {
     const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
     parts.push_back(fmt::format("{} {}@{}.{}", part.drive ? "drive" : part.gallop ? "gallop" : "search",
                                 label(schedule, tensor), part.statement + 1, part.factor + 1));
   }
-  return fmt::format("    meet {}: {}\n", network.indices[meeting.index].name, fmt::join(parts, ", "));
+  return fmt::format("    meet {}: {}\n", network.indices[intersection.index].name, fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ std::string print_statement(const Schedule& schedule, std::size_t number, const 
   if (statement.vector) text += fmt::format("   vector {}", network.indices[*statement.vector].name);
   if (statement.drained) text += fmt::format("   drained {}", drain_word(statement.drained->kind));
   text += "\n";
-  for (const Intersection& meeting : statement.intersections) text += print_intersection(schedule, meeting, network);
+  for (const Intersection& intersection : statement.intersections) text += print_intersection(schedule, intersection, network);
   return text;
 }
 

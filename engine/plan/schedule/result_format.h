@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// A result that nobody asked a format for is sparse below this share of entries (interface.md, `--format`).
+/// A result without a requested format is sparse below this share of entries (interface.md, `--format`).
 inline constexpr double sparse_fill = 0.1;
 
 /// One way to store a result. `like` names an operand whose layout `format` has, kept as it is.

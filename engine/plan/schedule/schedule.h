@@ -19,7 +19,7 @@
 // "tree" each, in their order; one without is written into the products that read it (engine/network/inlining.h), and
 // the only one that is left needs no name. The statements of an assignment stand together, in nests of their own, the
 // one that writes its result last. A stored assignment is a line "result", or an "intermediate" of its name where
-// nobody asked for it; later assignments read it as they read an operand.
+// it is not asked for; later assignments read it as they read an operand.
 //
 //   schedule
 //     tree S = (M * A * B)

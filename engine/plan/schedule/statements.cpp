@@ -235,7 +235,7 @@ std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& 
   return orders;
 }
 
-bool is_lookup_copy(const Schedule& schedule, std::size_t statement) {
+bool is_mark_array_copy(const Schedule& schedule, std::size_t statement) {
   const ScheduledStatement& one = schedule.statements[statement];
   return one.factors.size() == 1 && schedule.tensors[one.target.tensor].role == TensorRole::intermediate &&
          schedule.tensors[one.factors.front().tensor].role == TensorRole::operand &&

@@ -96,7 +96,7 @@ void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, con
 void look_up_tables(Schedule& schedule, std::size_t number) {
   ScheduledStatement& statement = schedule.statements[number];
   for (std::size_t loop = 0; loop < statement.loops.size(); ++loop) {
-    Intersection meeting{statement.loops[loop], {}};
+    Intersection intersection{statement.loops[loop], {}};
     std::size_t driver = 0;
     bool hashed = false;
     bool driver_hashed = true;
@@ -104,14 +104,14 @@ void look_up_tables(Schedule& schedule, std::size_t number) {
       if (!met.direct) continue;
       hashed = hashed || met.kind == LevelKind::hashed;
       if (driver_hashed && met.kind != LevelKind::hashed) {
-        driver = meeting.parts.size();
+        driver = intersection.parts.size();
         driver_hashed = false;
       }
-      meeting.parts.push_back({static_cast<std::uint32_t>(number), met.factor, false, false});
+      intersection.parts.push_back({static_cast<std::uint32_t>(number), met.factor, false, false});
     }
-    if (!hashed || meeting.parts.size() < 2) continue;
-    meeting.parts[driver].drive = true;
-    statement.intersections.push_back(std::move(meeting));
+    if (!hashed || intersection.parts.size() < 2) continue;
+    intersection.parts[driver].drive = true;
+    statement.intersections.push_back(std::move(intersection));
   }
 }
 

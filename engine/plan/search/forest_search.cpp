@@ -14,7 +14,7 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/statements.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 
 namespace weft {
 namespace {
@@ -159,7 +159,7 @@ std::vector<std::vector<TensorId>> ForestSearch::stored_sets(const std::vector<T
 std::uint64_t ForestSearch::most_tried() const {
   double best_ns = std::numeric_limits<double>::infinity();
   for (const ForestAttempt& made : attempts_) best_ns = std::min(best_ns, made.plan.cost.ns);
-  return plans_at_stake(best_ns, options_, options_.prove ? tried_for_proofs : usually_tried);
+  return plans_in_budget(best_ns, options_, options_.prove ? tried_for_proofs : usually_tried);
 }
 
 // An inlined product that is a group in its reader is contracted as it would be alone.

@@ -25,10 +25,10 @@ struct ForestAttempt {
 };
 
 /// The cheapest plan of a network of several assignments, over
-///  * which results that nobody asked for are stored: of up to four every choice, of more those that store every
+///  * which results that are not asked for are stored: of up to four every choice, of more those that store every
 ///    assignment, what is read often, or nothing. The others are written into the products that read them, so that the
 ///    planner fuses across them or stores what is between (always legal beside NaN and Inf);
-///  * with `layouts`, in which layouts results that nobody asked for are stored, and which copies of operands several
+///  * with `layouts`, in which layouts results that are not asked for are stored, and which copies of operands several
 ///    assignments share (joint_parts.h).
 /// Stored results are read by later assignments as operands, in loop nests of their own. What is neither wanted nor read
 /// is not computed. A product that is inlined and cannot be merged with its reader (it is larger than

@@ -1,4 +1,4 @@
-// Plans of schedules that nobody has to look for, and what is said where none fits.
+// Plans of schedules that are given, and the error where none fits.
 #pragma once
 
 #include <string>

@@ -89,7 +89,7 @@ IntervalProgram::Choice IntervalProgram::body(const NestState& state, double lim
   const StatementRange alone{state.first, state.first};
   double ns = state.outside.root() ? model_.scalar_body(state.first) : 0;
   if (state.first < state.last) {
-    ns = model_.may_cross(state.outside.indices, alone, state.last) ? ns + model_.crossing(state.outside.indices, alone, state.last) : infinity;
+    ns = model_.may_materialise(state.outside.indices, alone, state.last) ? ns + model_.materialising_ns(state.outside.indices, alone, state.last) : infinity;
     ns = ns < limit ? ns + best(behind(model_, state, alone), limit - ns) : infinity;
   }
   if (ns < limit || std::isinf(limit)) return {ns, 0, 0, true, true};
@@ -101,21 +101,21 @@ IntervalProgram::Choice IntervalProgram::choose(const NestState& state, double l
   const bool root = state.outside.root();
   Choice cheapest{limit, 0, 0, false, std::isinf(limit)};
   // The same whichever index comes next.
-  std::array<double, 8> crossings;
-  crossings.fill(-1);
+  std::array<double, 8> materialised;
+  materialised.fill(-1);
   const auto priced = [&](StatementRange group) {
-    const bool may = model_.may_cross(state.outside.indices, group, state.last);
-    return may ? model_.crossing(state.outside.indices, group, state.last) : infinity;
+    const bool may = model_.may_materialise(state.outside.indices, group, state.last);
+    return may ? model_.materialising_ns(state.outside.indices, group, state.last) : infinity;
   };
-  const auto crossing = [&](StatementRange group) {
+  const auto materialising = [&](StatementRange group) {
     if (group.last == state.last) return 0.0;
     const std::size_t length = group.last - group.first;
-    if (length >= crossings.size()) return priced(group);
-    if (crossings[length] < 0) crossings[length] = priced(group);
-    return crossings[length];
+    if (length >= materialised.size()) return priced(group);
+    if (materialised[length] < 0) materialised[length] = priced(group);
+    return materialised[length];
   };
   each_step(model_, state, candidates(state), fused_, [&](IndexId index, StatementRange group) {
-    double ns = crossing(group);
+    double ns = materialising(group);
     if (ns >= cheapest.ns) return;
     const NestState below = inside(model_, state, index, group);
     const LoopPrice loop = this->loop(state, index, below.last, below.others);

@@ -5,7 +5,7 @@
 // over the set S; a next index x is peeled for the first of them, i … e; e + 1 … j stay at S. With g the cost per
 // combination of the indices in S,
 //
-//   g(S, i, j) = min over x, e of  loop(S, x, i … e) + n(S, x, i … e) * g(S + x, i, e) + crossing(S, i … e) + g(S, e+1, j)
+//   g(S, i, j) = min over x, e of  loop(S, x, i … e) + n(S, x, i … e) * g(S + x, i, e) + materialising(S, i … e) + g(S, e+1, j)
 //
 // and at S = {} each group is a nest of its own, run in parallel. Where joins were counted, loops also depend on what
 // filters S on behalf of statements that share the loops over some of S, but are not among i … j: that is part of the

@@ -13,9 +13,9 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/result_format.h"
-#include "engine/plan/search/assignment_room.h"
+#include "engine/plan/search/assignment_memory.h"
 #include "engine/plan/search/baseline.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/interval_program.h"
 #include "engine/plan/search/open_layouts.h"
 #include "engine/plan/space/shared_layouts.h"
@@ -105,7 +105,7 @@ class JointPlanner {
     return readers;
   }
 
-  // An earlier result that nobody asked for and nobody reads any more: it takes no memory beside `part`.
+  // An earlier result that is neither asked for nor read any more: it takes no memory beside `part`.
   bool is_dropped(TensorId tensor, std::size_t part) const {
     if (is_wanted(stored_.tensors[tensor].name, stored_, options_)) return false;
     for (std::size_t reader = part; reader < parts(); ++reader) {
@@ -151,7 +151,7 @@ class JointPlanner {
     if (const auto found = planned_.find(name); found != planned_.end()) return found->second ? &*found->second : nullptr;
     std::optional<Planned>& made = planned_[name];
     PlanOptions options = options_;
-    options.memory_limit = assignment_room(stored_, part, operands_, options_);
+    options.memory_limit = assignment_memory(stored_, part, operands_, options_);
     if (own != nullptr) options.result_formats[stored_.tensors[result(part)].name] = *own;
     std::vector<OperandFacts> seen = known;
     std::erase_if(seen, [&](const OperandFacts& facts) { return facts.computed && is_dropped(facts.tensor, part); });
@@ -235,7 +235,7 @@ class JointPlanner {
       const Planned* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
       if (one == nullptr && (alone || is_free(part))) {
         PlanOptions options = options_;
-        options.memory_limit = assignment_room(stored_, part, operands_, options_);
+        options.memory_limit = assignment_memory(stored_, part, operands_, options_);
         if (appended) options.result_formats[stored_.tensors[result(part)].name] = own;
         auto plan = plan_given(baseline_with_known_entries(Problem{networks_[part], known, options}), Problem{networks_[part], known, options});
         if (plan) {
@@ -255,7 +255,7 @@ class JointPlanner {
     found_.optimal = Optimal::none;
   }
 
-  // Nobody asked for the layout of this result, and somebody reads it.
+  // The layout of this result is not asked for, and a later assignment reads it.
   bool is_free(std::size_t part) const {
     const std::string& name = stored_.tensors[result(part)].name;
     return part + 1 < parts() && !is_wanted(name, stored_, options_) && readers_of(result(part)) > 0;
@@ -319,7 +319,7 @@ class JointPlanner {
 
   // A whole that is put together of plans that are known already takes time too.
   bool is_spent() const {
-    const std::uint64_t most = plans_at_stake(found_.ns, options_, options_.prove ? candidates_for_proofs : usual_candidates);
+    const std::uint64_t most = plans_in_budget(found_.ns, options_, options_.prove ? candidates_for_proofs : usual_candidates);
     return candidates_ + judged_ > one_by_one_ + most;
   }
   bool spent() {

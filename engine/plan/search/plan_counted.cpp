@@ -18,7 +18,7 @@ Expected<void> count_joins_of(const Schedule& schedule, const Network& network, 
 
 namespace {
 
-// What nobody counted looks cheap for that alone: the last choice need not be better than one before it.
+// A plan with uncounted joins looks cheap for that alone: the last choice need not be better than one before it.
 Plan cheapest_of(std::vector<Plan> plans, const Problem& problem) {
   for (Plan& plan : plans) {
     plan.cost = cost(plan.schedule, problem);

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// Who found a schedule: the interval program, Z3, nobody who searches, or the user.
+/// Who found a schedule: the interval program, Z3, the user, or no search (baseline).
 enum class Producer : std::uint8_t { search, solver, baseline, user };
 
 /// The words of reports and plan files: dp, z3, baseline, user; false, tree, all. Nothing for other words.

@@ -11,7 +11,7 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/interval_program.h"
 #include "engine/plan/space/convertible_accesses.h"
 #include "engine/plan/space/fitting_trees.h"
@@ -25,15 +25,15 @@ namespace {
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 
 // How far the search goes. Work is counted in loops priced.
-struct Effort {
+struct Budget {
   double work = usual_work;
   std::size_t orders = 8;        // of the statements of one tree
   std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
   std::size_t free_sets = 64;    // up to six convertible occurrences are tried in every combination,
-  std::size_t room_sets = 8;     // up to three with every choice of dense levels
+  std::size_t fill_limit_sets = 8;     // up to three with every choice of dense levels
 };
-constexpr Effort usual;
-constexpr Effort for_proofs{2'000'000, 64, 100'000, 1024, 1024};
+constexpr Budget usual;
+constexpr Budget for_proofs{2'000'000, 64, 100'000, 1024, 1024};
 
 class Search {
  public:
@@ -42,17 +42,17 @@ class Search {
         operands_(problem.operands),
         options_(problem.options),
         fused_(fused),
-        effort_(problem.options.prove ? for_proofs : usual),
-        meeting_(sparse_operands_meet(problem.network, problem.operands)),
+        budget_(problem.options.prove ? for_proofs : usual),
+        co_iterates_(sparse_operands_co_iterate(problem.network, problem.operands)),
         memory_(usable_memory(problem.options)),
         priced_(std::make_shared<AlternativeModels>(problem)),
         models_(*priced_),
         formats_(priced_->formats()),
         convertible_(problem) {
     const auto& [network, operands, options] = problem;
-    const double room = work_of_proof(options, effort_.work);
-    if (room < usual_work) effort_ = usual;  // nor is there room for the statements of so many trees
-    effort_.work = room;
+    const double work = work_of_proof(options, budget_.work);
+    if (work < usual_work) budget_ = usual;  // nor is there memory for the statements of so many trees
+    budget_.work = work;
     if (options.prove) models_.table().most_bytes = bytes_of_proof(options);
   }
 
@@ -91,7 +91,7 @@ class Search {
     std::size_t tree = 0;
     std::size_t order = 0;
     std::uint64_t free = 0;
-    double room = 0;
+    double fill_limit = 0;
     double least_ns = 0;
     IntervalProgram::Nests nests;
     bool judged = false;
@@ -116,12 +116,12 @@ class Search {
       add(tree, least);
       const std::size_t number = trees_.size() - 1;
       // Trees are told apart as far as the best of them have all their layouts tried.
-      const bool all_refined = convertible_.size() < 2 || trees.size() <= effort_.refined_trees;
+      const bool all_refined = convertible_.size() < 2 || trees.size() <= budget_.refined_trees;
       const double limit = all_refined                              ? limit_
-                           : ranked_.size() < effort_.refined_trees ? infinity
-                                                                    : std::max(limit_, ranked_[effort_.refined_trees - 1].first);
-      double ns = solve(number, 0, dense_rooms[0], limit);
-      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_rooms[0], limit));
+                           : ranked_.size() < budget_.refined_trees ? infinity
+                                                                    : std::max(limit_, ranked_[budget_.refined_trees - 1].first);
+      double ns = solve(number, 0, dense_fill_limits[0], limit);
+      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_fill_limits[0], limit));
       const std::pair<double, std::size_t> place{ns, number};
       ranked_.insert(std::ranges::upper_bound(ranked_, place), place);
     }
@@ -129,10 +129,10 @@ class Search {
 
   void add(const ContractionTree& tree, double least) {
     trees_.push_back({least, {}, 0});
-    const bool every_order = options_.prove || (std::isfinite(best_ns_) && work_at_stake() > work_of_every_order);
+    const bool every_order = options_.prove || (std::isfinite(best_ns_) && work_in_budget() > work_of_every_order);
     std::size_t tried = 0;
-    for (const std::vector<std::uint32_t>& order : statement_orders(tree, effort_.orders + 1)) {
-      if (tried++ == effort_.orders) break;
+    for (const std::vector<std::uint32_t>& order : statement_orders(tree, budget_.orders + 1)) {
+      if (tried++ == budget_.orders) break;
       for (const ResultFormat& format : formats_) {
         Schedule statements = statements_of(network_, tree, order, operands_, format);
         const std::size_t contractions = statements.statements.size();
@@ -143,7 +143,7 @@ class Search {
       }
     }
     trees_.back().frontier = result_.frontier.looks_at(trees_.back().orders.front().statements.tree);
-    if (tried > effort_.orders) leave_out(trees_.size() - 1);
+    if (tried > budget_.orders) leave_out(trees_.size() - 1);
   }
 
   // Of the trees that promise most the other choices of layouts.
@@ -151,7 +151,7 @@ class Search {
     for (std::size_t place = 0; place < ranked_.size() && !is_cancelled(options_); ++place) {
       if (options_.progress) options_.progress("planning", static_cast<double>(ranked_.size() + place) / static_cast<double>(2 * ranked_.size()));
       const std::size_t number = ranked_[place].second;
-      if (place < effort_.refined_trees || convertible_.size() < 2) refine(number);
+      if (place < budget_.refined_trees || convertible_.size() < 2) refine(number);
       else if (may_pay(number)) leave_out(number);
     }
   }
@@ -162,14 +162,14 @@ class Search {
 
   // Planning that takes longer than what it could save ends, but a proof was asked for.
   bool is_spent(double times) {
-    const bool spent = models_.is_full() || static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_at_stake();
+    const bool spent = models_.is_full() || static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_in_budget();
     result_.spent = result_.spent || spent;
     return spent;
   }
 
-  double work_at_stake() const {
-    const double usual_share = weft::work_at_stake(best_ns_, options_, effort_.work, meeting_);
-    return sums_first_ ? std::min(usual_share * share_with_partial_sums, effort_.work) : usual_share;
+  double work_in_budget() const {
+    const double usual_share = weft::work_in_budget(best_ns_, options_, budget_.work, co_iterates_);
+    return sums_first_ ? std::min(usual_share * share_with_partial_sums, budget_.work) : usual_share;
   }
 
   bool sparse_result() const { return !formats_.front().format.all_dense(); }
@@ -188,23 +188,23 @@ class Search {
     const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
     std::uint64_t best_free = 0;
     double best = infinity;
-    const auto attempt = [&](std::uint64_t free, double room) {
+    const auto attempt = [&](std::uint64_t free, double fill_limit) {
       if (!pays(tree, free)) return false;
       if (is_spent(1.5)) {
         leave_out(tree);
         return false;
       }
-      const double ns = solve(tree, free, room, std::max(limit_, best));  // what is cheapest here is built upon
+      const double ns = solve(tree, free, fill_limit, std::max(limit_, best));  // what is cheapest here is built upon
       if (ns >= best) return false;
       best = ns;
       best_free = free;
       return true;
     };
-    if (sets <= effort_.free_sets) {
+    if (sets <= budget_.free_sets) {
       for (std::uint64_t free = 1; free < sets && !is_cancelled(options_); ++free) {
-        for (std::size_t room = 0; room < std::size(dense_rooms); ++room) {
-          if (room == 0 ? free != sets - 1 : sets <= effort_.room_sets && convertible_.differs(free, room)) {
-            attempt(free, dense_rooms[room]);
+        for (std::size_t fill_limit = 0; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
+          if (fill_limit == 0 ? free != sets - 1 : sets <= budget_.fill_limit_sets && convertible_.differs(free, fill_limit)) {
+            attempt(free, dense_fill_limits[fill_limit]);
           }
         }
       }
@@ -214,15 +214,15 @@ class Search {
         better = false;
         const std::uint64_t from = best_free;
         for (std::size_t factor = 0; factor < convertible_.size(); ++factor) {
-          better = attempt(from ^ std::uint64_t{1} << factor, dense_rooms[0]) || better;
+          better = attempt(from ^ std::uint64_t{1} << factor, dense_fill_limits[0]) || better;
         }
       }
     }
-    if (sets <= effort_.room_sets) return;
+    if (sets <= budget_.fill_limit_sets) return;
     if (may_pay(tree)) leave_out(tree);
-    for (std::size_t room = 1; room < std::size(dense_rooms); ++room) {
-      if (convertible_.differs(best_free, room)) attempt(best_free, dense_rooms[room]);
-      if (convertible_.differs(sets - 1, room)) attempt(sets - 1, dense_rooms[room]);
+    for (std::size_t fill_limit = 1; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
+      if (convertible_.differs(best_free, fill_limit)) attempt(best_free, dense_fill_limits[fill_limit]);
+      if (convertible_.differs(sets - 1, fill_limit)) attempt(sets - 1, dense_fill_limits[fill_limit]);
     }
   }
 
@@ -233,7 +233,7 @@ class Search {
 
   // Infinite where it takes no less than the limit. The order that promises most comes first, and bounds the others: nothing
   // is wanted of them that takes longer than it and than the second best schedule.
-  double solve(std::size_t tree, std::uint64_t free, double room, double limit) {
+  double solve(std::size_t tree, std::uint64_t free, double fill_limit, double limit) {
     struct Promise {
       double least_ns = 0;
       std::size_t order = 0;
@@ -243,7 +243,7 @@ class Search {
     std::vector<Promise> promises;
     for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
       const StatementOrder& statements = trees_[tree].orders[order];
-      Promise promise{0, order, models_.numbers(statements, convertible_.freed(statements.statements, free), room), {}};
+      Promise promise{0, order, models_.numbers(statements, convertible_.freed(statements.statements, free), fill_limit), {}};
       promise.model = std::make_unique<const CostModel>(models_.model(statements, promise.numbers));
       if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
       promises.push_back(std::move(promise));
@@ -256,7 +256,7 @@ class Search {
       work_ += work_of_model;
       if (promise.least_ns + convertible_.least_ns(free) < below) {
         if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) leave_out(tree);
-        best = std::min(best, solve(tree, promise.order, free, room, promise.numbers, *promise.model, below));
+        best = std::min(best, solve(tree, promise.order, free, fill_limit, promise.numbers, *promise.model, below));
       }
     }
     return best;
@@ -267,11 +267,11 @@ class Search {
   const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
   const Schedule& statements(const Record& record) const { return order_of(record).statements; }
   std::size_t number_of(const Record& record) const { return static_cast<std::size_t>(&record - records_.data()); }
-  Alternative alternative(const Record& record) const { return {statements(record), freed(record), record.room}; }
+  Alternative alternative(const Record& record) const { return {statements(record), freed(record), record.fill_limit}; }
 
-  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double room,
+  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double fill_limit,
                const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
-    Record record{tree, order, free_accesses, room, 0, {}};
+    Record record{tree, order, free_accesses, fill_limit, 0, {}};
     const std::vector<bool> free = freed(record);
     IntervalProgram program(model, fused_, models_.table(), numbers);
     auto nests = program.solve(limit - convertible_.least_ns(free_accesses));
@@ -299,7 +299,7 @@ class Search {
       if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
       if (record.judged) continue;
       const std::vector<bool> free = freed(record);
-      judge(record, free, models_.model(order_of(record), models_.numbers(order_of(record), free, record.room)));
+      judge(record, free, models_.model(order_of(record), models_.numbers(order_of(record), free, record.fill_limit)));
     }
     std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
       if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
@@ -378,8 +378,8 @@ class Search {
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   bool fused_;
-  Effort effort_;
-  bool meeting_;  // several sparse operands
+  Budget budget_;
+  bool co_iterates_;  // several sparse operands
   bool sums_first_ = false;  // some alternatives have partial sums
   std::uint64_t memory_;
   std::shared_ptr<AlternativeModels> priced_;

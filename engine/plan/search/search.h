@@ -41,7 +41,7 @@ struct SearchResult {
 
 /// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest
 /// of its own. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
-/// (effort.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
+/// (search_budget.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
 SearchResult search_schedules(const Problem& problem, bool fused);
 
 }  // namespace weft

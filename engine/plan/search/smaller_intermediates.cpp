@@ -17,11 +17,11 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem) {
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
   const Schedule& cheapest = found.candidates.front().schedule;
   const ScheduledTensor& result = cheapest.tensors[cheapest.statements.back().target.tensor];
-  double room = room_beside(problem, result.format.all_dense() && !result.delivered);
+  double left = memory_beside(problem, result.format.all_dense() && !result.delivered);
   std::vector<Candidate> added;
-  for (int halving = 0; halving <= most_halvings && room >= 1 && !is_cancelled(options); ++halving, room /= 2) {
+  for (int halving = 0; halving <= most_halvings && left >= 1 && !is_cancelled(options); ++halving, left /= 2) {
     PlanOptions bounded = options;
-    bounded.memory_limit = static_cast<std::uint64_t>(room);
+    bounded.memory_limit = static_cast<std::uint64_t>(left);
     bounded.prove = false;
     SearchResult smaller = search_schedules(Problem{network, operands, bounded}, true);
     found.tried += smaller.tried;

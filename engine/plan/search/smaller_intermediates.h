@@ -1,4 +1,4 @@
-// Where memory binds: the cheapest schedules whose intermediates are each smaller than what there is room for.
+// Where memory binds: the cheapest schedules whose intermediates are each smaller than what there is left for.
 #pragma once
 
 #include "engine/plan/search/search.h"

@@ -74,12 +74,12 @@ AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
         for (std::size_t number = 0; number < convertible.size(); ++number) {
           alternative.free[convertible[number]] = (converted >> number & 1) != 0;
         }
-        for (const double room : dense_rooms) {
+        for (const double fill_limit : dense_fill_limits) {
           if (choice.alternatives.size() == most) {
             choice.complete = false;
             return choice;
           }
-          alternative.room = room;
+          alternative.fill_limit = fill_limit;
           choice.alternatives.push_back(alternative);
           if (converted == 0) break;
         }

@@ -1,4 +1,4 @@
-// What is chosen around loops and fusion: tree, order of the statements, and which accesses read converted operands.
+// Alternatives, chosen around loops and fusion: tree, order of the statements, and which accesses read converted operands.
 #pragma once
 
 #include <functional>

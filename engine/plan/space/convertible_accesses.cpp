@@ -40,8 +40,8 @@ double ConvertibleAccesses::conversions_ns(std::uint64_t choice, bool shared) co
   return ns;
 }
 
-bool ConvertibleAccesses::differs(std::uint64_t choice, std::size_t room) const {
-  const auto [low, high] = std::minmax(dense_rooms[0], dense_rooms[room]);
+bool ConvertibleAccesses::differs(std::uint64_t choice, std::size_t fill_limit) const {
+  const auto [low, high] = std::minmax(dense_fill_limits[0], dense_fill_limits[fill_limit]);
   for (std::size_t number = 0; number < factors_.size(); ++number) {
     if ((choice >> number & 1) == 0) continue;
     const TensorAccess& read = access(number);

@@ -22,8 +22,8 @@ class ConvertibleAccesses {
   /// Nanoseconds that a choice takes each call: with one conversion per operand, and with one per access.
   double least_ns(std::uint64_t choice) const { return conversions_ns(choice, true); }
   double most_ns(std::uint64_t choice) const { return conversions_ns(choice, false); }
-  /// Whether the layouts of a choice may have other dense levels with this one of `dense_rooms` than with the first.
-  bool differs(std::uint64_t choice, std::size_t room) const;
+  /// Whether the layouts of a choice may have other dense levels with this one of `dense_fill_limits` than with the first.
+  bool differs(std::uint64_t choice, std::size_t fill_limit) const;
   /// Per tensor of a schedule, whose accesses come first, in the order of the factors: whether its layout is free. The operand whose positions
   /// the result has is kept.
   std::vector<bool> freed(const Schedule& statements, std::uint64_t choice) const;

@@ -20,16 +20,16 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Pro
                                   const ResultFormat& result) {
   const auto& [network, operands, options] = problem;
   if (options.memory_limit == PlanOptions{}.memory_limit) return 0;
-  const double room = room_beside(problem, result.format.all_dense() && !result.delivered);
+  const double left = memory_beside(problem, result.format.all_dense() && !result.delivered);
   double largest = scalar_bytes(Scalar::f64);
   for (const Index& index : network.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
-  if (largest <= room) return 0;
+  if (largest <= left) return 0;
   std::vector<ContractionTree> fitting;
   for (const ContractionTree& tree : trees) {
     Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
     const bool annihilates = annihilates_any(statements, operands);
     const std::vector<Schedule> ways = with_sparse_intermediates(std::move(statements), false, annihilates);
-    if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= room; })) fitting.push_back(tree);
+    if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= left; })) fitting.push_back(tree);
   }
   if (fitting.empty() || fitting.size() == trees.size()) return 0;
   const std::uint64_t left_out = trees.size() - fitting.size();

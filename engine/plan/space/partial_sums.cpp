@@ -18,7 +18,7 @@ struct Sum {
   IndexSet kept = 0;
 };
 
-// Operands with indices of their own. One that is alone in its statement meets nobody.
+// Operands with indices of their own. One that is alone in its statement is not co-iterated.
 std::vector<Sum> possible_sums(const Schedule& schedule) {
   std::vector<Sum> found;
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {

@@ -1,4 +1,4 @@
-// Sums of one operand: what only it has and nobody needs is summed before it meets the others.
+// Partial sums: indices that only one operand has are summed before it is co-iterated with the others.
 #pragma once
 
 #include <vector>

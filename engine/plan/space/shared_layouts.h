@@ -17,7 +17,7 @@ struct SharedLayouts {
 /// that the search prices; not the layout that it has.
 SharedLayouts operand_layouts(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands);
 
-/// How the result of a network of one assignment may be stored if nobody asked: every order of its modes. Without the
+/// How the result of a network of one assignment may be stored without a request: every order of its modes. Without the
 /// plain order of a dense result, and without any where the result takes the positions of an operand.
 SharedLayouts result_layouts(const Problem& problem);
 

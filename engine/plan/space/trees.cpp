@@ -186,7 +186,7 @@ class WorkEstimate {
   struct Unit {
     IndexSet indices = 0;
     std::vector<Filter> filters;
-    bool leaf = false;  // a group has summed what nobody outside needs
+    bool leaf = false;  // a group has summed all indices that only it has
   };
 
   Filter filter_of(const TensorAccess& factor, const OperandFacts& facts) const {

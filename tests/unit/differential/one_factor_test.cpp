@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "compiled_runs.h"
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 #include "tests/oracle/sample_schedules.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"
@@ -74,7 +74,7 @@ std::size_t compared(const Runs& drawn, const Schedules& schedules_of) {
 
 bool sums_first(const Schedule& schedule) {
   for (std::size_t number = 0; number + 1 < schedule.statements.size(); ++number) {
-    if (schedule.statements[number].factors.size() == 1 && !is_lookup_copy(schedule, number)) return true;
+    if (schedule.statements[number].factors.size() == 1 && !is_mark_array_copy(schedule, number)) return true;
   }
   return false;
 }
@@ -84,7 +84,7 @@ bool sums_first(const Schedule& schedule) {
 TEST_CASE("copies for lookups change no result") {
   const Runs drawn = runs(is_sanitized() ? 30 : 250);
   const std::size_t schedules = compared(drawn, [](const BuiltNetwork& built, const PlanOptions& options, std::uint64_t) {
-    return lookup_schedules(Problem{built.network, built.facts, options});
+    return mark_array_schedules(Problem{built.network, built.facts, options});
   });
   MESSAGE(schedules << " schedules with copies");
   if (drawn.count >= 30) CHECK(schedules > drawn.count / 8);

@@ -44,8 +44,8 @@ TEST_CASE("more room gives other layouts only where a dense level comes to fit")
   const OwnedProblem few = problem("M:ij:ss:10 -> i", {{'i', 100}, {'j', 1000}});
   const ConvertibleAccesses sparse(few);
   const double rows = 100 / few.operands[0].statistics.distinct(ModeSet{1});
-  REQUIRE(rows > dense_rooms[0]);
-  REQUIRE(rows <= dense_rooms[2]);
+  REQUIRE(rows > dense_fill_limits[0]);
+  REQUIRE(rows <= dense_fill_limits[2]);
   CHECK_FALSE(sparse.differs(1, 1));
   CHECK(sparse.differs(1, 2));
   CHECK_FALSE(sparse.differs(0, 2));

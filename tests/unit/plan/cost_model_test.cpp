@@ -202,9 +202,9 @@ TEST_CASE("sharing loops shrinks an intermediate") {
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
   const Made made(problem("T:ijk:sss:9000 B:jr C:kr -> ir", {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 32}}), tree);
   const CostModel model = made.model();
-  CHECK(model.crossing(0, {0, 0}, 1) > model.crossing(1, {0, 0}, 1));
-  CHECK(model.crossing(1, {0, 0}, 1) > model.crossing(3, {0, 0}, 1));
-  CHECK(model.crossing(3, {0, 1}, 1) == 0);  // not cut
+  CHECK(model.materialising_ns(0, {0, 0}, 1) > model.materialising_ns(1, {0, 0}, 1));
+  CHECK(model.materialising_ns(1, {0, 0}, 1) > model.materialising_ns(3, {0, 0}, 1));
+  CHECK(model.materialising_ns(3, {0, 1}, 1) == 0);  // not cut
 }
 
 TEST_CASE("an intermediate beyond the memory budget is out of the question") {
@@ -214,8 +214,8 @@ TEST_CASE("an intermediate beyond the memory budget is out of the question") {
   CHECK(plan_unfused(made).has_value());
   made.options.memory_limit = 100 * 100 * 32 * 8 - 1;  // less than x[i,j,r]
   const Made limited(made, tree);
-  CHECK_FALSE(limited.model().may_cross(0, {0, 0}, 1));
-  CHECK(limited.model().may_cross(3, {0, 0}, 1));
+  CHECK_FALSE(limited.model().may_materialise(0, {0, 0}, 1));
+  CHECK(limited.model().may_materialise(3, {0, 0}, 1));
   const auto unfused = plan_unfused(made);
   REQUIRE_FALSE(unfused.has_value());
   CHECK(unfused.error().kind == ErrorKind::resource);

@@ -56,7 +56,7 @@ struct Wedge {
   Tensor second;
   double paths = 0;  // K[i,j] * L[j,k] with all combinations
 
-  JoinCounter counter(JoinEffort effort) {
+  JoinCounter counter(JoinBudget effort) {
     std::map<TensorId, const Tensor*> tensors{{made.operands[0].tensor, &first}, {made.operands[1].tensor, &second}};
     return JoinCounter(made.network, made.operands, tensors, effort, Resources());
   }
@@ -85,7 +85,7 @@ Wedge wedge(std::size_t count) {
 
 TEST_CASE("a join that is counted whole has its exact size") {
   Wedge made = wedge(3000);
-  JoinCounter counter = made.counter(JoinEffort::exact());
+  JoinCounter counter = made.counter(JoinBudget::exact());
   const auto ratio = counter.ratio(0b1111);
   REQUIRE(ratio);
   CHECK(*ratio * made.independent() == doctest::Approx(made.paths));
@@ -132,7 +132,7 @@ TEST_CASE("an index of few coordinates is not what is sampled") {
   made.made.operands[0].statistics = statistics(made.first, Threads(1));
   made.made.operands[1].statistics = statistics(made.second, Threads(1));
   const double exact = made.paths / (made.first_distinct() * made.second_distinct() / 6);
-  CHECK(made.counter(JoinEffort{600, 1e9, 1e9}).ratio(0b1111).value() == doctest::Approx(exact).epsilon(0.2));
+  CHECK(made.counter(JoinBudget{600, 1e9, 1e9}).ratio(0b1111).value() == doctest::Approx(exact).epsilon(0.2));
 }
 
 TEST_CASE("a join that is too much work is left to independence") {
@@ -204,7 +204,7 @@ TEST_CASE("joins are counted across assignments, in whatever products they end u
       facts.statistics = statistics(*tensors[facts.tensor], Threads(1));
     }
     if (text.starts_with("P")) made.options.results = {"P"};
-    JoinCounter counter(made.network, made.operands, tensors, JoinEffort{}, Resources());
+    JoinCounter counter(made.network, made.operands, tensors, JoinBudget{}, Resources());
     PlanOptions options = made.options;
     const auto found = plan_counted(made.network, made.operands, options, counter, [&](const PlanOptions& with) {
       return plan(Problem{made.network, made.operands, with});

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 
@@ -19,9 +19,9 @@ namespace {
 constexpr double accuracy = 1e-9;
 constexpr unsigned seeds = scaled(40);
 
-bool has_lookups(const Schedule& schedule) {
+bool has_mark_arrays(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    if (is_lookup_copy(schedule, number)) return true;
+    if (is_mark_array_copy(schedule, number)) return true;
   }
   return false;
 }
@@ -47,7 +47,7 @@ TEST_CASE("several assignments are planned as cheaply as the cheapest of all the
     // for.
     const bool nearly = is_stretched(seed) && found->optimal != Optimal::all;
     CHECK(found->cost.ns <= least * (1 + (nearly ? 1e-6 : accuracy)));
-    if (!has_lookups(found->schedule)) CHECK(found->cost.ns >= least * (1 - accuracy));
+    if (!has_mark_arrays(found->schedule)) CHECK(found->cost.ns >= least * (1 - accuracy));
     proven += found->optimal == Optimal::all ? 1 : 0;
     for (const ScheduledTensor& tensor : found->schedule.tensors) {
       copied += tensor.role == TensorRole::operand && tensor.converted ? 1 : 0;

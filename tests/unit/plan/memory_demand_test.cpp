@@ -69,10 +69,10 @@ TEST_CASE("operands and a dense result leave the room that intermediates have") 
   OwnedProblem made = problem("B:ik:dd C:kj:dd -> ij", {{'i', 20}, {'j', 30}, {'k', 40}});
   made.options.memory_limit = 100'000;
   const double beside = 100'000 - 8 * (20 * 40 + 40 * 30);
-  CHECK(room_beside(made, false) == beside);
-  CHECK(room_beside(made, true) == beside - 8 * 20 * 30);
+  CHECK(memory_beside(made, false) == beside);
+  CHECK(memory_beside(made, true) == beside - 8 * 20 * 30);
   made.options.memory_limit = 100;
-  CHECK(room_beside(made, false) < 0);
+  CHECK(memory_beside(made, false) < 0);
 }
 
 TEST_CASE("private copies give way to the limit") {

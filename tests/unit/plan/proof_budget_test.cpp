@@ -3,7 +3,7 @@
 
 #include "engine/plan/plan.h"
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 #include "unit/plan/networks.h"
 
 namespace proof_budget_test {

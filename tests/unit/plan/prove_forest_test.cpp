@@ -207,7 +207,7 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
 }
 
 TEST_CASE("a copy for one assignment gives way to what another one has to store") {
-  // A is converted for P as long as there is room; O stores a matrix between its nests.
+  // A is converted for P as long as there is memory; O stores a matrix between its nests.
   OwnedProblem made = forest_problem("P = A:ij:ss:20000 E:ji:ss:20000 -> i; O = X:ik Y:kj D:jh -> ih",
                                 {{'i', 500}, {'j', 500}, {'k', 4}, {'h', 400}});
   made.options.results = {"P"};

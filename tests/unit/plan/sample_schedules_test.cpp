@@ -5,7 +5,7 @@
 #include <set>
 
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 #include "unit/plan/networks.h"
 
 namespace sample_schedules_test {
@@ -45,7 +45,7 @@ TEST_CASE("where sparse operands meet, some sampled schedules copy fibers for lo
   for (const Schedule& schedule : sampled) {
     bool copies = false;
     for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement)
-      copies = copies || is_lookup_copy(schedule, statement);
+      copies = copies || is_mark_array_copy(schedule, statement);
     copying += copies ? 1 : 0;
   }
   CHECK(copying > 0);

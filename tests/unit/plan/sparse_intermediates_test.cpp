@@ -72,7 +72,7 @@ TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
     CAPTURE(print(made.network));
     for (const Alternative& alternative : all_alternatives(made, 3000).alternatives) {
       REQUIRE(stores_as_priced(alternative.schedule));
-      const CostModel model(alternative.schedule, made, alternative.free, alternative.room);
+      const CostModel model(alternative.schedule, made, alternative.free, alternative.fill_limit);
       for_each_nest(alternative.schedule, [&](const Schedule& nest) {
         const Schedule done = complete(nest, made.network, model, alternative.free, made.operands);
         if (!check(done, made) || !keeps_levels(alternative.schedule, done)) return true;
@@ -96,7 +96,7 @@ TEST_CASE("nests that are chosen write what is between them in the order of its 
     const OwnedProblem made = random_network(seed);
     if (result_formats(made).front().format.all_dense()) continue;
     for (const Alternative& alternative : all_alternatives(made, 3000).alternatives) {
-      const CostModel model(alternative.schedule, made, alternative.free, alternative.room);
+      const CostModel model(alternative.schedule, made, alternative.free, alternative.fill_limit);
       const auto nests = IntervalProgram(model).solve();
       if (!nests) continue;
       Schedule schedule = alternative.schedule;

@@ -15,7 +15,7 @@ namespace weft {
 enum class Table : std::uint8_t { none, one_mode, several_modes };
 
 /// A sparse access that can drive the loop, and the mean length of its fibers there.
-struct Meeter {
+struct Participant {
   Intersection::Part part;
   double length = 0;
   Table table = Table::none;
@@ -24,7 +24,7 @@ struct Meeter {
 };
 
 /// Figures per entry into the loop.
-struct Meeting {
+struct CoIteration {
   double steps = 0;
   double ns = 0;
   bool looked_up = false;  ///< as the parts say; otherwise all drive
@@ -42,9 +42,9 @@ double gaps_ns(const Machine& machine, LevelKind kind, double length, double ext
 
 /// The shortest fiber drives and the others are looked up, unless two fingers are cheaper, which need entries in order.
 /// Infinite where two tables would have to drive. Sets the parts.
-Meeting cheapest_meeting(const Machine& machine, std::span<Meeter> meeters);
+CoIteration cheapest_co_iteration(const Machine& machine, std::span<Participant> participants);
 
 /// As the parts of a schedule say; accesses without a part drive. Sets the parts.
-Meeting given_meeting(const Machine& machine, std::span<Meeter> meeters, const std::vector<Intersection::Part>& parts);
+CoIteration given_co_iteration(const Machine& machine, std::span<Participant> participants, const std::vector<Intersection::Part>& parts);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include "engine/plan/cost/meeting.h"
+#include "engine/plan/cost/co_iteration.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace meeting_test {
+namespace co_iteration_test {
 
 using namespace weft;
 
@@ -37,21 +37,21 @@ TEST_CASE("a merge ends with one of the fibers: as many steps as two fingers tak
       constexpr int times = 4000;
       double steps = 0;
       for (int time = 0; time < times; ++time) steps += merged(one, other, random) / times;
-      std::vector<Meeter> meeters = {{{0, 0, true, false}, static_cast<double>(one)}, {{0, 1, true, false}, static_cast<double>(other)}};
-      const Meeting meeting = given_meeting(Machine(), meeters, {});
-      CHECK(meeting.steps == doctest::Approx(steps).epsilon(0.03));
+      std::vector<Participant> participants = {{{0, 0, true, false}, static_cast<double>(one)}, {{0, 1, true, false}, static_cast<double>(other)}};
+      const CoIteration co_iteration = given_co_iteration(Machine(), participants, {});
+      CHECK(co_iteration.steps == doctest::Approx(steps).epsilon(0.03));
     }
   }
 }
 
 TEST_CASE("tables that hold several modes drive, and no two of them meet") {
-  std::vector<Meeter> meeters = {{{0, 0, true, false}, 2}, {{0, 1, true, false}, 50, Table::several_modes}};
-  const Meeting meeting = cheapest_meeting(Machine(), meeters);
-  CHECK(meeting.looked_up);
-  CHECK_FALSE(meeters[0].part.drive);
-  CHECK(meeters[1].part.drive);
-  meeters[0].table = Table::several_modes;
-  CHECK(std::isinf(cheapest_meeting(Machine(), meeters).ns));
+  std::vector<Participant> participants = {{{0, 0, true, false}, 2}, {{0, 1, true, false}, 50, Table::several_modes}};
+  const CoIteration co_iteration = cheapest_co_iteration(Machine(), participants);
+  CHECK(co_iteration.looked_up);
+  CHECK_FALSE(participants[0].part.drive);
+  CHECK(participants[1].part.drive);
+  participants[0].table = Table::several_modes;
+  CHECK(std::isinf(cheapest_co_iteration(Machine(), participants).ns));
 }
 
-}  // namespace meeting_test
+}  // namespace co_iteration_test

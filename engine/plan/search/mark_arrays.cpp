@@ -1,4 +1,4 @@
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/search/effort.h"
+#include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/interval_program.h"
 #include "engine/plan/search/open_layouts.h"
 #include "engine/plan/space/partial_sums.h"
@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
-constexpr std::size_t most_lookup_copies = 3;  // of one schedule
+constexpr std::size_t most_mark_arrays = 3;  // of one schedule
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
@@ -44,16 +44,16 @@ std::string unused_name(const Schedule& schedule, const std::string& operand) {
 }
 
 // The statements of one alternative, without loops; a bit per occurrence of an operand that is converted to what its loops
-// want, with dense levels of `room`. Occurrences have the same numbers with and without copies.
+// want, with dense levels of `fill_limit`. Occurrences have the same numbers with and without copies.
 struct Statements {
   Schedule schedule;
   std::uint64_t free = 0;
-  double room = dense_rooms[0];
+  double fill_limit = dense_fill_limits[0];
 };
 
-class LookupSearch {
+class MarkArraySearch {
  public:
-  LookupSearch(const Problem& problem, AlternativeModels& models)
+  MarkArraySearch(const Problem& problem, AlternativeModels& models)
       : network_(problem.network),
         operands_(problem.operands),
         options_(problem.options),
@@ -64,7 +64,7 @@ class LookupSearch {
     for (const Candidate& candidate : found.candidates) {
       if (candidate.cost.announced_bytes <= memory_) best_ns_ = std::min(best_ns_, candidate.cost.ns);
     }
-    if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_meet(network_, operands_)) return std::nullopt;
+    if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_co_iterate(network_, operands_)) return std::nullopt;
     least_opening_ns_ = least_opening_ns(operands_, options_);
     for (const Statements& statements : alternatives(trees(found), conversion_pays())) {
       if (is_spent()) break;
@@ -91,7 +91,7 @@ class LookupSearch {
         const auto copies = static_cast<std::size_t>(std::ranges::count_if(next.schedule.tensors, [](const ScheduledTensor& tensor) {
           return tensor.role == TensorRole::intermediate;
         }));
-        if (copies < most_lookup_copies) open.push_back(std::move(next));
+        if (copies < most_mark_arrays) open.push_back(std::move(next));
       }
     }
     return schedules;
@@ -100,8 +100,8 @@ class LookupSearch {
  private:
   bool is_spent() const {
     if (models_.is_full()) return true;
-    const double all = work_at_stake(best_ns_, options_, usual_work, true);
-    return static_cast<double>(work_) > (options_.prove ? all : share_of_lookups * all);
+    const double all = work_in_budget(best_ns_, options_, usual_work, true);
+    return static_cast<double>(work_) > (options_.prove ? all : share_of_mark_arrays * all);
   }
 
   std::vector<ContractionTree> trees(const SearchResult& found) const {
@@ -145,8 +145,8 @@ class LookupSearch {
     std::vector<Statements> found;
     for (std::size_t statement = 0; statement < from.schedule.statements.size(); ++statement) {
       for (std::size_t factor = 0; factor < from.schedule.statements[statement].factors.size(); ++factor) {
-        auto copied = with_lookup_copy(from.schedule, statement, factor);
-        if (copied) found.push_back({std::move(*copied), from.free, from.room});
+        auto copied = with_mark_array(from.schedule, statement, factor);
+        if (copied) found.push_back({std::move(*copied), from.free, from.fill_limit});
       }
     }
     return found;
@@ -154,7 +154,7 @@ class LookupSearch {
 
   // Every further copy that makes the schedule cheaper, the best one first.
   void extend(const Statements& from, std::size_t copies) {
-    if (copies == most_lookup_copies) return;
+    if (copies == most_mark_arrays) return;
     std::optional<Statements> better;
     for (Statements& next : extensions(from)) {
       if (is_spent()) break;
@@ -181,7 +181,7 @@ class LookupSearch {
     return true;
   }
 
-  // So far all operands that may be converted were, to the same room, or none. Of what is near the best one layout at a time
+  // So far all operands that may be converted were, to the same dense-fill limit, or none. Of what is near the best one layout at a time
   // is changed, as long as that helps.
   void refine() {
     std::ranges::stable_sort(near_, {}, &std::pair<double, Statements>::first);
@@ -201,10 +201,10 @@ class LookupSearch {
         better = false;
         const Statements from = statements;
         for (std::uint64_t rest = all; rest != 0; rest &= rest - 1) {
-          better = attempt({from.schedule, from.free ^ (rest & -rest), from.room}) || better;
+          better = attempt({from.schedule, from.free ^ (rest & -rest), from.fill_limit}) || better;
         }
-        for (const double room : dense_rooms) {
-          if (room != from.room) better = attempt({from.schedule, from.free, room}) || better;
+        for (const double fill_limit : dense_fill_limits) {
+          if (fill_limit != from.fill_limit) better = attempt({from.schedule, from.free, fill_limit}) || better;
         }
       }
     }
@@ -216,7 +216,7 @@ class LookupSearch {
     if (has_sparse_level(result.format) && !result.like) return false;
     for (std::size_t number = 0; number + 1 < statements.statements.size(); ++number) {
       const ScheduledTensor& target = statements.tensors[statements.statements[number].target.tensor];
-      if (has_sparse_level(target.format) && !is_lookup_copy(statements, number)) return true;
+      if (has_sparse_level(target.format) && !is_mark_array_copy(statements, number)) return true;
     }
     return false;
   }
@@ -237,9 +237,9 @@ class LookupSearch {
     std::vector<bool> free(statements.schedule.tensors.size(), false);
     for (std::size_t number = 0; number < std::min<std::size_t>(free.size(), 64); ++number) free[number] = (statements.free >> number & 1) != 0;
     StatementOrder order = models_.order_of(statements.schedule);
-    const std::vector<std::uint32_t> numbers = models_.numbers(order, free, statements.room);
+    const std::vector<std::uint32_t> numbers = models_.numbers(order, free, statements.fill_limit);
     const CostModel model = models_.model(order, numbers);
-    work_ += work_of_lookups;
+    work_ += work_of_mark_arrays;
     if (model.least_ns() >= limit) return std::nullopt;
     IntervalProgram program(model, true, models_.table(), numbers);
     const auto nests = program.solve(limit);
@@ -260,14 +260,14 @@ class LookupSearch {
   // A copy in a nest of its own would be a conversion, and one that drives where the operand could saves nothing.
   static bool copies_are_looked_up(const Schedule& schedule) {
     for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-      if (!is_lookup_copy(schedule, number)) continue;
+      if (!is_mark_array_copy(schedule, number)) continue;
       const std::uint32_t copy = schedule.statements[number].target.tensor;
       const std::size_t reader = reader_of(schedule, copy);
       if (shared_loops(schedule, number, reader) == 0) return false;
       bool found = false;
       for (const ScheduledStatement& statement : schedule.statements) {
-        for (const Intersection& meeting : statement.intersections) {
-          for (const Intersection::Part& part : meeting.parts) {
+        for (const Intersection& intersection : statement.intersections) {
+          for (const Intersection::Part& part : intersection.parts) {
             found = found || (!part.drive && schedule.statements[part.statement].factors[part.factor].tensor == copy);
           }
         }
@@ -291,12 +291,12 @@ class LookupSearch {
 
 }  // namespace
 
-std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t statement, std::size_t factor) {
+std::optional<Schedule> with_mark_array(const Schedule& statements, std::size_t statement, std::size_t factor) {
   const ScheduledStatement& reading = statements.statements[statement];
   const ScheduledAccess access = reading.factors[factor];
   const IndexSet indices = index_set(access.indices);
   if (!is_sparse_operand(statements, access) || access.indices.size() < 2) return std::nullopt;
-  if (members(indices).size() < access.indices.size() || is_lookup_copy(statements, statement)) return std::nullopt;
+  if (members(indices).size() < access.indices.size() || is_mark_array_copy(statements, statement)) return std::nullopt;
   if (statements.tensors.back().like == access.tensor) return std::nullopt;
   const bool meets = std::ranges::any_of(reading.factors, [&](const ScheduledAccess& other) {
     const ScheduledTensor& tensor = statements.tensors[other.tensor];
@@ -323,13 +323,13 @@ std::optional<Schedule> with_lookup_copy(const Schedule& statements, std::size_t
   return schedule;
 }
 
-std::optional<Candidate> cheapest_lookups(const SearchResult& found, const Problem& problem) {
-  return LookupSearch(problem, *found.models).cheapest(found);
+std::optional<Candidate> cheapest_mark_arrays(const SearchResult& found, const Problem& problem) {
+  return MarkArraySearch(problem, *found.models).cheapest(found);
 }
 
-std::vector<Schedule> lookup_schedules(const Problem& problem) {
+std::vector<Schedule> mark_array_schedules(const Problem& problem) {
   AlternativeModels models(problem);
-  return LookupSearch(problem, models).all();
+  return MarkArraySearch(problem, models).all();
 }
 
 }  // namespace weft

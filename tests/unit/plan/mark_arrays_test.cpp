@@ -1,4 +1,4 @@
-#include "engine/plan/search/lookups.h"
+#include "engine/plan/search/mark_arrays.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 
-namespace weft::plan_test::lookups_test {
+namespace weft::plan_test::mark_arrays_test {
 namespace {
 
 OwnedProblem masked(std::uint64_t mask_entries) {
@@ -26,7 +26,7 @@ OwnedProblem triangles() {
 
 std::size_t copies(const Schedule& schedule) {
   std::size_t found = 0;
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) found += is_lookup_copy(schedule, number);
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) found += is_mark_array_copy(schedule, number);
   return found;
 }
 
@@ -111,8 +111,8 @@ TEST_CASE("a schedule with a copy is legal, read and judged as any other") {
   const OwnedProblem given = masked(1'000'000);
   CHECK(defect(given, by_hand) == "");
   const Schedule schedule = schedule_of(given, by_hand);
-  CHECK(is_lookup_copy(schedule, 0));
-  CHECK(!is_lookup_copy(schedule, 1));
+  CHECK(is_mark_array_copy(schedule, 0));
+  CHECK(!is_mark_array_copy(schedule, 1));
   CHECK(print(schedule, given.network) == by_hand);
   const Schedule searched = schedule_of(given,
                                         "schedule\n"
@@ -140,36 +140,36 @@ TEST_CASE("a copy that is no copy is refused") {
 TEST_CASE("copies are of sparse operands that meet others, and stand before their reader") {
   const OwnedProblem given = masked(1000);
   const Schedule statements = whole_product(given);
-  const auto copied = with_lookup_copy(statements, 0, 1);
+  const auto copied = with_mark_array(statements, 0, 1);
   REQUIRE(copied);
   REQUIRE(copied->statements.size() == 2);
-  CHECK(is_lookup_copy(*copied, 0));
+  CHECK(is_mark_array_copy(*copied, 0));
   CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row");
   CHECK(copied->statements[1].factors[1].tensor == copied->statements[0].target.tensor);
   CHECK(copied->tensors[copied->statements[1].target.tensor].role == TensorRole::result);
-  CHECK(!with_lookup_copy(*copied, 0, 0));  // a copy is not copied
+  CHECK(!with_mark_array(*copied, 0, 0));  // a copy is not copied
 
   OwnedProblem shared = masked(1000);
   shared.options.result_formats.clear();
   shared.options.result_patterns["R"] = "M";
   const Schedule like = statements_of(shared.network, *parse_tree("(M * B * C)", factor_names(shared.network)), {3},
                                       shared.operands, shared.options);
-  CHECK(!with_lookup_copy(like, 0, 0));  // its positions are those of the result
-  CHECK(with_lookup_copy(like, 0, 2));
+  CHECK(!with_mark_array(like, 0, 0));  // its positions are those of the result
+  CHECK(with_mark_array(like, 0, 2));
 
   const OwnedProblem dense = problem("M:ij:ss:100 B:jr D:s:s:3 -> irs", {{'i', 100}, {'j', 100}, {'r', 8}, {'s', 9}});
   const Schedule alone = statements_of(dense.network, *parse_tree("(M * B * D)", factor_names(dense.network)), {3},
                                        dense.operands, dense.options);
-  for (std::size_t factor = 0; factor < 3; ++factor) CHECK(!with_lookup_copy(alone, 0, factor));
+  for (std::size_t factor = 0; factor < 3; ++factor) CHECK(!with_mark_array(alone, 0, factor));
 }
 
 TEST_CASE("names of copies are free") {
   const OwnedProblem given = problem("B:ik:ss:1000 B_row:kj:ss:1000 -> ij", {{'i', 100}, {'j', 100}, {'k', 100}});
   const Schedule statements = statements_of(given.network, *parse_tree("(B * B_row)", factor_names(given.network)), {2},
                                             given.operands, given.options);
-  const auto copied = with_lookup_copy(statements, 0, 0);
+  const auto copied = with_mark_array(statements, 0, 0);
   REQUIRE(copied);
   CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row2");
 }
 
-}  // namespace weft::plan_test::lookups_test
+}  // namespace weft::plan_test::mark_arrays_test

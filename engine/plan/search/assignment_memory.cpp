@@ -1,4 +1,4 @@
-#include "engine/plan/search/assignment_room.h"
+#include "engine/plan/search/assignment_memory.h"
 
 #include <algorithm>
 
@@ -28,13 +28,13 @@ bool is_sparse(const Network& network, const Assignment& assignment, const std::
 
 }  // namespace
 
-std::uint64_t assignment_room(const Network& network, std::size_t assignment, const std::vector<OperandFacts>& operands,
+std::uint64_t assignment_memory(const Network& network, std::size_t assignment, const std::vector<OperandFacts>& operands,
                               const PlanOptions& options) {
   if (options.memory_limit == ~std::uint64_t{0}) return options.memory_limit;
   double left = static_cast<double>(options.memory_limit);
   for (std::size_t later = assignment + 1; later < network.assignments.size(); ++later) {
     const TensorDeclaration& declared = network.tensors[network.assignments[later].result.tensor];
-    // What nobody asked for is there from its own nests on, not from the beginning.
+    // A result that is not asked for is there from its own nests on, not from the beginning.
     if (!is_wanted(declared.name, network, options) || is_sparse(network, network.assignments[later], operands, options)) continue;
     double bytes = scalar_bytes(declared.scalar);
     for (const std::uint64_t extent : declared.extents) bytes *= static_cast<double>(extent);

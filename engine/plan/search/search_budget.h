@@ -15,7 +15,7 @@ inline constexpr std::uint64_t work_of_model = 10;
 inline constexpr std::uint64_t work_of_statement = 5;
 
 /// Making a model with copies for lookups, most of whose statements are new.
-inline constexpr std::uint64_t work_of_lookups = 50;
+inline constexpr std::uint64_t work_of_mark_arrays = 50;
 
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
@@ -52,10 +52,10 @@ inline constexpr double share_with_partial_sums = 3;
 
 /// What looking for lookups takes beside the search, of the loops that it may price. More of them changed the choice of one
 /// of the networks of weft-bench planning, for one call (3-centre-masked/uniform, by less than it took).
-inline constexpr double share_of_lookups = 0.3;
+inline constexpr double share_of_mark_arrays = 0.3;
 
 /// Whether several sparse operands meet in the first assignment's term: there are more levels, layouts and joins to look at.
-inline bool sparse_operands_meet(const Network& network, const std::vector<OperandFacts>& operands) {
+inline bool sparse_operands_co_iterate(const Network& network, const std::vector<OperandFacts>& operands) {
   const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
   const auto sparse = [&](const TensorAccess& access) { return has_sparse_level(facts_of(operands, access.tensor).format); };
   return std::ranges::count_if(factors, sparse) > 1;
@@ -65,17 +65,17 @@ inline bool sparse_operands_meet(const Network& network, const std::vector<Opera
 /// took longer than it saved wherever that was measured (bench/README.md), but some tenths of a millisecond for any
 /// network, and no more than `most`, which is spent on a proof whatever is at stake. Work is counted and not timed, so that a
 /// plan is the same on every machine. `meeting`: whether several sparse operands do.
-inline double work_at_stake(double best_ns, const PlanOptions& options, double most, bool meeting) {
+inline double work_in_budget(double best_ns, const PlanOptions& options, double most, bool co_iterates) {
   if (options.prove) return most;
-  const double least_ns = meeting ? 250'000 : 160'000;
-  const double share = meeting ? 0.2 : 0.4;  // choices differ less, and less is predicted of them, where one operand is sparse
-  const double ns_per_loop = meeting ? 500 : 300;  // measured
+  const double least_ns = co_iterates ? 250'000 : 160'000;
+  const double share = co_iterates ? 0.2 : 0.4;  // choices differ less, and less is predicted of them, where one operand is sparse
+  const double ns_per_loop = co_iterates ? 500 : 300;  // measured
   return std::min(std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_loop, most);
 }
 
 /// The same in alternatives of whole assignments and plans put together of them, each of which takes some tenths of a
 /// millisecond: where several assignments share layouts there are many. At least what a tenth of a second suffices for.
-inline std::uint64_t plans_at_stake(double best_ns, const PlanOptions& options, std::uint64_t most) {
+inline std::uint64_t plans_in_budget(double best_ns, const PlanOptions& options, std::uint64_t most) {
   if (proves(options)) return most;
   constexpr double least_ns = 100'000'000;
   constexpr double share = 0.2;
