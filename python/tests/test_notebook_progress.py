@@ -18,7 +18,7 @@ from weft import progress
 # Calls that would take long, and are ended after two seconds.
 LONG = '''
 import threading, numpy as np, weft
-operands = {name: np.ones((1500, 1500)) for name in "ABCD"}
+operands = {name: np.ones((2500, 2500)) for name in "ABCD"}
 def long():
     timer = threading.Timer(2.0, weft.cancel)
     timer.start()

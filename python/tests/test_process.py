@@ -19,7 +19,7 @@ SPMV = "y(i) = M(i,j) * x(j)"
 LONG = "s = A(i,j) * B(j,k) * C(k,l) * D(l,i) * A(i,k)"  # a cycle with a chord: no short way to compute it
 
 
-def long_operands(size=1500):
+def long_operands(size=2500):
     return {name: np.ones((size, size)) for name in "ABCD"}
 
 
@@ -199,7 +199,7 @@ def run_python(text, *arguments, **environment):
 def test_the_interpreter_ends_during_a_long_call():
     done = run_python("""
 import threading, time, numpy as np, weft
-operands = {name: np.ones((1500, 1500)) for name in "ABCD"}
+operands = {name: np.ones((2500, 2500)) for name in "ABCD"}
 kernel = weft.compile("s = (A(i,j) * B(j,k) * C(k,l) * D(l,i))", **operands)
 def work():
     while True:
