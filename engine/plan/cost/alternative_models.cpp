@@ -15,7 +15,7 @@ AlternativeModels::AlternativeModels(const Problem& problem)
 
 // By what flows into them, which of the factors that they read are converted, and with which dense-fill limit.
 std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double fill_limit) {
-  const auto room_number = std::find(std::begin(dense_fill_limits), std::end(dense_fill_limits), fill_limit) - std::begin(dense_fill_limits);
+  const auto limit_number = std::ranges::find(dense_fill_limits, fill_limit) - std::begin(dense_fill_limits);
   std::vector<std::uint32_t> found;
   found.reserve(order.contents.size());
   for (std::size_t number = 0; number < order.contents.size(); ++number) {
@@ -25,7 +25,7 @@ std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& orde
       const auto factor = static_cast<std::size_t>(std::countr_zero(factors));
       if (free[factor]) variant |= std::uint64_t{1} << factor;
     }
-    if (variant != 0) variant |= static_cast<std::uint64_t>(room_number) << most_factors;
+    if (variant != 0) variant |= static_cast<std::uint64_t>(limit_number) << most_factors;
     const std::uint32_t* known = variants_.find(variant, content);
     const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, fill_limit);
     if (known == nullptr) {

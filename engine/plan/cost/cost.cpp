@@ -89,8 +89,9 @@ Cost forest_loops_cost(const Schedule& schedule, const Problem& problem, const s
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) return sum;
   for (const ForestPart& part : *parts) {
-    Cost cost = options.joins.empty() ? loops_cost(part.schedule, Problem{part.network, part.operands, options})
-                                      : loops_cost(part.schedule, Problem{part.network, part.operands, options_of_part(options, counted, part.network, part.operands)});
+    const bool joined = !options.joins.empty();
+    const PlanOptions own = joined ? options_of_part(options, counted, part.network, part.operands) : PlanOptions();
+    Cost cost = loops_cost(part.schedule, Problem{part.network, part.operands, joined ? own : options});
     sum.ns += cost.ns;
     sum.flops += cost.flops;
     sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());

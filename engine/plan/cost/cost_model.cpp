@@ -210,8 +210,8 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
-        participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table, probe_ns(access.kind),
-                            gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
+        participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table,
+                                probe_ns(access.kind), gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
         participant_filters.push_back(access.first);
         all.ends += access.ends;
       }
@@ -266,7 +266,8 @@ double CostModel::entering_ns(const Advance& all, bool root) const {
   return ns;
 }
 
-double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const {
+double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations,
+                          LoopEstimate* details) const {
   auto& [loops, participants, participant_filters] = models_->pricing();
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
@@ -301,7 +302,8 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   double steps = extent(index);
   if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
-    const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts) : cheapest_co_iteration(machine, participants);
+    const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)
+                                                      : cheapest_co_iteration(machine, participants);
     steps = co_iteration.steps;
     ns += co_iteration.ns;
     if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(co_iteration, participants);

@@ -22,8 +22,10 @@ Proof improve(const SearchResult& found, const Problem& problem) {
   if (options.prove && found.winner) alternatives.push_back(*found.winner);
   if (alternatives.empty()) return {};
   const std::uint64_t memory = usable_memory(options);
-  const auto best = std::ranges::find_if(found.candidates, [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; });
-  ProofRequest request = ProofRequest::of(options, best == found.candidates.end() ? infinity : best->cost.ns, found.memory_binds ? memory : 0);
+  const auto fits = [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; };
+  const auto best = std::ranges::find_if(found.candidates, fits);
+  const double below_ns = best == found.candidates.end() ? infinity : best->cost.ns;
+  ProofRequest request = ProofRequest::of(options, below_ns, found.memory_binds ? memory : 0);
   const auto sparse = [](const Alternative& alternative) { return !alternative.schedule.tensors.back().format.all_dense(); };
   if (std::ranges::any_of(alternatives, sparse)) request.kept = kept_for_proofs;
   Proof proof = prove(problem, alternatives, request);
@@ -33,7 +35,7 @@ Proof improve(const SearchResult& found, const Problem& problem) {
 
 std::string why_nothing_fits(const SearchResult& found, const Problem& problem) {
   const PlanOptions& options = problem.options;
-  if (found.open.empty() || found.open.size() > most_explained || found.frontier.why_not(std::numeric_limits<double>::infinity())) return {};
+  if (found.open.empty() || found.open.size() > most_explained || found.frontier.why_not(infinity)) return {};
   auto solver = Solver::create(Tracking::families, options.cancelled_by);
   if (!solver) return {};
   const auto explained = [&](Solver& asked) {

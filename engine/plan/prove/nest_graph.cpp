@@ -46,7 +46,8 @@ class Builder {
 
   std::uint32_t state_of(const NestState& state, double entries, double outside) {
     const IndexSet bound = state.outside.indices;
-    const Key key{std::popcount(bound) + state.outside.gathers, state.first, bound, state.outside.gathers, state.last, state.others, rounded(entries)};
+    const bool gathers = state.outside.gathers;
+    const Key key{std::popcount(bound) + gathers, state.first, bound, gathers, state.last, state.others, rounded(entries)};
     const auto [found, added] = open_.try_emplace(key, static_cast<std::uint32_t>(graph_.states.size()));
     if (added) {
       graph_.states.push_back({state, entries, {}});
@@ -63,9 +64,8 @@ class Builder {
       add(number, {number, 0, state.first, true, RootReduction::serial, ns, {}, {}}, 0);
       return;
     }
-    each_step(model_, state, model_.indices(state.first) & ~state.outside.indices, program_.fused(), [&](IndexId index, StatementRange group) {
-      add_loop(number, index, group);
-    });
+    const IndexSet unbound = model_.indices(state.first) & ~state.outside.indices;
+    each_step(model_, state, unbound, program_.fused(), [&](IndexId index, StatementRange group) { add_loop(number, index, group); });
   }
 
   void add_loop(std::uint32_t number, IndexId index, StatementRange group) {

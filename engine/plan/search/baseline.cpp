@@ -233,7 +233,8 @@ Schedule baseline(const Problem& problem) {
       const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
       const Network part = part_network(stored, assignment);
       if (!is_wanted(declared.name, network, options) && !declared.extents.empty()) {
-        own.result_formats[declared.name] = sparse_format(declared.extents.size(), plainest_result_format(Problem{part, known, own}).format.scalar);
+        const Scalar scalar = plainest_result_format(Problem{part, known, own}).format.scalar;
+        own.result_formats[declared.name] = sparse_format(declared.extents.size(), scalar);
       }
       parts.push_back(baseline_of(Problem{part, known, own}));
       const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];

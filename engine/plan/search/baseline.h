@@ -12,8 +12,8 @@ namespace weft {
 /// of a pinned tree. Legal whenever that tree is; the n-ary product always is.
 Schedule baseline(const Problem& problem);
 
-/// For what a later assignment reads beside NaN or Inf, where absent stays absent all the way to the result: the baseline of one assignment with every intermediate in compressed levels, or a single entry: nothing is accumulated into the
-/// result where a factor is absent. Its own format is for the options to ask for.
+/// For a later assignment that reads it beside NaN or Inf: the baseline of one assignment with every intermediate in compressed levels,
+/// or a single entry, so that absent stays absent all the way to the result. Its own format is for the options to ask for.
 Schedule baseline_with_known_entries(const Problem& problem);
 
 }  // namespace weft

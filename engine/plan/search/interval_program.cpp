@@ -89,7 +89,8 @@ IntervalProgram::Choice IntervalProgram::body(const NestState& state, double lim
   const StatementRange alone{state.first, state.first};
   double ns = state.outside.root() ? model_.scalar_body(state.first) : 0;
   if (state.first < state.last) {
-    ns = model_.may_materialise(state.outside.indices, alone, state.last) ? ns + model_.materialising_ns(state.outside.indices, alone, state.last) : infinity;
+    const IndexSet shared = state.outside.indices;
+    ns = model_.may_materialise(shared, alone, state.last) ? ns + model_.materialising_ns(shared, alone, state.last) : infinity;
     ns = ns < limit ? ns + best(behind(model_, state, alone), limit - ns) : infinity;
   }
   if (ns < limit || std::isinf(limit)) return {ns, 0, 0, true, true};

@@ -237,7 +237,8 @@ class JointPlanner {
         PlanOptions options = options_;
         options.memory_limit = assignment_memory(stored_, part, operands_, options_);
         if (appended) options.result_formats[stored_.tensors[result(part)].name] = own;
-        auto plan = plan_given(baseline_with_known_entries(Problem{networks_[part], known, options}), Problem{networks_[part], known, options});
+        const Problem problem{networks_[part], known, options};
+        auto plan = plan_given(baseline_with_known_entries(problem), problem);
         if (plan) {
           plan->producer = Producer::baseline;
           const Format format = plan->schedule.tensors[plan->schedule.statements.back().target.tensor].format;

@@ -149,7 +149,8 @@ class Search {
   // Of the trees that promise most the other choices of layouts.
   void refine() {
     for (std::size_t place = 0; place < ranked_.size() && !is_cancelled(options_); ++place) {
-      if (options_.progress) options_.progress("planning", static_cast<double>(ranked_.size() + place) / static_cast<double>(2 * ranked_.size()));
+      const double share = static_cast<double>(ranked_.size() + place) / static_cast<double>(2 * ranked_.size());
+      if (options_.progress) options_.progress("planning", share);
       const std::size_t number = ranked_[place].second;
       if (place < budget_.refined_trees || convertible_.size() < 2) refine(number);
       else if (may_pay(number)) leave_out(number);
