@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/space/alternatives.h"
@@ -34,6 +35,8 @@ Enumerated enumerated(const OwnedProblem& made) {
       if (serial) schedule.roots.assign(schedule.roots.size(), RootReduction::serial);
       const Cost judged = cost(schedule, made);
       found.least_bytes = std::min(found.least_bytes, judged.peak_bytes);
+      // Nor more than this machine has, which plans take into account without a limit.
+      if (judged.announced_bytes > usable_memory(made.options)) continue;
       if (judged.peak_bytes > made.options.memory_limit || judged.ns >= found.ns) continue;
       found.ns = judged.ns;
       found.bytes_of_cheapest = judged.peak_bytes;
