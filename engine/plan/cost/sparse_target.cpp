@@ -5,6 +5,7 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/result_format.h"
+#include "engine/plan/schedule/statements.h"
 #include "runtime/dense_levels.h"
 
 namespace weft {

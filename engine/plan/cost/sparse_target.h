@@ -9,6 +9,7 @@
 #include "engine/plan/cost/drain.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/product_estimate.h"
+#include "engine/plan/schedule/schedule.h"
 
 namespace weft {
 
