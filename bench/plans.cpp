@@ -191,7 +191,8 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
   record.plan_ms = std::numeric_limits<double>::infinity();
   for (int time = 0; time < 5; ++time) {
     Expected<Plan> again = Plan{};
-    record.plan_ms = std::min(record.plan_ms, time_ms([&] { again = plan(weft::Problem{trials->network(), trials->facts(), trials->options()}); }));
+    const weft::Problem problem{trials->network(), trials->facts(), trials->options()};
+    record.plan_ms = std::min(record.plan_ms, time_ms([&] { again = plan(problem); }));
     if (!again) return std::unexpected(again.error());
   }
   if (auto counted = count_joins_of(planned->schedule, trials->network(), trials->facts(), trials->options(), sampling); !counted)

@@ -33,8 +33,8 @@ class KernelStore {
   /// Of this engine, without what single kernels add.
   CodeOptions code_options() const { return {options_.checked, options_.strict_fp}; }
 
-  /// The code of `nest.canonical`; tells where it came from, and adds the time to `phases`. `command`: the line that calls
-  /// weft in the like, for the trace; empty where nobody listens. With EngineOptions::paranoid, bytes from disk are
+  /// The code of `nest.canonical`; tells where it came from, and adds the time to `phases`. `command`: for the trace, the weft
+  /// command that compiles it; empty without a trace. With EngineOptions::paranoid, bytes from disk are
   /// compared with those of compiling again. Errors of LLVM and of loading.
   Expected<StoredCode> get(const CompiledNest& nest, const CodeOptions& code, const std::string& command, KernelOrigin& origin,
                            CompilePhases& phases);

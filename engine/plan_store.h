@@ -39,7 +39,7 @@ class PlanStore {
   /// A plan of the disk cache's text that passes its checks, planned again where the engine is paranoid.
   Expected<Plan> restored(const std::string& text, const Network& network, const std::vector<OperandFacts>& operands,
                           const PlanOptions& options) const;
-  /// "weft run …", which plans the like, " # plan ", and what there is to tell.
+  /// One line: the weft command that makes this plan, " # plan ", and `what`.
   void trace(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& chosen, const Schedule& schedule,
              const std::string& what) const;
 

@@ -1,4 +1,4 @@
-// LevelTraits: what each kind of level is, in one table. Whoever wants to know something of a kind asks here.
+// LevelTraits: the properties of each kind of level, in one table. Code asks it instead of comparing kinds.
 #pragma once
 
 #include <algorithm>

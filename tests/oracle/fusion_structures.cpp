@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::size_t most_operations = 20;
 
-IndexSet common(const OperationTree& tree, const std::vector<std::uint32_t>& order, std::size_t first, std::size_t last) {
-  IndexSet set = ~IndexSet{0};
-  for (std::size_t place = first; place <= last; ++place) set &= tree.operations[order[place]].indices;
-  return set;
-}
-
 // `left` run before `right`, sharing `between` where they meet.
 FusionStructure joined(const FusionStructure& left, IndexSet between, const FusionStructure& right) {
   FusionStructure whole = left;
@@ -36,7 +30,7 @@ class Structures {
   std::vector<FusionStructure> sharing_at_least(std::size_t first, std::size_t last, IndexSet loops) const {
     if (first == last) return {one(first)};
     std::vector<FusionStructure> found;
-    each_superset(loops, common(tree_, order_, first, last), [&](IndexSet exact) {
+    each_superset(loops, common_indices(tree_, order_, first, last), [&](IndexSet exact) {
       const std::vector<FusionStructure> more = sharing_exactly(first, last, exact);
       found.insert(found.end(), more.begin(), more.end());
     });
@@ -46,7 +40,7 @@ class Structures {
   std::vector<FusionStructure> sharing_more(std::size_t first, std::size_t last, IndexSet loops) const {
     if (first == last) return {one(first)};
     std::vector<FusionStructure> found;
-    each_superset(loops, common(tree_, order_, first, last), [&](IndexSet exact) {
+    each_superset(loops, common_indices(tree_, order_, first, last), [&](IndexSet exact) {
       if (exact == loops) return;
       const std::vector<FusionStructure> more = sharing_exactly(first, last, exact);
       found.insert(found.end(), more.begin(), more.end());
@@ -84,7 +78,7 @@ class Structures {
 std::vector<FusionStructure> parenthesised_part(const OperationTree& tree, const std::vector<std::uint32_t>& chain,
                                                 std::size_t first, std::size_t last) {
   if (first == last) return {FusionStructure{{chain[first]}, {}}};
-  const IndexSet shared = common(tree, chain, first, last);
+  const IndexSet shared = common_indices(tree, chain, first, last);
   std::vector<FusionStructure> found;
   for (std::size_t split = first; split < last; ++split) {
     // Neighbours on the path are producer and reader, one way or the other.

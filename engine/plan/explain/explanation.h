@@ -16,8 +16,8 @@ ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement);
 /// explain() of a plan whose explanation is known.
 std::string explain(const Plan& plan, const Explanation& explained, const Network& network, const PlanOptions& options);
 
-/// The constraints of a plan, and which of them bind: for each, `planner`, plan(), tells what it costs by planning without it. Takes as long
-/// as planning, once per constraint; nothing where there is none.
+/// The constraints of a plan, and which of them bind: for each, `planner`, plan(), tells what it costs by planning without it.
+/// Takes as long as planning, once per constraint; nothing where there is none.
 std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Problem& problem, const Planner& planner);
 
 }  // namespace weft

@@ -78,7 +78,8 @@ class WaysOfAssignments {
       if (stored && target.delivered) continue;
       std::vector<std::pair<TensorId, std::string>> layouts;
       for (const OperandFacts& facts : known) {
-        if (facts.computed && reads(stored_.network.assignments[part], facts.tensor)) layouts.emplace_back(facts.tensor, facts.format.text());
+        if (!facts.computed || !reads(stored_.network.assignments[part], facts.tensor)) continue;
+        layouts.emplace_back(facts.tensor, facts.format.text());
       }
       if (read) {
         layouts.emplace_back(result(part), target.format.text());

@@ -99,7 +99,8 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
     kinds.push_back(kind);
   }
   const auto end = std::ranges::find_if(kinds, [](LevelKind kind) { return is_dense(kind); });
-  const bool one_key = is_of_workspaces(kinds.front()) && std::all_of(kinds.begin(), end, [&](LevelKind kind) { return kind == kinds.front(); });
+  const bool one_key = is_of_workspaces(kinds.front()) &&
+                       std::all_of(kinds.begin(), end, [&](LevelKind kind) { return kind == kinds.front(); });
   const bool dense_below = std::all_of(end, kinds.end(), [](LevelKind kind) { return is_dense(kind); });
   const bool one_bitmap = !has_bits(kinds.front()) || end - kinds.begin() == 1;
   if (!one_key || !dense_below || !one_bitmap) {

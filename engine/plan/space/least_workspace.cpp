@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::size_t most_orders = 5000;
 
-IndexSet common(const OperationTree& tree, const std::vector<std::uint32_t>& order, std::size_t first, std::size_t last) {
-  IndexSet set = ~IndexSet{0};
-  for (std::size_t place = first; place <= last; ++place) set &= tree.operations[order[place]].indices;
-  return set;
-}
-
 // The largest intermediate of the best parenthesisation of the statements between two places; min of max, so groups
 // decide for themselves. `size(producer, loops)` of what a producer stores inside shared loops.
 template <typename Size>
@@ -26,7 +20,7 @@ double least_of_largest(const OperationTree& tree, const std::vector<std::uint32
   for (std::size_t length = 2; length <= count; ++length) {
     for (std::size_t first = 0; first + length <= count; ++first) {
       const std::size_t last = first + length - 1;
-      const IndexSet shared = common(tree, order, first, last);
+      const IndexSet shared = common_indices(tree, order, first, last);
       double least = std::numeric_limits<double>::infinity();
       for (std::size_t split = first; split < last; ++split) {
         double largest = std::max(best[first][split], best[split + 1][last]);
@@ -77,6 +71,12 @@ double least_over_orders(const OperationTree& tree, Size size) {
 }
 
 }  // namespace
+
+IndexSet common_indices(const OperationTree& tree, const std::vector<std::uint32_t>& order, std::size_t first, std::size_t last) {
+  IndexSet set = ~IndexSet{0};
+  for (std::size_t place = first; place <= last; ++place) set &= tree.operations[order[place]].indices;
+  return set;
+}
 
 OperationTree operation_tree(const Schedule& schedule) {
   OperationTree tree;

@@ -23,6 +23,9 @@ struct OperationTree {
 /// Of a schedule with or without loops, in the order of its statements.
 OperationTree operation_tree(const Schedule& schedule);
 
+/// Indices of all operations at places first … last of an order.
+IndexSet common_indices(const OperationTree& tree, const std::vector<std::uint32_t>& order, std::size_t first, std::size_t last);
+
 /// The dimension of the largest intermediate that some fusion of the tree's statements leaves, over all parenthesisations
 /// of all orders of the statements: less is impossible with any loops and layouts. Nothing is known (0) beyond 5000
 /// orders. Fusing more never raises a dimension, so maximally fused structures decide.
