@@ -22,7 +22,6 @@
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/smaller_intermediates.h"
-#include "engine/plan/space/transposed_operands.h"
 
 namespace weft {
 namespace {
@@ -43,11 +42,15 @@ void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   if (judged.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(judged)};
 }
 
-// The plan of one assignment, with dense operands as they are given, phase by phase. Without `fused` every intermediate is stored
-// between nests.
+struct Scope {
+  bool fused = true;       ///< else every intermediate is stored between nests
+  bool transposes = true;  ///< else dense operands are read as they are stored
+};
+
+// The plan of one assignment, phase by phase.
 class AssignmentPlanner {
  public:
-  AssignmentPlanner(const Problem& problem, bool fused) : problem_(problem), fused_(fused), limit_(usable_memory(problem.options)) {}
+  AssignmentPlanner(const Problem& problem, Scope scope) : problem_(problem), scope_(scope), limit_(usable_memory(problem.options)) {}
 
   Expected<Plan> plan() {
     search();
@@ -63,13 +66,13 @@ class AssignmentPlanner {
  private:
   // Trees, orders of statements and layouts around the interval program.
   void search() {
-    found_ = search_schedules(problem_, fused_);
-    if (fused_) add_smaller_intermediates(found_, problem_);
+    found_ = search_schedules(problem_, scope_.fused, scope_.transposes);
+    if (scope_.fused) add_smaller_intermediates(found_, problem_, scope_.transposes);
   }
 
   // What the search has left open.
   void ask_solver() {
-    if (fused_ && !is_cancelled(problem_.options)) proof_ = improve(found_, problem_);
+    if (scope_.fused && !is_cancelled(problem_.options)) proof_ = improve(found_, problem_);
   }
 
   // The baseline is there to fall back on, whatever else is: it needs no intermediate and no conversion.
@@ -93,7 +96,7 @@ class AssignmentPlanner {
 
   // Mark arrays.
   void copy_fibers() {
-    if (fused_) copies_ = cheapest_mark_arrays(found_, problem_);
+    if (scope_.fused) copies_ = cheapest_mark_arrays(found_, problem_);
     if (copies_) found_.candidates.insert(found_.candidates.begin(), *copies_);
   }
 
@@ -101,9 +104,9 @@ class AssignmentPlanner {
     std::vector<Candidate>& candidates = found_.candidates;
     const auto stores = [](const Candidate& candidate) { return candidate.schedule.statements.size() > 1; };
     const bool any_stores = std::ranges::any_of(candidates, stores);
-    if (!fused_ && any_stores) std::erase_if(candidates, [&](const Candidate& candidate) { return !stores(candidate); });
+    if (!scope_.fused && any_stores) std::erase_if(candidates, [&](const Candidate& candidate) { return !stores(candidate); });
     const auto legal = check(baseline_.schedule, problem_);
-    if (legal && (fused_ || !any_stores || stores(baseline_))) {
+    if (legal && (scope_.fused || !any_stores || stores(baseline_))) {
       const auto place = std::ranges::upper_bound(candidates, baseline_.cost.ns, {}, [](const Candidate& one) { return one.cost.ns; });
       candidates.insert(place, baseline_);
     }
@@ -168,14 +171,17 @@ class AssignmentPlanner {
     }
     const bool copied = copies_ && plan.schedule == copies_->schedule;
     const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
+    const bool transposed = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
+      return tensor.role == TensorRole::operand && tensor.converted && tensor.format.all_dense();
+    });
     // What such a schedule takes less than the least without is beyond the claim, and no reason to claim less.
     plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
-    plan.proof = proof_of(plan.optimal, copied || opened, frontier.why_not(plan.cost.ns));
-    if (!fused_) plan.proof = among_unfused + plan.proof;
+    plan.proof = proof_of(plan.optimal, copied || opened || transposed, frontier.why_not(plan.cost.ns));
+    if (!scope_.fused) plan.proof = among_unfused + plan.proof;
   }
 
   const Problem problem_;
-  bool fused_;
+  Scope scope_;
   std::uint64_t limit_;
   SearchResult found_;
   Proof proof_;
@@ -184,44 +190,11 @@ class AssignmentPlanner {
   std::uint64_t too_large_ = 0;
 };
 
-Expected<Plan> plan_in_place(const Problem& problem) { return AssignmentPlanner(problem, true).plan(); }
-
-// What takes less where dense operands are converted first.
-Expected<Plan> plan_transposed(Plan best, const Problem& problem) {
-  const auto& [network, operands, options] = problem;
-  for (const std::vector<OperandFacts>& transposed : transposed_operands(problem)) {
-    if (transposing_ns(transposed, operands, options) >= best.cost.ns) continue;
-    Expected<Plan> other = plan_in_place(Problem{network, transposed, options});
-    if (is_cancelled(options)) return fail(ErrorKind::cancelled, "interrupted");
-    if (!other) continue;
-    best.candidates += other->candidates;
-    Schedule schedule = with_transposed(other->schedule, operands);
-    if (!check(schedule, problem)) continue;
-    Cost judged = cost(schedule, problem);
-    if (judged.ns >= best.cost.ns || judged.announced_bytes > usable_memory(options)) continue;
-    other->schedule = std::move(schedule);
-    other->cost = std::move(judged);
-    other->candidates = best.candidates;
-    if (other->producer == Producer::baseline) other->producer = Producer::search;  // of other facts than these
-    other->runner_up = std::move(best.schedule);
-    other->runner_up_cost = std::move(best.cost);
-    other->why = why_it_lost(*other, network);
-    if (best.optimal == Optimal::none) {
-      other->optimal = best.optimal;
-      other->proof = best.proof;
-    } else if (other->optimal != Optimal::none) {
-      other->proof = proof_of(other->optimal, true, std::string());
-    }
-    best = std::move(*other);
-  }
-  return best;
-}
-
 // One of several assignments.
 Expected<Plan> plan_one(const Problem& problem) {
   if (problem.options.objective == Objective::workspace_order) return plan(problem);
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
-  return plan_in_place(problem);
+  return AssignmentPlanner(problem, {.transposes = false}).plan();
 }
 
 Expected<Plan> plan_several(const Problem& problem, const Planner& planner, bool layouts) {
@@ -243,15 +216,14 @@ Expected<Plan> plan(const Problem& problem) {
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_several(problem, plan_one, true);
   if (options.objective == Objective::workspace_order) return plan_workspace_order(problem);
-  Expected<Plan> in_place = plan_in_place(problem);
-  return in_place ? plan_transposed(std::move(*in_place), problem) : in_place;
+  return AssignmentPlanner(problem, {}).plan();
 }
 
 Expected<Plan> plan_unfused(const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_several(problem, plan_unfused, false);
-  auto chosen = AssignmentPlanner(problem, false).plan();
+  auto chosen = AssignmentPlanner(problem, {.fused = false, .transposes = false}).plan();
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();

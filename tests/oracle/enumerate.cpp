@@ -36,13 +36,13 @@ class Enumeration {
             std::ranges::move(statement_variants(std::move(statements), Problem{network_, operands_, options_}, true), std::back_inserter(variants));
           }
           for (const Schedule& schedule : variants) {
-            std::vector<bool> free(schedule.tensors.size(), false);
-            for (std::size_t number = 0; number < convertible.size(); ++number) {
-              free[convertible[number]] = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
-            }
             for (const double fill_limit : dense_fill_limits) {
-              const CostModel model(schedule, Problem{network_, operands_, options_}, free, fill_limit);
-              append(schedule, model, free);
+              AccessPaths paths(schedule.tensors.size());
+              for (std::size_t number = 0; number < convertible.size(); ++number) {
+                const bool chosen = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
+                if (chosen) paths[convertible[number]] = AccessPath::of_loops(fill_limit);
+              }
+              append(schedule, CostModel(schedule, Problem{network_, operands_, options_}, paths), paths);
               if (schedules_.size() == limit_) return std::move(schedules_);
               if (converted == 0) break;
             }
@@ -55,9 +55,9 @@ class Enumeration {
 
  private:
   // As long as there are fewer than the limit.
-  void append(const Schedule& statements, const CostModel& model, const std::vector<bool>& free) {
+  void append(const Schedule& statements, const CostModel& model, const AccessPaths& paths) {
     for_each_nest(statements, [&](const Schedule& nest) {
-      Schedule completed = complete(nest, network_, model, free, operands_);
+      Schedule completed = complete(nest, network_, model, paths, operands_);
       if (check(completed, Problem{network_, operands_, options_})) schedules_.push_back(std::move(completed));
       return schedules_.size() < limit_;
     });

@@ -158,11 +158,17 @@ class Sampler {
     schedule = std::move(sums[summed ? draws_.below(sums.size()) : 0]);
     while (draws_.chance(looked_up)) copy_as_mark_array(schedule);
     order_loops(schedule);
-    std::vector<bool> free(schedule.tensors.size(), false);
+    AccessPaths paths(schedule.tensors.size());
     const double converted = draws_.unit();
-    for (const std::uint32_t factor : convertible_) free[factor] = draws_.chance(converted);
-    const CostModel model(schedule, Problem{network_, operands_, options_}, free, dense_fill_limits[draws_.below(std::size(dense_fill_limits))]);
-    Schedule completed = complete(std::move(schedule), network_, model, free, operands_);
+    for (const std::uint32_t factor : convertible_) {
+      if (draws_.chance(converted)) paths[factor] = AccessPath::of_loops();
+    }
+    const double fill_limit = dense_fill_limits[draws_.below(std::size(dense_fill_limits))];
+    for (AccessPath& path : paths) {
+      if (path.follows_loops()) path.fill_limit = fill_limit;
+    }
+    const CostModel model(schedule, Problem{network_, operands_, options_}, paths);
+    Schedule completed = complete(std::move(schedule), network_, model, paths, operands_);
     if (draws_.chance(0.2)) {
       for (ScheduledStatement& statement : completed.statements) statement.intersections.clear();
     }

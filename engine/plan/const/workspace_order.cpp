@@ -156,12 +156,11 @@ class OrderSearch {
   }
 
   bool fuse(Schedule schedule, std::uint32_t order) {
-    const std::vector<bool> free(schedule.tensors.size(), false);
-    const CostModel model_cost(schedule, Problem{network_, operands_, options_}, free);
+    const CostModel model_cost(schedule, Problem{network_, operands_, options_});
     for (const std::vector<std::uint32_t>& depths : fusion_depths(schedule, order)) {
       if (is_cancelled(options_)) return false;
       for (std::size_t number = 0; number < depths.size(); ++number) schedule.statements[number].fused = depths[number];
-      Schedule completed = complete(schedule, network_, model_cost, free, operands_);
+      Schedule completed = complete(schedule, network_, model_cost, {}, operands_);
       const auto legal = check(completed, Problem{network_, operands_, options_});
       if (legal) {
         found_ = std::move(completed);

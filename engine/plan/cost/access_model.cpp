@@ -8,19 +8,26 @@
 #include "engine/plan/schedule/binding.h"
 
 namespace weft {
+
+Format transposed_format(Format given, std::uint32_t last) {
+  std::erase(given.mode_order, last);
+  given.mode_order.push_back(last);
+  return given;
+}
+
 namespace {
 
 constexpr double most_dense_positions = 1u << 28;
 
 }  // namespace
 
-AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double fill_limit,
+AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, const AccessPath& path,
                          const Network& network, const std::vector<OperandFacts>& operands,
                          std::shared_ptr<const Statistics> estimated)
     : estimated_(std::move(estimated)),
       scalar_(tensor.format.scalar),
-      free_(free),
-      room_(fill_limit),
+      follows_(path.follows_loops()),
+      fill_limit_(path.fill_limit),
       converted_(tensor.converted) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
@@ -28,10 +35,13 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
     mode_index_.push_back(index);
     mode_extent_.push_back(static_cast<double>(network.indices[index].extent));
   }
+  const bool transposed = path.way == AccessPath::Way::transposed;
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const std::uint32_t mode = tensor.format.mode_order[level];
+    if (transposed && mode == path.last) continue;
     levels_.push_back({access.indices[mode], mode, tensor.format.levels[level].kind, mode_extent_[mode]});
   }
+  if (transposed) levels_.push_back({access.indices[path.last], path.last, LevelKind::dense, mode_extent_[path.last]});
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : levels_.empty()                       ? 0
                                                         : one_index(levels_.back().index);
@@ -53,16 +63,16 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
     modes |= ModeSet{1} << level.mode;
     combinations *= level.extent;
     const bool dense = !sparse_ || !is_sparse(level.kind);
-    const double positions = free_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
+    const double positions = follows_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
     positions_by_level_.push_back(positions);
     density_by_level_.push_back(combinations > 0 ? positions / combinations : 0);
   }
-  if (free_) {
+  if (follows_) {
     positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
     positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
   }
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
-  const bool stored = facts != nullptr && !converted_ && !free_;
+  const bool stored = facts != nullptr && !converted_ && !follows_;
   bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
 }
 
@@ -73,7 +83,7 @@ void AccessModel::add_block(IndexSet indices, const Network& network) {
 
 BoundState AccessModel::bound(IndexSet indices) const {
   BoundState state = 0;
-  if (free_) {
+  if (follows_) {
     for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
       if (contains(indices, mode_index_[mode])) state |= BoundState{1} << mode;
     }
@@ -124,30 +134,30 @@ double AccessModel::product_of_extents(BoundState modes) const {
 // d(U) <= d(V) * extents of U - V, so every subset of a dense set of modes is dense too: whether a leading level is
 // dense depends on the set of modes bound with it, and not on their order. The last level stays sparse, for stored
 // zeros are not absent entries.
-double AccessModel::free_positions(BoundState modes) const {
+double AccessModel::positions_of(BoundState modes) const {
   double& known = positions_by_modes_[modes];
   if (known >= 0) return known;
   const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
-  const double fill_limit = product_of_extents(modes);
+  const double combinations = product_of_extents(modes);
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
-  known = !last && fill_limit <= most_dense_positions && fill_limit <= room_ * distinct ? fill_limit : distinct;
+  known = !last && combinations <= most_dense_positions && combinations <= fill_limit_ * distinct ? combinations : distinct;
   return known;
 }
 
-bool AccessModel::dense_in_free(BoundState modes) const {
+bool AccessModel::is_dense(BoundState modes) const {
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
-  return !last && free_positions(modes) == product_of_extents(modes);
+  return !last && positions_of(modes) == product_of_extents(modes);
 }
 
 double AccessModel::positions(BoundState state) const {
-  return free_ ? free_positions(state) : positions_by_level_[state];
+  return follows_ ? positions_of(state) : positions_by_level_[state];
 }
 
 double AccessModel::density(BoundState state) const {
   if (!sparse_) return 1;
-  if (!free_) return density_by_level_[state];
-  const double fill_limit = product_of_extents(state);
-  return fill_limit > 0 ? free_positions(state) / fill_limit : 0;
+  if (!follows_) return density_by_level_[state];
+  const double combinations = product_of_extents(state);
+  return combinations > 0 ? positions_of(state) / combinations : 0;
 }
 
 double AccessModel::fill(IndexSet indices) const {
@@ -156,8 +166,8 @@ double AccessModel::fill(IndexSet indices) const {
   for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
     if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
   }
-  const double fill_limit = product_of_extents(modes);
-  return fill_limit > 0 ? statistics_->distinct(modes) / fill_limit : 0;
+  const double combinations = product_of_extents(modes);
+  return combinations > 0 ? statistics_->distinct(modes) / combinations : 0;
 }
 
 std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
@@ -168,22 +178,22 @@ std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const 
 
 bool AccessModel::is_sparse_at(BoundState state) const {
   if (!sparse_ || state == 0) return false;
-  return free_ ? !dense_in_free(state) : is_sparse(levels_[state - 1].kind);
+  return follows_ ? !is_dense(state) : is_sparse(levels_[state - 1].kind);
 }
 
 double AccessModel::largest_share(IndexId root) const {
-  if (free_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
+  if (follows_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
   const double below = positions_by_level_[2];
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
 
 double AccessModel::unforeseen_ends(BoundState state) const {
-  if (ends_.empty()) ends_.assign(free_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
+  if (ends_.empty()) ends_.assign(follows_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
   double& known = ends_[state];
   if (known >= 0) return known;
-  ModeSet modes = free_ ? state : 0;
-  for (BoundState level = 0; !free_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
-  const double ends = free_ || converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
+  ModeSet modes = follows_ ? state : 0;
+  for (BoundState level = 0; !follows_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
+  const double ends = follows_ || converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
   // Below a dense level some positions have no entries.
   const double reached = positions(state);
   return known = reached > 0 ? ends / reached : 0;
@@ -225,7 +235,7 @@ double AccessModel::ends_in_any_order(ModeSet modes) const {
 
 std::uint32_t AccessModel::filtering_modes(BoundState state) const {
   if (!sparse_) return 0;
-  if (free_) return state == 0 || dense_in_free(state) ? 0 : state;
+  if (follows_) return state == 0 || is_dense(state) ? 0 : state;
   while (state > 0 && !is_sparse(levels_[state - 1].kind)) --state;
   std::uint32_t modes = 0;
   for (BoundState level = 0; level < state; ++level) modes |= std::uint32_t{1} << levels_[level].mode;
@@ -240,7 +250,7 @@ Format AccessModel::realized(const std::vector<IndexId>& loops) const {
     for (std::uint32_t mode = 0; mode < mode_index_.size(); ++mode) {
       if (mode_index_[mode] != index) continue;
       modes |= BoundState{1} << mode;
-      if (dense_in_free(modes)) format.levels[format.mode_order.size()].kind = LevelKind::dense;
+      if (is_dense(modes)) format.levels[format.mode_order.size()].kind = LevelKind::dense;
       format.mode_order.push_back(mode);
     }
   }

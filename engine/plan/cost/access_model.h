@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/plan/cost/access_path.h"
 #include "engine/plan/cost/short_row.h"
 #include "engine/plan/schedule/statements.h"
 #include "runtime/level_traits.h"
@@ -13,7 +14,7 @@
 namespace weft {
 
 /// How far the levels of an access are bound: the number of bound levels of a layout that is given, the set of bound
-/// modes of one that is still free. Both depend on the SET of bound indices only, not on their order (planning.md).
+/// modes of one that follows the loops. Both depend on the SET of bound indices only, not on their order (planning.md).
 using BoundState = std::uint32_t;
 
 /// A level that becomes bound: its mean fiber length where it filters, whether it is sparse, whether it may drive.
@@ -30,12 +31,10 @@ struct LevelStep {
 
 class AccessModel {
  public:
-  /// A layout is free if the operand may be converted to whatever order the loops take; its leading levels are dense
-  /// where the product of their extents is at most `fill_limit` times their distinct coordinates. At most 12 modes may be
-  /// free.
-  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, bool free, double fill_limit,
-              const Network& network, const std::vector<OperandFacts>& operands,
-              std::shared_ptr<const Statistics> estimated = nullptr);
+  /// Of a layout that follows the loops the leading levels are dense where the product of their extents is at most the path's
+  /// `fill_limit` times their distinct coordinates; it may have 12 modes.
+  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, const AccessPath& path, const Network& network,
+              const std::vector<OperandFacts>& operands, std::shared_ptr<const Statistics> estimated = nullptr);
 
   BoundState bound(IndexSet indices) const;
   /// Positions reached: distinct coordinates of the bound modes; extents multiply for dense levels.
@@ -56,7 +55,7 @@ class AccessModel {
 
   IndexSet indices() const { return indices_; }
   bool sparse() const { return sparse_; }
-  bool is_free() const { return free_; }
+  bool follows_loops() const { return follows_; }
   bool intermediate() const { return intermediate_; }
   double bytes() const { return bytes_; }
   double entries() const { return positions_by_level_.back(); }
@@ -83,7 +82,7 @@ class AccessModel {
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
-  /// The layout that the order of the loops gives a free access.
+  /// The layout that a path has, of one that follows the loops in this order of theirs.
   Format realized(const std::vector<IndexId>& loops) const;
 
  private:
@@ -92,8 +91,8 @@ class AccessModel {
   double ratio(BoundState below, BoundState above) const;
   double ends_in_levels(std::size_t level, ModeSet modes) const;
   double ends_in_any_order(ModeSet modes) const;
-  double free_positions(BoundState modes) const;
-  bool dense_in_free(BoundState modes) const;
+  double positions_of(BoundState modes) const;
+  bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
@@ -117,8 +116,8 @@ class AccessModel {
   IndexSet indices_ = 0;
   bool intermediate_ = false;
   bool sparse_ = false;
-  bool free_ = false;
-  double room_ = 1;
+  bool follows_ = false;  // the loops
+  double fill_limit_ = 1;
   bool converted_ = false;
   IndexSet contiguous_ = 0;
   double bytes_ = 0;
@@ -132,7 +131,7 @@ inline double AccessModel::ratio(BoundState below, BoundState above) const {
 
 template <class Visit>
 void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
-  if (!free_) {
+  if (!follows_) {
     for (BoundState level = from; level < to; ++level) {
       const LevelKind kind = levels_[level].kind;
       visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind});
@@ -142,7 +141,7 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
   BoundState state = from;
   for (BoundState added = to & ~from; added != 0; added &= added - 1) {
     const BoundState next = state | (added & (~added + 1));
-    visit(LevelStep{ratio(next, state), !dense_in_free(next), state == from, next});
+    visit(LevelStep{ratio(next, state), !is_dense(next), state == from, next});
     state = next;
   }
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-
+#include <utility>
 
 namespace weft {
 
@@ -13,21 +13,37 @@ AlternativeModels::AlternativeModels(const Problem& problem)
       formats_(result_formats(problem)),
       models_(std::make_shared<StatementModels>(problem)) {}
 
-// By what flows into them, which of the factors that they read are converted, and with which dense-fill limit.
-std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const std::vector<bool>& free, double fill_limit) {
-  const auto limit_number = std::ranges::find(dense_fill_limits, fill_limit) - std::begin(dense_fill_limits);
+std::uint64_t AlternativeModels::number_of(const AccessPath& path) {
+  const auto known = std::ranges::find(known_paths_, path);
+  if (known != known_paths_.end()) return static_cast<std::uint64_t>(known - known_paths_.begin());
+  known_paths_.push_back(path);
+  return known_paths_.size() - 1;
+}
+
+// A digit for every path to these factors, 16 of which fill a word.
+std::uint64_t AlternativeModels::variant_of(std::uint64_t factors, const AccessPaths& paths) {
+  constexpr std::uint64_t base = most_convertible_modes + std::size(dense_fill_limits) + 1;
+  static_assert(base == 16);
+  std::vector<std::uint64_t> full;
+  std::uint64_t variant = 0;
+  for (std::size_t digits = 0; factors != 0; factors &= factors - 1, ++digits) {
+    if (digits != 0 && digits % 16 == 0) full.push_back(std::exchange(variant, 0));
+    variant = variant * base + number_of(path_of(paths, static_cast<std::size_t>(std::countr_zero(factors))));
+  }
+  if (full.empty()) return variant;
+  full.push_back(variant);
+  return long_variants_.try_emplace(std::move(full), long_variants_.size() + 1).first->second;
+}
+
+// By what flows into them, and how the factors are reached that they read.
+std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const AccessPaths& paths) {
   std::vector<std::uint32_t> found;
   found.reserve(order.contents.size());
   for (std::size_t number = 0; number < order.contents.size(); ++number) {
     const auto [content, read] = order.contents[number];
-    std::uint64_t variant = 0;
-    for (IndexSet factors = read; factors != 0; factors &= factors - 1) {
-      const auto factor = static_cast<std::size_t>(std::countr_zero(factors));
-      if (free[factor]) variant |= std::uint64_t{1} << factor;
-    }
-    if (variant != 0) variant |= static_cast<std::uint64_t>(limit_number) << most_factors;
+    const std::uint64_t variant = paths.empty() ? 0 : variant_of(read, paths);
     const std::uint32_t* known = variants_.find(variant, content);
-    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, free, fill_limit);
+    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, paths);
     if (known == nullptr) {
       variants_.insert(variant, content, model);
       ++described_;
@@ -111,7 +127,7 @@ Cost AlternativeModels::cost_of(const Schedule& schedule) {
                          });
   if (!described) return cost(schedule, Problem{network_, operands_, options});
   const StatementOrder order = order_of(schedule);
-  const CostModel known = model(order, numbers(order, std::vector<bool>(schedule.tensors.size(), false), dense_fill_limits[0]));
+  const CostModel known = model(order, numbers(order, {}));
   return with_memory(time_cost(schedule, Problem{network_, operands_, options}, known), schedule, Problem{network_, operands_, options});
 }
 

@@ -24,8 +24,6 @@ struct StatementOrder {
 
 class AlternativeModels {
  public:
-  static constexpr std::size_t most_factors = 56;  ///< of which some may be converted
-
   /// Of one term. Refers to all of its arguments.
   explicit AlternativeModels(const Problem& problem);
 
@@ -33,9 +31,8 @@ class AlternativeModels {
   const std::vector<ResultFormat>& formats() const { return formats_; }
 
   StatementOrder order_of(Schedule statements);
-  /// The statements' models, `free` per tensor, with dense levels of `fill_limit`: equal numbers have equal factors in equal
-  /// layouts, as interval tables want them.
-  std::vector<std::uint32_t> numbers(const StatementOrder& order, const std::vector<bool>& free, double fill_limit);
+  /// The statements' models, with a path per tensor: equal numbers have equal factors on equal paths, as interval tables want them.
+  std::vector<std::uint32_t> numbers(const StatementOrder& order, const AccessPaths& paths);
   /// Statements described so far.
   std::uint64_t described() const { return described_; }
   CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
@@ -55,11 +52,15 @@ class AlternativeModels {
   std::shared_ptr<StatementModels> models_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> contents_;
   IndexSetTable<std::uint32_t> variants_;  // models by content
+  std::map<std::vector<std::uint64_t>, std::uint64_t> long_variants_;  // of statements that read many factors
+  std::vector<AccessPath> known_paths_{AccessPath{}};  // by their numbers
   std::uint64_t described_ = 0;
   std::vector<std::pair<ResultFormat, std::shared_ptr<const SparseTarget>>> results_;  // with compressed levels
   IntervalTable table_;
 
   std::shared_ptr<const SparseTarget> result_of(const Schedule& statements);
+  std::uint64_t number_of(const AccessPath& path);
+  std::uint64_t variant_of(std::uint64_t factors, const AccessPaths& paths);
 };
 
 }  // namespace weft

@@ -81,7 +81,7 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
   return flow;
 }
 
-CostModel::CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double fill_limit)
+CostModel::CostModel(const Schedule& schedule, const Problem& problem, const AccessPaths& paths)
     : options_(problem.options),
       models_(std::make_shared<StatementModels>(problem)),
       flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, problem.operands))),
@@ -89,7 +89,7 @@ CostModel::CostModel(const Schedule& schedule, const Problem& problem, const std
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);
-    const std::uint32_t added = models_->add(schedule, number, earlier, free, fill_limit);
+    const std::uint32_t added = models_->add(schedule, number, earlier, paths);
     place(added);
   }
 }

@@ -20,12 +20,6 @@
 
 namespace weft {
 
-/// A dense level costs memory for every combination of coordinates, and visits the empty ones where it drives; it turns
-/// every search into a lookup. Dense where it is cheap, where it is nearly free and where it is affordable are priced,
-/// the first of them always: MTTKRP of 2000^3 with 2e6 entries takes 18.9 ms with compressed levels, 28.9 ms with a
-/// dense one of 2.5 combinations per stored one; four sparse tensors want the lookups.
-inline constexpr double dense_fill_limits[] = {4, 1.5, 16};
-
 /// How the accesses of a loop meet and whether it is vector code: decided by the model, or taken from a schedule.
 struct LoopDecision {
   bool vector = false;
@@ -85,11 +79,9 @@ struct StatementFlow {
 
 class CostModel {
  public:
-  /// Of the statements of a schedule; loops are not looked at. `free` tells per tensor of the schedule whether its
-  /// layout follows the loops, `fill_limit` how many combinations of coordinates a dense level of those may have per stored
-  /// one. Keeps a reference to the options and to
-  /// the statistics of the operands.
-  CostModel(const Schedule& schedule, const Problem& problem, const std::vector<bool>& free, double fill_limit = dense_fill_limits[0]);
+  /// Of the statements of a schedule, whose operands are reached by these paths; loops are not looked at. Keeps a reference to
+  /// the options and to the statistics of the operands.
+  CostModel(const Schedule& schedule, const Problem& problem, const AccessPaths& paths = {});
   /// The same of statements whose models are shared, by their numbers there; `result` is the target of the last if it
   /// is sparse.
   CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,

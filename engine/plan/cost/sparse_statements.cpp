@@ -46,13 +46,13 @@ std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& sche
     ScheduledTensor stored = tensor;
     std::sort(stored.format.mode_order.begin() + static_cast<std::ptrdiff_t>(writer.compressed.size()),
               stored.format.mode_order.end());
-    access = std::make_shared<AccessModel>(factor, stored, false, 0, network_, operands_, statistics(factor.indices, stored.format));
+    access = std::make_shared<AccessModel>(factor, stored, AccessPath{}, network_, operands_, statistics(factor.indices, stored.format));
   } else {
     const bool whole = writer.keyed == index_set(factor.indices);
     const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
     ScheduledTensor table = tensor;
     table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
-    access = std::make_shared<AccessModel>(keyed, table, true, 0, network_, operands_, statistics(keyed.indices, table.format));
+    access = std::make_shared<AccessModel>(keyed, table, AccessPath::of_loops(0), network_, operands_, statistics(keyed.indices, table.format));
     access->add_block(index_set(factor.indices) & ~writer.keyed, network_);
   }
   access->set_contiguous(writer.target->contiguous());

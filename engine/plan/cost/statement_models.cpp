@@ -58,34 +58,27 @@ StatementModels::StatementModels(const Problem& problem)
 }
 
 std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& schedule, const ScheduledAccess& access,
-                                                           bool free, double fill_limit) {
+                                                           const AccessPath& path) {
   const ScheduledTensor& tensor = schedule.tensors[access.tensor];
-  const double given_room = free ? fill_limit : 0;
-  if (tensor.role == TensorRole::operand) {
-    for (const Known& known : accesses_) {
-      if (known.access == access && known.fill_limit == given_room) return known.model;
-    }
-  }
-  // Of a dense intermediate only the indices count, and the dense-fill limit of no operand is negative.
+  // Of a dense intermediate only the indices and the width of values count.
   const bool block = tensor.role == TensorRole::intermediate && tensor.format.all_dense();
-  const double block_room = tensor.format.scalar == Scalar::f64 ? -1 : -2;
-  if (block) {
+  if (block || tensor.role == TensorRole::operand) {
     for (const Known& known : accesses_) {
-      if (known.fill_limit == block_room && known.access.indices == access.indices) return known.model;
+      const bool same = block ? known.access.indices == access.indices && known.scalar == tensor.format.scalar
+                              : known.access == access && known.path == path;
+      if (known.block == block && same) return known.model;
     }
   }
-  const auto model = std::make_shared<AccessModel>(access, tensor, free, fill_limit, network_, operands_);
+  const auto model = std::make_shared<AccessModel>(access, tensor, path, network_, operands_);
   if (tensor.role == TensorRole::intermediate) {
     model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule), schedule));
-    if (block) accesses_.push_back({access, block_room, model});
-  } else if (tensor.role == TensorRole::operand) {
-    accesses_.push_back({access, given_room, model});
   }
+  if (block || tensor.role == TensorRole::operand) accesses_.push_back({access, path, block, tensor.format.scalar, model});
   return model;
 }
 
 std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
-                                   const std::vector<bool>& free, double fill_limit) {
+                                   const AccessPaths& paths) {
   const ScheduledStatement& scheduled = schedule.statements[number];
   Statement& statement = *statements_.emplace_back(std::make_unique<Statement>());
   statement.indices = indices_of(scheduled);
@@ -100,7 +93,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     const bool keyed = writes != nullptr && writes->keyed != 0;
     statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
     statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
-                                      : access(schedule, factor, free[factor.tensor], fill_limit));
+                                      : access(schedule, factor, path_of(paths, factor.tensor)));
     if (statement.factors.back()->sparse()) {
       statement.met |= statement.filtered & index_set(factor.indices);
       statement.filtered |= index_set(factor.indices);
@@ -122,7 +115,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
       statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
     }
   }
-  statement.target = access(schedule, scheduled.target, false, fill_limit);
+  statement.target = access(schedule, scheduled.target, AccessPath{});
   if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate &&
       has_sparse_level(schedule.tensors[scheduled.target.tensor].format)) {
     statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));

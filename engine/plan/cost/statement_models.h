@@ -146,11 +146,10 @@ class StatementModels {
     }
   };
 
-  /// A statement of a schedule, `earlier` being the numbers of those before it: `free` tells per tensor whether its
-  /// layout follows the loops, `fill_limit` how many combinations a dense level of those may have per stored one. Schedules that
-  /// share models have the same operands at the same places, in the same formats. The number stays valid.
+  /// A statement of a schedule, `earlier` being the numbers of those before it, with a path per tensor. Schedules that share models have
+  /// the same operands at the same places, in the same formats. The number stays valid.
   std::uint32_t add(const Schedule& schedule, std::size_t statement, std::span<const std::uint32_t> earlier,
-                    const std::vector<bool>& free, double fill_limit);
+                    const AccessPaths& paths);
 
   const Statement& statement(std::uint32_t number) const { return *statements_[number]; }
   /// The loop over `index`, which the statement has, below loops over `bound`.
@@ -217,11 +216,13 @@ class StatementModels {
   };
   struct Known {
     ScheduledAccess access;
-    double fill_limit = 0;  // 0: the layout is given
+    AccessPath path;
+    bool block = false;  // a dense intermediate
+    Scalar scalar = Scalar::f64;
     std::shared_ptr<const AccessModel> model;
   };
 
-  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, bool free, double fill_limit);
+  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, const AccessPath& path);
   std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
   static void describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer);
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);

@@ -26,11 +26,11 @@ double level_bytes(const AccessModel& access, const Format& operand, ModeSet abo
 }  // namespace
 
 void Encoding::encode_copies(Encoded& encoded) {
-  const auto& [schedule, free, fill_limit] = encoded.way->alternative;
+  const auto& [schedule, paths] = encoded.way->alternative;
   std::map<TensorId, std::vector<Converted>> converted;
   for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement) {
     for (const ScheduledAccess& factor : schedule.statements[statement].factors) {
-      if (free[factor.tensor]) converted[schedule.tensors[factor.tensor].tensor].push_back({statement, &factor});
+      if (path_of(paths, factor.tensor).follows_loops()) converted[schedule.tensors[factor.tensor].tensor].push_back({statement, &factor});
     }
   }
   for (const auto& [tensor, accesses] : converted) {
@@ -91,8 +91,8 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
     std::optional<AccessModel> model;  // where memory matters
     if (memory_limit_ != 0) {
       const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
-      model.emplace(*accesses[number].access, stored, true, encoded.way->alternative.fill_limit, problem_.network,
-                    exact(*encoded.way, tensor));
+      model.emplace(*accesses[number].access, stored, path_of(encoded.way->alternative.paths, accesses[number].access->tensor),
+                    problem_.network, exact(*encoded.way, tensor));
     }
     for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
       const NestGraph::Option& chosen = encoded.graph.options[option];

@@ -21,7 +21,7 @@ WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& pr
     return has_sparse_level(schedule.tensors[statement.target.tensor].format);
   });
   if (!sparse) return;
-  model_.emplace(schedule, problem, alternative.free, alternative.fill_limit);
+  model_.emplace(schedule, problem, alternative.paths);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     products_.push_back(estimate_of(schedule, number, network, operands, options.joins));
   }
@@ -148,10 +148,10 @@ void Encoding::encode_workspaces(Encoded& encoded) {
 
 // The coordinates of one operand at a time are sorted, before any nest runs.
 void Encoding::encode_conversions(const Encoded& encoded) {
-  const auto& [schedule, free, fill_limit] = encoded.way->alternative;
+  const auto& [schedule, paths] = encoded.way->alternative;
   double sorting = 0;
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
-    if (!free[number]) continue;
+    if (!path_of(paths, number).converts()) continue;
     const OperandFacts& facts = facts_of(encoded.way->problem.operands, schedule.tensors[number].tensor);
     const double entry = 4.0 * static_cast<double>(facts.format.order()) + scalar_bytes(facts.format.scalar);
     sorting = std::max(sorting, 2 * facts.exact().nnz() * entry);

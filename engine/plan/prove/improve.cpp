@@ -43,7 +43,7 @@ std::string why_nothing_fits(const SearchResult& found, const Problem& problem) 
     std::deque<Way> ways;
     std::size_t left = most_options_explained;
     for (const Alternative& alternative : found.open) {
-      const CostModel model(alternative.schedule, problem, alternative.free, alternative.fill_limit);
+      const CostModel model(alternative.schedule, problem, alternative.paths);
       IntervalProgram program(model);
       NestGraph graph = nest_graph(model, program, infinity, left);
       if (!graph.complete || !program.exact()) return false;

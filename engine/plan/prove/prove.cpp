@@ -24,7 +24,7 @@ constexpr Limits of_one{20'000, 4'000, 32};
 constexpr Limits of_several{12'000, 12'000, 200};
 
 CostModel model_of(const Way& way) {
-  return CostModel(way.alternative.schedule, way.problem, way.alternative.free, way.alternative.fill_limit);
+  return CostModel(way.alternative.schedule, way.problem, way.alternative.paths);
 }
 
 class Prover {
@@ -106,13 +106,13 @@ class Prover {
   }
 
   double least_conversion(const Way& way, const std::set<TensorId>& shared) const {
-    const auto& [schedule, free, fill_limit] = way.alternative;
+    const auto& [schedule, paths] = way.alternative;
     double ns = least_conversion_ns(way.alternative, way.problem.operands, problem_.options, shared);
     for (const TensorId tensor : shared) {
-      const auto converted = [&](std::size_t number) { return free[number] && schedule.tensors[number].tensor == tensor; };
+      const auto converted = [&](std::size_t number) { return paths[number].converts() && schedule.tensors[number].tensor == tensor; };
       std::size_t number = 0;
-      while (number < free.size() && !converted(number)) ++number;
-      if (number == free.size()) continue;
+      while (number < paths.size() && !converted(number)) ++number;
+      if (number == paths.size()) continue;
       const double once = conversion_ns(facts_of(problem_.operands, tensor), problem_.options.machine);
       ns += once / static_cast<double>(readers_of(problem_.network, tensor)) / std::max(1.0, problem_.options.calls);
     }
@@ -202,7 +202,7 @@ class Prover {
       schedule.statements[number].loops = chosen.loops[number];
       schedule.statements[number].fused = chosen.fused[number];
     }
-    schedule = complete(std::move(schedule), problem.network, model_of(*chosen.way), alternative.free, problem.operands);
+    schedule = complete(std::move(schedule), problem.network, model_of(*chosen.way), alternative.paths, problem.operands);
     schedule.roots = chosen.roots;
     Cost judged = cost(schedule, problem);
     const double loops_ns = judged.ns - judged.conversion_ns / std::max(1.0, problem_.options.calls);

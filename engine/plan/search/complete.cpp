@@ -12,16 +12,18 @@
 namespace weft {
 namespace {
 
-void realize_layouts(Schedule& schedule, const CostModel& model, const std::vector<bool>& free,
+void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths,
                      const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
       const std::uint32_t position = statement.factors[factor].tensor;
-      if (!free[position]) continue;
+      const AccessPath path = path_of(paths, position);
+      if (!path.converts()) continue;
       ScheduledTensor& tensor = schedule.tensors[position];
       const OperandFacts& facts = facts_of(operands, tensor.tensor);
-      const Format realized = model.factor(number, factor).realized(statement.loops);
+      const Format realized = path.follows_loops() ? model.factor(number, factor).realized(statement.loops)
+                                                   : transposed_format(facts.format, path.last);
       if (same_layout(realized, facts.format)) continue;
       tensor.format = realized;
       tensor.converted = true;
@@ -169,9 +171,9 @@ Schedule with_decided_loops(Schedule schedule, const CostModel& model) {
   return schedule;
 }
 
-Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
+Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const AccessPaths& paths,
                   const std::vector<OperandFacts>& operands) {
-  realize_layouts(schedule, model, free, operands);
+  realize_layouts(schedule, model, paths, operands);
   decide_keys(schedule, network, model);
   decide_result_order(schedule, model);
   decide_drains(schedule, model);

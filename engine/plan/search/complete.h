@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Gives free operands the layout of their loops, marks vector loops, chooses how sparse accesses meet and how roots
+/// Gives operands the layouts of their paths, marks vector loops, chooses how sparse accesses meet and how roots
 /// are shared among threads: the cheapest of each under the model. `schedule` has loops and fusion depths and one
 /// tensor per occurrence of an operand; equal layouts are merged.
-Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const std::vector<bool>& free,
+Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const AccessPaths& paths,
                   const std::vector<OperandFacts>& operands);
 
 /// The part of it that does not touch layouts: vector loops, and how sparse accesses meet, decided anew.

@@ -14,6 +14,7 @@
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/interval_program.h"
 #include "engine/plan/search/open_layouts.h"
+#include "engine/plan/space/access_paths.h"
 #include "engine/plan/space/partial_sums.h"
 #include "engine/plan/space/sparse_intermediates.h"
 #include "engine/plan/space/trees.h"
@@ -43,12 +44,10 @@ std::string unused_name(const Schedule& schedule, const std::string& operand) {
   }
 }
 
-// The statements of one alternative, without loops; a bit per occurrence of an operand that is converted to what its loops
-// want, with dense levels of `fill_limit`. Occurrences have the same numbers with and without copies.
+// The statements of one alternative, without loops. Occurrences have the same numbers with and without copies.
 struct Statements {
   Schedule schedule;
-  std::uint64_t free = 0;
-  double fill_limit = dense_fill_limits[0];
+  PathChoice choice;
 };
 
 class MarkArraySearch {
@@ -58,7 +57,8 @@ class MarkArraySearch {
         operands_(problem.operands),
         options_(problem.options),
         memory_(usable_memory(problem.options)),
-        models_(models) {}
+        models_(models),
+        space_(problem) {}
 
   std::optional<Candidate> cheapest(const SearchResult& found) {
     for (const Candidate& candidate : found.candidates) {
@@ -66,6 +66,7 @@ class MarkArraySearch {
     }
     if (!std::isfinite(best_ns_) || best_ns_ < least_ns || !sparse_operands_co_iterate(network_, operands_)) return std::nullopt;
     least_opening_ns_ = least_opening_ns(operands_, options_);
+    transposed_ = found.transposed;
     for (const Statements& statements : alternatives(trees(found), conversion_pays())) {
       if (is_spent()) break;
       if (is_second_thought(statements.schedule)) {
@@ -130,9 +131,12 @@ class MarkArraySearch {
         for (const ResultFormat& format : models_.formats()) {
           for (Schedule& summed : with_partial_sums(statements_of(network_, tree, order, operands_, format), network_, options_)) {
             for (Schedule& one : with_keyed_intermediates(std::move(summed))) {
-              const std::uint64_t free = converted ? convertible(one) : 0;
-              if (free != 0) all.push_back({one, free});
-              all.push_back({std::move(one)});
+              PathChoice choice;
+              choice.transposed = transposed_;
+              choice.converted = converted ? space_.converted_in(one) : 0;
+              if (choice.converted != 0) all.push_back({one, choice});
+              choice.converted = 0;
+              all.push_back({std::move(one), choice});
             }
           }
         }
@@ -146,7 +150,7 @@ class MarkArraySearch {
     for (std::size_t statement = 0; statement < from.schedule.statements.size(); ++statement) {
       for (std::size_t factor = 0; factor < from.schedule.statements[statement].factors.size(); ++factor) {
         auto copied = with_mark_array(from.schedule, statement, factor);
-        if (copied) found.push_back({std::move(*copied), from.free, from.fill_limit});
+        if (copied) found.push_back({std::move(*copied), from.choice});
       }
     }
     return found;
@@ -167,10 +171,11 @@ class MarkArraySearch {
   bool improves(const Statements& statements) {
     // Other layouts, or opening those that are kept, may still make searches cheaper: what takes a little more than the best
     // is looked at.
-    const bool opens = statements.free == 0 && least_opening_ns_ < best_ns_;
-    auto candidate = scheduled(statements, best_ns_ * (statements.free != 0 ? near : opens ? most_gained_by_opening : 1));
+    const bool converts = statements.choice.converted != 0;
+    const bool opens = !converts && least_opening_ns_ < best_ns_;
+    auto candidate = scheduled(statements, best_ns_ * (converts ? near : opens ? most_gained_by_opening : 1));
     if (!candidate || candidate->cost.announced_bytes > memory_) return false;
-    if (statements.free != 0) near_.emplace_back(candidate->cost.ns, statements);
+    if (converts) near_.emplace_back(candidate->cost.ns, statements);
     return takes(*candidate);
   }
 
@@ -188,7 +193,7 @@ class MarkArraySearch {
     for (auto& [known_ns, statements] : near_) {
       double ns = known_ns;
       const auto attempt = [&](Statements changed) {
-        if (changed.free == 0 || is_spent()) return false;
+        if (changed.choice.converted == 0 || is_spent()) return false;
         auto candidate = scheduled(changed, std::min(ns, best_ns_ * near));
         if (!candidate || candidate->cost.announced_bytes > memory_ || candidate->cost.ns >= ns) return false;
         ns = candidate->cost.ns;
@@ -196,15 +201,20 @@ class MarkArraySearch {
         takes(*candidate);
         return true;
       };
-      const std::uint64_t all = convertible(statements.schedule);
+      const std::uint64_t all = space_.converted_in(statements.schedule);
       for (bool better = ns < best_ns_ * near; better;) {
         better = false;
         const Statements from = statements;
         for (std::uint64_t rest = all; rest != 0; rest &= rest - 1) {
-          better = attempt({from.schedule, from.free ^ (rest & -rest), from.fill_limit}) || better;
+          Statements changed = from;
+          changed.choice.converted ^= rest & -rest;
+          better = attempt(std::move(changed)) || better;
         }
         for (const double fill_limit : dense_fill_limits) {
-          if (fill_limit != from.fill_limit) better = attempt({from.schedule, from.free, fill_limit}) || better;
+          if (fill_limit == from.choice.fill_limit) continue;
+          Statements changed = from;
+          changed.choice.fill_limit = fill_limit;
+          better = attempt(std::move(changed)) || better;
         }
       }
     }
@@ -221,23 +231,11 @@ class MarkArraySearch {
     return false;
   }
 
-  std::uint64_t convertible(const Schedule& schedule) const {
-    std::uint64_t free = 0;
-    for (std::size_t number = 0; number < std::min<std::size_t>(schedule.tensors.size(), 64); ++number) {
-      const ScheduledTensor& tensor = schedule.tensors[number];
-      const bool may = tensor.role == TensorRole::operand && may_be_converted(facts_of(operands_, tensor.tensor)) &&
-                       schedule.tensors.back().like != number;
-      if (may) free |= std::uint64_t{1} << number;
-    }
-    return free;
-  }
-
   // The legal schedule with the cheapest loops, if they take less than the limit.
   std::optional<Candidate> scheduled(const Statements& statements, double limit) {
-    std::vector<bool> free(statements.schedule.tensors.size(), false);
-    for (std::size_t number = 0; number < std::min<std::size_t>(free.size(), 64); ++number) free[number] = (statements.free >> number & 1) != 0;
+    const AccessPaths paths = space_.paths(statements.schedule, statements.choice);
     StatementOrder order = models_.order_of(statements.schedule);
-    const std::vector<std::uint32_t> numbers = models_.numbers(order, free, statements.fill_limit);
+    const std::vector<std::uint32_t> numbers = models_.numbers(order, paths);
     const CostModel model = models_.model(order, numbers);
     work_ += work_of_mark_arrays;
     if (model.least_ns() >= limit) return std::nullopt;
@@ -250,11 +248,11 @@ class MarkArraySearch {
       schedule.statements[number].loops = nests->loops[number];
       schedule.statements[number].fused = nests->fused[number];
     }
-    schedule = complete(std::move(schedule), network_, model, free, operands_);
+    schedule = complete(std::move(schedule), network_, model, paths, operands_);
     if (!copies_are_looked_up(schedule) || !check(schedule, Problem{network_, operands_, options_})) return std::nullopt;
     Candidate candidate{std::move(schedule), {}};
     candidate.cost = cost(candidate.schedule, Problem{network_, operands_, options_});
-    return statements.free != 0 ? candidate : with_open_layouts(std::move(candidate), Problem{network_, operands_, options_});
+    return statements.choice.converted != 0 ? candidate : with_open_layouts(std::move(candidate), Problem{network_, operands_, options_});
   }
 
   // A copy in a nest of its own would be a conversion, and one that drives where the operand could saves nothing.
@@ -282,6 +280,8 @@ class MarkArraySearch {
   const PlanOptions& options_;
   std::uint64_t memory_;
   AlternativeModels& models_;
+  PathSpace space_;
+  std::uint64_t transposed_ = 0;  // as in what is best without copies
   double least_opening_ns_ = infinity;
   double best_ns_ = infinity;
   std::uint64_t work_ = 0;

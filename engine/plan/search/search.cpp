@@ -13,7 +13,7 @@
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/interval_program.h"
-#include "engine/plan/space/convertible_accesses.h"
+#include "engine/plan/space/access_paths.h"
 #include "engine/plan/space/fitting_trees.h"
 #include "engine/plan/space/partial_sums.h"
 #include "engine/plan/space/sparse_intermediates.h"
@@ -29,7 +29,7 @@ struct Budget {
   double work = usual_work;
   std::size_t orders = 8;        // of the statements of one tree
   std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
-  std::size_t free_sets = 64;    // up to six convertible occurrences are tried in every combination,
+  std::size_t converted_sets = 64;  // up to six convertible occurrences are tried in every combination,
   std::size_t fill_limit_sets = 8;     // up to three with every choice of dense levels
 };
 constexpr Budget usual;
@@ -37,23 +37,32 @@ constexpr Budget for_proofs{2'000'000, 64, 100'000, 1024, 1024};
 
 class Search {
  public:
-  Search(const Problem& problem, bool fused)
+  Search(const Problem& problem, bool fused, bool transposes)
       : network_(problem.network),
         operands_(problem.operands),
         options_(problem.options),
         fused_(fused),
+        transposes_(transposes),
         budget_(problem.options.prove ? for_proofs : usual),
         co_iterates_(sparse_operands_co_iterate(problem.network, problem.operands)),
         memory_(usable_memory(problem.options)),
         priced_(std::make_shared<AlternativeModels>(problem)),
         models_(*priced_),
         formats_(priced_->formats()),
-        convertible_(problem) {
+        space_(problem) {
     const auto& [network, operands, options] = problem;
     const double work = work_of_proof(options, budget_.work);
     if (work < usual_work) budget_ = usual;  // nor is there memory for the statements of so many trees
     budget_.work = work;
     if (options.prove) models_.table().most_bytes = bytes_of_proof(options);
+    plainest_.push_back({});
+    if (everything().converts()) plainest_.push_back(everything());
+    if (transposes && !space_.transposed().empty()) {
+      for (std::size_t number = 0, others = plainest_.size(); number < others; ++number) {
+        plainest_.push_back(plainest_[number]);
+        plainest_.back().transposed = space_.transposed().front();
+      }
+    }
   }
 
   SearchResult run() {
@@ -90,16 +99,14 @@ class Search {
   struct Record {
     std::size_t tree = 0;
     std::size_t order = 0;
-    std::uint64_t free = 0;
-    double fill_limit = 0;
+    PathChoice choice;
     double least_ns = 0;
     IntervalProgram::Nests nests;
     bool judged = false;
   };
 
-  // Of every tree that its bound does not rule out the plainest choices of layouts: kept, and all converted.
+  // Of every tree that its bound does not rule out the plainest choices of paths.
   void search(const std::vector<ContractionTree>& trees) {
-    const std::uint64_t everything = (std::uint64_t{1} << convertible_.size()) - 1;
     TreeBound bound(Problem{network_, operands_, options_});
     for (const ContractionTree& tree : trees) {
       if (is_spent(1) || is_cancelled(options_)) {
@@ -116,12 +123,14 @@ class Search {
       add(tree, least);
       const std::size_t number = trees_.size() - 1;
       // Trees are told apart as far as the best of them have all their layouts tried.
-      const bool all_refined = convertible_.size() < 2 || trees.size() <= budget_.refined_trees;
+      const bool all_refined = space_.convertible() < 2 || trees.size() <= budget_.refined_trees;
       const double limit = all_refined                              ? limit_
                            : ranked_.size() < budget_.refined_trees ? infinity
                                                                     : std::max(limit_, ranked_[budget_.refined_trees - 1].first);
-      double ns = solve(number, 0, dense_fill_limits[0], limit);
-      if (everything != 0 && pays(number, everything)) ns = std::min(ns, solve(number, everything, dense_fill_limits[0], limit));
+      double ns = infinity;
+      for (const PathChoice& choice : plainest_) {
+        if (!choice.converts() || pays(number, choice)) ns = std::min(ns, solve(number, choice, limit));
+      }
       const std::pair<double, std::size_t> place{ns, number};
       ranked_.insert(std::ranges::upper_bound(ranked_, place), place);
     }
@@ -152,7 +161,7 @@ class Search {
       const double share = static_cast<double>(ranked_.size() + place) / static_cast<double>(2 * ranked_.size());
       if (options_.progress) options_.progress("planning", share);
       const std::size_t number = ranked_[place].second;
-      if (place < budget_.refined_trees || convertible_.size() < 2) refine(number);
+      if (place < budget_.refined_trees || space_.convertible() < 2) refine(number);
       else if (may_pay(number)) leave_out(number);
     }
   }
@@ -177,35 +186,48 @@ class Search {
 
   // Whether any conversion could pay for a tree.
   bool may_pay(std::size_t tree) const {
-    for (std::size_t number = 0; number < convertible_.size(); ++number) {
-      if (pays(tree, std::uint64_t{1} << number)) return true;
+    for (std::size_t number = 0; number < space_.convertible(); ++number) {
+      if (pays(tree, {std::uint64_t{1} << number})) return true;
     }
     return false;
   }
 
-  // All choices of free layouts where they are few, else one change at a time as long as it helps.
+  // The cheapest choice of paths of one tree so far, upon which others are built.
+  struct Refined {
+    PathChoice choice;
+    double ns = infinity;
+  };
+
   void refine(std::size_t tree) {
-    if (convertible_.empty()) return;
-    const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(convertible_.size(), 63);
-    std::uint64_t best_free = 0;
-    double best = infinity;
-    const auto attempt = [&](std::uint64_t free, double fill_limit) {
-      if (!pays(tree, free)) return false;
-      if (is_spent(1.5)) {
-        leave_out(tree);
-        return false;
-      }
-      const double ns = solve(tree, free, fill_limit, std::max(limit_, best));  // what is cheapest here is built upon
-      if (ns >= best) return false;
-      best = ns;
-      best_free = free;
-      return true;
+    Refined best;
+    refine_converted(tree, best);
+    refine_transposed(tree, best);
+  }
+
+  bool attempt(std::size_t tree, const PathChoice& choice, Refined& best) {
+    if (!pays(tree, choice)) return false;
+    if (is_spent(1.5)) {
+      if (choice.transposed == 0) leave_out(tree);
+      return false;
+    }
+    const double ns = solve(tree, choice, std::max(limit_, best.ns));
+    if (ns >= best.ns) return false;
+    best = {choice, ns};
+    return true;
+  }
+
+  // All choices of converted occurrences where they are few, else one change at a time as long as it helps.
+  void refine_converted(std::size_t tree, Refined& best) {
+    if (space_.convertible() == 0) return;
+    const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(space_.convertible(), 63);
+    const auto with = [&](std::uint64_t converted, std::size_t fill_limit) {
+      return attempt(tree, {converted, dense_fill_limits[fill_limit]}, best);
     };
-    if (sets <= budget_.free_sets) {
-      for (std::uint64_t free = 1; free < sets && !is_cancelled(options_); ++free) {
+    if (sets <= budget_.converted_sets) {
+      for (std::uint64_t converted = 1; converted < sets && !is_cancelled(options_); ++converted) {
         for (std::size_t fill_limit = 0; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
-          if (fill_limit == 0 ? free != sets - 1 : sets <= budget_.fill_limit_sets && convertible_.differs(free, fill_limit)) {
-            attempt(free, dense_fill_limits[fill_limit]);
+          if (fill_limit == 0 ? converted != sets - 1 : sets <= budget_.fill_limit_sets && space_.differs(converted, fill_limit)) {
+            with(converted, fill_limit);
           }
         }
       }
@@ -213,28 +235,42 @@ class Search {
       if (may_pay(tree)) leave_out(tree);
       for (bool better = true; better;) {
         better = false;
-        const std::uint64_t from = best_free;
-        for (std::size_t factor = 0; factor < convertible_.size(); ++factor) {
-          better = attempt(from ^ std::uint64_t{1} << factor, dense_fill_limits[0]) || better;
+        const std::uint64_t from = best.choice.converted;
+        for (std::size_t number = 0; number < space_.convertible(); ++number) {
+          better = with(from ^ std::uint64_t{1} << number, 0) || better;
         }
       }
     }
     if (sets <= budget_.fill_limit_sets) return;
     if (may_pay(tree)) leave_out(tree);
     for (std::size_t fill_limit = 1; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
-      if (convertible_.differs(best_free, fill_limit)) attempt(best_free, dense_fill_limits[fill_limit]);
-      if (convertible_.differs(sets - 1, fill_limit)) attempt(sets - 1, dense_fill_limits[fill_limit]);
+      if (space_.differs(best.choice.converted, fill_limit)) with(best.choice.converted, fill_limit);
+      if (space_.differs(sets - 1, fill_limit)) with(sets - 1, fill_limit);
     }
   }
 
+  // Dense operands in another order, beside what is best of the others and beside none; all of them were tried in the beginning.
+  void refine_transposed(std::size_t tree, Refined& best) {
+    if (!transposes_ || space_.transposed().empty()) return;
+    const PathChoice others = best.choice;
+    for (const std::uint64_t transposed : space_.transposed()) {
+      const bool tried = transposed == space_.transposed().front();
+      if (!tried) attempt(tree, {0, dense_fill_limits[0], transposed}, best);
+      if (others.converted == 0 || (tried && others == everything())) continue;
+      attempt(tree, {others.converted, others.fill_limit, transposed}, best);
+    }
+  }
+
+  PathChoice everything() const { return {space_.all_converted()}; }
+
   // A choice of conversions that alone takes as long as the best schedule cannot pay.
-  bool pays(std::size_t tree, std::uint64_t free) const {
-    return convertible_.least_ns(free) + trees_[tree].least_ns < best_ns_;
+  bool pays(std::size_t tree, const PathChoice& choice) const {
+    return space_.least_ns(choice) + trees_[tree].least_ns < best_ns_;
   }
 
   // Infinite where it takes no less than the limit. The order that promises most comes first, and bounds the others: nothing
   // is wanted of them that takes longer than it and than the second best schedule.
-  double solve(std::size_t tree, std::uint64_t free, double fill_limit, double limit) {
+  double solve(std::size_t tree, const PathChoice& choice, double limit) {
     struct Promise {
       double least_ns = 0;
       std::size_t order = 0;
@@ -244,7 +280,7 @@ class Search {
     std::vector<Promise> promises;
     for (std::size_t order = 0; order < trees_[tree].orders.size(); ++order) {
       const StatementOrder& statements = trees_[tree].orders[order];
-      Promise promise{0, order, models_.numbers(statements, convertible_.freed(statements.statements, free), fill_limit), {}};
+      Promise promise{0, order, models_.numbers(statements, space_.paths(statements.statements, choice)), {}};
       promise.model = std::make_unique<const CostModel>(models_.model(statements, promise.numbers));
       if (trees_[tree].orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
       promises.push_back(std::move(promise));
@@ -255,35 +291,34 @@ class Search {
       const double below = std::min(limit, std::max(limit_, best));
       ++result_.tried;
       work_ += work_of_model;
-      if (promise.least_ns + convertible_.least_ns(free) < below) {
+      if (promise.least_ns + space_.least_ns(choice) < below) {
         if (!stores_as_priced(trees_[tree].orders[promise.order].statements)) leave_out(tree);
-        best = std::min(best, solve(tree, promise.order, free, fill_limit, promise.numbers, *promise.model, below));
+        best = std::min(best, solve({tree, promise.order, choice, 0, {}}, promise.numbers, *promise.model, below));
       }
     }
     return best;
   }
 
-  std::vector<bool> freed(const Record& record) const { return convertible_.freed(statements(record), record.free); }
+  AccessPaths paths(const Record& record) const { return space_.paths(statements(record), record.choice); }
 
   const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
   const Schedule& statements(const Record& record) const { return order_of(record).statements; }
   std::size_t number_of(const Record& record) const { return static_cast<std::size_t>(&record - records_.data()); }
-  Alternative alternative(const Record& record) const { return {statements(record), freed(record), record.fill_limit}; }
+  Alternative alternative(const Record& record) const { return {statements(record), paths(record)}; }
 
-  double solve(std::size_t tree, std::size_t order, std::uint64_t free_accesses, double fill_limit,
-               const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
-    Record record{tree, order, free_accesses, fill_limit, 0, {}};
-    const std::vector<bool> free = freed(record);
+  double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
+    const double conversions_ns = space_.least_ns(record.choice);
     IntervalProgram program(model, fused_, models_.table(), numbers);
-    auto nests = program.solve(limit - convertible_.least_ns(free_accesses));
+    auto nests = program.solve(limit - conversions_ns);
     work_ += program.work();
-    if (!program.exact()) leave_out(tree);
+    if (!program.exact()) leave_out(record.tree);
     if (!nests) return infinity;
     record.nests = std::move(*nests);
-    record.least_ns = record.nests.ns + convertible_.least_ns(free_accesses);
+    record.least_ns = record.nests.ns + conversions_ns;
     records_.push_back(std::move(record));
-    if (records_.back().nests.ns + convertible_.most_ns(free_accesses) < limit_) judge(records_.back(), free, model);
-    return records_.back().least_ns;
+    Record& solved = records_.back();
+    if (solved.nests.ns + space_.most_ns(solved.choice) < limit_) judge(solved, model);
+    return solved.least_ns;
   }
 
   void judge_the_best() {
@@ -299,8 +334,7 @@ class Search {
       });
       if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
       if (record.judged) continue;
-      const std::vector<bool> free = freed(record);
-      judge(record, free, models_.model(order_of(record), models_.numbers(order_of(record), free, record.fill_limit)));
+      judge(record, models_.model(order_of(record), models_.numbers(order_of(record), paths(record))));
     }
     std::sort(result_.candidates.begin(), result_.candidates.end(), [&](const Candidate& left, const Candidate& right) {
       if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
@@ -310,18 +344,20 @@ class Search {
     for (const std::size_t number : open_) {
       if (records_[number].least_ns < best_ns_ * (1 - accuracy)) result_.open.push_back(alternative(records_[number]));
     }
-    if (winner_ && options_.prove) result_.winner = alternative(records_[*winner_]);
+    if (!winner_) return;
+    result_.transposed = records_[*winner_].choice.transposed;
+    if (options_.prove && result_.transposed == 0) result_.winner = alternative(records_[*winner_]);
   }
 
-  void judge(Record& record, const std::vector<bool>& free, const CostModel& model) {
+  void judge(Record& record, const CostModel& model) {
     record.judged = true;
     Schedule schedule = statements(record);
     for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
       schedule.statements[number].loops = record.nests.loops[number];
       schedule.statements[number].fused = record.nests.fused[number];
     }
-    Candidate candidate{complete(std::move(schedule), network_, model, free, operands_), {}};
-    if (is_of_model(statements(record), record.free) && is_of_model(candidate.schedule, record.free)) {
+    Candidate candidate{complete(std::move(schedule), network_, model, paths(record), operands_), {}};
+    if (!record.choice.converts() && is_of_model(statements(record)) && is_of_model(candidate.schedule)) {
       candidate.cost = with_memory(time_cost(candidate.schedule, Problem{network_, operands_, options_}, model), candidate.schedule,
                                    Problem{network_, operands_, options_});
     } else {
@@ -340,7 +376,8 @@ class Search {
     const bool known = std::any_of(result_.candidates.begin(), result_.candidates.end(),
                                    [&](const Candidate& other) { return other.schedule == candidate.schedule; });
     const bool legal = known || check(candidate.schedule, Problem{network_, operands_, options_});
-    if (!fits || !legal || candidate.cost.ns > record.least_ns * (1 + accuracy)) {
+    // Nothing is claimed of transposed operands.
+    if (record.choice.transposed == 0 && (!fits || !legal || candidate.cost.ns > record.least_ns * (1 + accuracy))) {
       if (!sparse_result() || too_large || !legal || options_.prove) {
         open_.push_back(number_of(record));
       } else {
@@ -348,7 +385,7 @@ class Search {
       }
     }
     // Some intermediates on the way to a sparse result are priced before their layout is known.
-    const bool overpriced = record.free == 0 && candidate.cost.ns < record.least_ns * (1 - accuracy);
+    const bool overpriced = !record.choice.converts() && candidate.cost.ns < record.least_ns * (1 - accuracy);
     if (sparse_result() && overpriced) leave_out(record.tree);
     if (known || !legal) return;
     if (fits && candidate.cost.ns < best_ns_) {
@@ -361,10 +398,10 @@ class Search {
   }
 
   // Whether the model that the loops were chosen by has the layouts that the schedule has, in the end as in the beginning.
-  static bool is_of_model(const Schedule& schedule, std::uint64_t free) {
-    return free == 0 && std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
-             return tensor.role == TensorRole::operand || tensor.format.all_dense();
-           });
+  static bool is_of_model(const Schedule& schedule) {
+    return std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+      return tensor.role == TensorRole::operand || tensor.format.all_dense();
+    });
   }
 
   // Private copies go first: the same loops on one thread.
@@ -379,6 +416,7 @@ class Search {
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   bool fused_;
+  bool transposes_;
   Budget budget_;
   bool co_iterates_;  // several sparse operands
   bool sums_first_ = false;  // some alternatives have partial sums
@@ -386,7 +424,8 @@ class Search {
   std::shared_ptr<AlternativeModels> priced_;
   AlternativeModels& models_;
   const std::vector<ResultFormat>& formats_;
-  ConvertibleAccesses convertible_;
+  PathSpace space_;
+  std::vector<PathChoice> plainest_;  // all as they are stored, all converted; the same with dense operands transposed
   std::vector<Tree> trees_;
   std::vector<Record> records_;
   std::vector<std::pair<double, std::size_t>> ranked_;  // trees by the best of their plainest choices
@@ -401,8 +440,8 @@ class Search {
 
 }  // namespace
 
-SearchResult search_schedules(const Problem& problem, bool fused) {
-  return Search(problem, fused).run();
+SearchResult search_schedules(const Problem& problem, bool fused, bool transposes) {
+  return Search(problem, fused, transposes).run();
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/search/frontier.h"
+#include "engine/plan/space/access_paths.h"
 #include "engine/plan/space/alternative.h"
 
 namespace weft {
@@ -36,12 +37,13 @@ struct SearchResult {
   bool memory_binds = false;             ///< some schedule does not fit as it is
   std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
   std::optional<Alternative> winner;     ///< of the first candidate that fits, where a proof is asked for
+  std::uint64_t transposed = 0;          ///< dense operands (PathChoice) that the first candidate that fits has in another order
   std::shared_ptr<AlternativeModels> models;  ///< what was priced; refers to the arguments of the search
 };
 
 /// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest
-/// of its own. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
+/// of its own. `transposes`: dense operands may be converted as well. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
 /// (search_budget.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
-SearchResult search_schedules(const Problem& problem, bool fused);
+SearchResult search_schedules(const Problem& problem, bool fused = true, bool transposes = true);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ constexpr int most_halvings = 6;
 
 }  // namespace
 
-void add_smaller_intermediates(SearchResult& found, const Problem& problem) {
+void add_smaller_intermediates(SearchResult& found, const Problem& problem, bool transposes) {
   const auto& [network, operands, options] = problem;
   const std::uint64_t limit = usable_memory(options);
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
@@ -23,7 +23,7 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem) {
     PlanOptions bounded = options;
     bounded.memory_limit = static_cast<std::uint64_t>(left);
     bounded.prove = false;
-    SearchResult smaller = search_schedules(Problem{network, operands, bounded}, true);
+    SearchResult smaller = search_schedules(Problem{network, operands, bounded}, true, transposes);
     found.tried += smaller.tried;
     for (Candidate& candidate : smaller.candidates) {
       // Judged with the limit that there is: it says how many private copies there are.

@@ -8,9 +8,9 @@ double least_conversion_ns(const Alternative& alternative, const std::vector<Ope
                            const PlanOptions& options, const std::set<TensorId>& without) {
   std::set<TensorId> converted = without;
   double ns = 0;
-  for (std::size_t number = 0; number < alternative.free.size(); ++number) {
+  for (std::size_t number = 0; number < alternative.paths.size(); ++number) {
     const TensorId tensor = alternative.schedule.tensors[number].tensor;
-    if (!alternative.free[number] || !converted.insert(tensor).second) continue;
+    if (!alternative.paths[number].converts() || !converted.insert(tensor).second) continue;
     ns += conversion_ns(facts_of(operands, tensor), options.machine);
   }
   return ns / std::max(1.0, options.calls);

@@ -1,4 +1,4 @@
-// Alternative: tree, order of statements and layouts, before loops and fusion.
+// Alternative: tree, order of statements and access paths, before loops and fusion.
 #pragma once
 
 #include <set>
@@ -11,8 +11,7 @@ namespace weft {
 
 struct Alternative {
   Schedule schedule;        ///< statements without loops
-  std::vector<bool> free;   ///< per tensor of the schedule: converted to the order of its loops
-  double fill_limit = dense_fill_limits[0];
+  AccessPaths paths;        ///< per tensor of the schedule
 };
 
 /// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.

@@ -60,7 +60,6 @@ AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
     for (Schedule& statements : all_statements(network, tree, operands, options, most)) {
       Alternative alternative;
       alternative.schedule = std::move(statements);
-      alternative.free.assign(alternative.schedule.tensors.size(), false);
       std::vector<std::size_t> convertible;
       for (std::size_t number = 0; number < alternative.schedule.tensors.size(); ++number) {
         const ScheduledTensor& tensor = alternative.schedule.tensors[number];
@@ -71,15 +70,17 @@ AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
       }
       for (std::uint64_t converted = 0; converted < std::uint64_t{1} << std::min<std::size_t>(convertible.size(), 20);
            ++converted) {
+        std::vector<std::size_t> chosen;
         for (std::size_t number = 0; number < convertible.size(); ++number) {
-          alternative.free[convertible[number]] = (converted >> number & 1) != 0;
+          if ((converted >> number & 1) != 0) chosen.push_back(convertible[number]);
         }
         for (const double fill_limit : dense_fill_limits) {
           if (choice.alternatives.size() == most) {
             choice.complete = false;
             return choice;
           }
-          alternative.fill_limit = fill_limit;
+          alternative.paths.assign(alternative.schedule.tensors.size(), {});
+          for (const std::size_t number : chosen) alternative.paths[number] = AccessPath::of_loops(fill_limit);
           choice.alternatives.push_back(alternative);
           if (converted == 0) break;
         }

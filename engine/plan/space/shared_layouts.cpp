@@ -42,8 +42,8 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
   SharedLayouts found;
   const ScheduledAccess read{0, access->indices};
   const ScheduledTensor tensor{{}, TensorRole::operand, operand, {}, facts.format, false};
-  for (const double room : dense_fill_limits) {
-    const AccessModel model(read, tensor, true, room, network, operands);
+  for (const double fill_limit : dense_fill_limits) {
+    const AccessModel model(read, tensor, AccessPath::of_loops(fill_limit), network, operands);
     std::vector<std::uint32_t> order = first_order(facts.format.order());
     do {
       std::vector<IndexId> loops;

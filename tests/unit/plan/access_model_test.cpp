@@ -32,9 +32,10 @@ Made one(const std::string& kinds) {
 }
 
 /// The model points into what it was made from.
-AccessModel model(Made&& made, bool free) = delete;
-AccessModel model(const Made& made, bool free) {
-  return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0], free, 4, made.problem.network,
+AccessModel model(Made&& made, bool follows) = delete;
+AccessModel model(const Made& made, bool follows) {
+  return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0],
+                     follows ? AccessPath::of_loops(4) : AccessPath{}, made.problem.network,
                      made.problem.operands);
 }
 
@@ -139,8 +140,8 @@ TEST_CASE("a free layout binds any set, dense where there is room for it") {
 TEST_CASE("both modes of a diagonal are bound together") {
   const OwnedProblem made = problem("T:ii:ss:20 -> ", {{'i', 10}});
   const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
-  for (const bool free : {false, true}) {
-    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, 4, made.network, made.operands);
+  for (const AccessPath path : {AccessPath{}, AccessPath::of_loops(4)}) {
+    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], path, made.network, made.operands);
     CHECK(access.density(access.bound(1)) == doctest::Approx(0.2));
     const auto steps = access.steps(access.bound(0), access.bound(1));
     REQUIRE(steps.size() == 2);
@@ -152,8 +153,8 @@ TEST_CASE("both modes of a diagonal are bound together") {
 TEST_CASE("empty tensors and extents of 0 give no positions and no division by zero") {
   const OwnedProblem made = problem("T:ij:ss:5 -> ", {{'i', 0}, {'j', 3}});
   const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
-  for (const bool free : {false, true}) {
-    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], free, 4, made.network, made.operands);
+  for (const AccessPath path : {AccessPath{}, AccessPath::of_loops(4)}) {
+    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], path, made.network, made.operands);
     CHECK(access.positions(access.bound(3)) == 0);
     CHECK(access.density(access.bound(1)) >= 0);
     CHECK(access.steps(0, access.bound(3))[0].length == 0);
@@ -184,7 +185,7 @@ TEST_CASE("rows of a dense array reach as many sets of a cache as their lines fa
       const std::array<std::uint64_t, 3> extents = {block == index_set({1}) ? 2u : 512u, block == index_set({1}) ? 512u : 32u, last};
       const OwnedProblem made = problem("B:ijk -> ", {{'i', extents[0]}, {'j', extents[1]}, {'k', last}});
       const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
-      const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], false, 1, made.network, made.operands);
+      const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], AccessPath{}, made.network, made.operands);
       CHECK(access.reached_share(block, 4096, 64) == counted_share(extents, block, 4096, 64));
     }
   }

@@ -77,7 +77,7 @@ Enumerated enumerated(const OwnedProblem& made) {
   const std::vector<Schedule> all = enumerate_schedules(made, limit);
   found.complete = all.size() < limit;
   for (Schedule schedule : all) {
-    const CostModel model(schedule, made, std::vector<bool>(schedule.tensors.size(), false));
+    const CostModel model(schedule, made);
     std::vector<RootReduction> parallel;
     for (std::size_t first = 0; first < schedule.statements.size(); ++first) {
       if (schedule.statements[first].fused == 0) parallel.push_back(shared_by_threads(schedule, model, first));

@@ -375,8 +375,7 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
     double cheapest = std::numeric_limits<double>::infinity();
     for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
       Schedule skeleton = statements_of(made.network, *made.options.tree, order, made.operands, made.options);
-      const CostModel model(skeleton, made,
-                            std::vector<bool>(skeleton.tensors.size(), false));
+      const CostModel model(skeleton, made);
       for (const FusionStructure& structure : all_structures(operation_tree(skeleton), false)) {
         expected.insert(text_of(skeleton, structure, made.network));
         std::vector<std::vector<IndexId>> loops(skeleton.statements.size());
@@ -388,7 +387,7 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
               schedule.statements[number].fused = static_cast<std::uint32_t>(members(structure.shared[number - 1]).size());
             }
           }
-          schedule = complete(schedule, made.network, model, std::vector<bool>(schedule.tensors.size(), false), made.operands);
+          schedule = complete(schedule, made.network, model, {}, made.operands);
           const auto legal = check(schedule, made);
           REQUIRE(legal.has_value());
           cheapest = std::min(cheapest, cost(schedule, made).ns);

@@ -31,8 +31,7 @@ class Priced {
       : made_(made),
         models_(made),
         order_(models_.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options))),
-        free_(order_.statements.tensors.size(), false),
-        numbers_(models_.numbers(order_, free_, 0)),
+        numbers_(models_.numbers(order_, {})),
         model_(models_.model(order_, numbers_)) {}
 
   /// Whether the result has compressed levels.
@@ -47,7 +46,7 @@ class Priced {
       schedule.statements[number].loops = nests.loops[number];
       schedule.statements[number].fused = nests.fused[number];
     }
-    const Schedule done = complete(schedule, made_.network, model_, free_, made_.operands);
+    const Schedule done = complete(schedule, made_.network, model_, {}, made_.operands);
     if (!check(done, made_)) return std::nullopt;
     const Cost cost = weft::cost(done, made_);
     return cost.ns - cost.conversion_ns / made_.options.calls;
@@ -78,7 +77,6 @@ class Priced {
   const OwnedProblem& made_;
   AlternativeModels models_;
   StatementOrder order_;
-  std::vector<bool> free_;
   std::vector<std::uint32_t> numbers_;
   CostModel model_;
 };

@@ -18,7 +18,7 @@ struct Modelled {
   }
   /// Refers to this object.
   CostModel model() const {
-    return CostModel(schedule, problem, std::vector<bool>(schedule.tensors.size(), false));
+    return CostModel(schedule, problem);
   }
 };
 

@@ -72,9 +72,9 @@ TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
     CAPTURE(print(made.network));
     for (const Alternative& alternative : all_alternatives(made, 3000).alternatives) {
       REQUIRE(stores_as_priced(alternative.schedule));
-      const CostModel model(alternative.schedule, made, alternative.free, alternative.fill_limit);
+      const CostModel model(alternative.schedule, made, alternative.paths);
       for_each_nest(alternative.schedule, [&](const Schedule& nest) {
-        const Schedule done = complete(nest, made.network, model, alternative.free, made.operands);
+        const Schedule done = complete(nest, made.network, model, alternative.paths, made.operands);
         if (!check(done, made) || !keeps_levels(alternative.schedule, done)) return true;
         const double priced = time_cost(done, made, model).ns;
         const double judged = cost(done, made).ns;
@@ -96,7 +96,7 @@ TEST_CASE("nests that are chosen write what is between them in the order of its 
     const OwnedProblem made = random_network(seed);
     if (result_formats(made).front().format.all_dense()) continue;
     for (const Alternative& alternative : all_alternatives(made, 3000).alternatives) {
-      const CostModel model(alternative.schedule, made, alternative.free, alternative.fill_limit);
+      const CostModel model(alternative.schedule, made, alternative.paths);
       const auto nests = IntervalProgram(model).solve();
       if (!nests) continue;
       Schedule schedule = alternative.schedule;
@@ -104,7 +104,7 @@ TEST_CASE("nests that are chosen write what is between them in the order of its 
         schedule.statements[number].loops = nests->loops[number];
         schedule.statements[number].fused = nests->fused[number];
       }
-      const Schedule done = complete(schedule, made.network, model, alternative.free, made.operands);
+      const Schedule done = complete(schedule, made.network, model, alternative.paths, made.operands);
       CAPTURE(print(done, made.network));
       CHECK(keeps_levels(alternative.schedule, done));
       for (std::size_t number = 0; number + 1 < done.statements.size(); ++number) stored += model.compressed(number) != 0 ? 1 : 0;

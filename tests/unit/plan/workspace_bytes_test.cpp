@@ -33,7 +33,7 @@ Alternative statements_of(Schedule schedule) {
     for (Level& level : tensor.format.levels) level.kind = level.kind == LevelKind::dense ? LevelKind::dense : LevelKind::accumulator;
   }
   const std::size_t tensors = schedule.tensors.size();
-  return {std::move(schedule), std::vector<bool>(tensors, false)};
+  return {std::move(schedule), AccessPaths(tensors)};
 }
 
 // Indices by their place in the text of the network.

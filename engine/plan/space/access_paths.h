@@ -1,0 +1,58 @@
+// Which paths the occurrences of a term's operands may take, and what choices of them cost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/plan/cost/access_path.h"
+#include "engine/plan/schedule/schedule.h"
+#include "engine/plan/space/transposable.h"
+
+namespace weft {
+
+/// A path for every occurrence: those that are not named here are read as they are stored.
+struct PathChoice {
+  std::uint64_t converted = 0;  ///< a bit per convertible occurrence, in the order of the factors: in the order of its loops
+  double fill_limit = dense_fill_limits[0];  ///< of these
+  std::uint64_t transposed = 0;  ///< a bit per transposable operand
+
+  bool converts() const { return (converted | transposed) != 0; }
+  bool operator==(const PathChoice&) const = default;
+};
+
+class PathSpace {
+ public:
+  /// Refers to all of its arguments.
+  explicit PathSpace(const Problem& problem);
+
+  /// Occurrences of sparse operands that may be converted, and the bits of all of them.
+  std::size_t convertible() const { return factors_.size(); }
+  std::uint64_t all_converted() const { return (std::uint64_t{1} << factors_.size()) - 1; }
+  /// Choices of dense operands to transpose: all that may be, and each alone.
+  const std::vector<std::uint64_t>& transposed() const { return transposed_; }
+
+  /// Nanoseconds that a choice takes each call: with one conversion per operand, and with one per occurrence.
+  double least_ns(const PathChoice& choice) const { return conversions_ns(choice, true); }
+  double most_ns(const PathChoice& choice) const { return conversions_ns(choice, false); }
+  /// Whether layouts of converted occurrences may have other dense levels with this one of `dense_fill_limits` than with the first.
+  bool differs(std::uint64_t converted, std::size_t fill_limit) const;
+  /// Per tensor of a schedule, whose occurrences come first, in the order of the factors. The operand whose positions the result has
+  /// is read as it is stored.
+  AccessPaths paths(const Schedule& statements, const PathChoice& choice) const;
+  /// Of the convertible occurrences those that may be converted in these statements.
+  std::uint64_t converted_in(const Schedule& statements) const;
+
+ private:
+  const TensorAccess& access(std::size_t number) const;
+  double conversions_ns(const PathChoice& choice, bool shared) const;
+
+  const Network& network_;
+  const std::vector<OperandFacts>& operands_;
+  const PlanOptions& options_;
+  std::vector<std::uint32_t> factors_;  // convertible ones
+  std::vector<Transposable> transposable_;
+  std::vector<std::uint64_t> transposed_;
+};
+
+}  // namespace weft
