@@ -16,7 +16,6 @@
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/forest_search.h"
-#include "engine/plan/search/mark_arrays.h"
 #include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/runner_up.h"
 #include "engine/plan/search/search.h"
@@ -33,6 +32,13 @@ bool appends(const Schedule& schedule) {
   });
 }
 
+bool marks(const Schedule& schedule) {
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    if (is_mark_array_copy(schedule, number)) return true;
+  }
+  return false;
+}
+
 // The baseline is cut for threads wherever that is legal.
 void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   Schedule serial = candidate.schedule;
@@ -42,22 +48,16 @@ void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
   if (judged.ns < candidate.cost.ns) candidate = {std::move(serial), std::move(judged)};
 }
 
-struct Scope {
-  bool fused = true;       ///< else every intermediate is stored between nests
-  bool transposes = true;  ///< else dense operands are read as they are stored
-};
-
 // The plan of one assignment, phase by phase.
 class AssignmentPlanner {
  public:
-  AssignmentPlanner(const Problem& problem, Scope scope) : problem_(problem), scope_(scope), limit_(usable_memory(problem.options)) {}
+  AssignmentPlanner(const Problem& problem, SearchScope scope) : problem_(problem), scope_(scope), limit_(usable_memory(problem.options)) {}
 
   Expected<Plan> plan() {
     search();
     ask_solver();
     if (is_cancelled(problem_.options)) return fail(ErrorKind::cancelled, "interrupted");
     open_layouts();
-    copy_fibers();
     if (auto there = add_baseline(); !there) return std::unexpected(there.error());
     if (auto fits = leave_out_too_large(); !fits) return std::unexpected(fits.error());
     return chosen();
@@ -66,8 +66,8 @@ class AssignmentPlanner {
  private:
   // Trees, orders of statements and layouts around the interval program.
   void search() {
-    found_ = search_schedules(problem_, scope_.fused, scope_.transposes);
-    if (scope_.fused) add_smaller_intermediates(found_, problem_, scope_.transposes);
+    found_ = search_schedules(problem_, scope_);
+    if (scope_.fused) add_smaller_intermediates(found_, problem_, scope_);
   }
 
   // What the search has left open.
@@ -92,12 +92,6 @@ class AssignmentPlanner {
       open(baseline_);
     }
     found_.candidates.insert(found_.candidates.begin(), proof_.cheaper.begin(), proof_.cheaper.end());
-  }
-
-  // Mark arrays.
-  void copy_fibers() {
-    if (scope_.fused) copies_ = cheapest_mark_arrays(found_, problem_);
-    if (copies_) found_.candidates.insert(found_.candidates.begin(), *copies_);
   }
 
   Expected<void> add_baseline() {
@@ -169,7 +163,7 @@ class AssignmentPlanner {
                             : proof_.overpriced              ? Why::priced_before_known
                                                              : Why::too_many_nests);
     }
-    const bool copied = copies_ && plan.schedule == copies_->schedule;
+    const bool copied = marks(plan.schedule);
     const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
     const bool transposed = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
       return tensor.role == TensorRole::operand && tensor.converted && tensor.format.all_dense();
@@ -181,12 +175,11 @@ class AssignmentPlanner {
   }
 
   const Problem problem_;
-  Scope scope_;
+  SearchScope scope_;
   std::uint64_t limit_;
   SearchResult found_;
   Proof proof_;
   Candidate baseline_;
-  std::optional<Candidate> copies_;
   std::uint64_t too_large_ = 0;
 };
 
@@ -223,7 +216,7 @@ Expected<Plan> plan_unfused(const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_several(problem, plan_unfused, false);
-  auto chosen = AssignmentPlanner(problem, {.fused = false, .transposes = false}).plan();
+  auto chosen = AssignmentPlanner(problem, {.fused = false, .transposes = false, .marks = false}).plan();
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();

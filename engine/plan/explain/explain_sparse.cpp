@@ -12,7 +12,7 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
-#include "engine/plan/search/mark_arrays.h"
+#include "engine/plan/space/mark_arrays.h"
 
 namespace weft {
 namespace {

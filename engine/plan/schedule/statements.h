@@ -35,7 +35,7 @@ std::string intermediate_name(const Network& network, const std::vector<Schedule
 /// with statements below each node, at most `limit`. A tree of one leaf has the order {leaf}.
 std::vector<std::vector<std::uint32_t>> statement_orders(const ContractionTree& tree, std::size_t limit);
 
-/// Whether a statement copies an operand into an intermediate, a mark array (search/mark_arrays.h): it multiplies and sums nothing.
+/// Whether a statement copies an operand into an intermediate, a mark array (space/mark_arrays.h): it multiplies and sums nothing.
 bool is_mark_array_copy(const Schedule& schedule, std::size_t statement);
 
 /// Every index of the target and the factors.

@@ -8,7 +8,6 @@
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/search/frontier.h"
-#include "engine/plan/space/access_paths.h"
 #include "engine/plan/space/alternative.h"
 
 namespace weft {
@@ -25,7 +24,6 @@ struct SearchResult {
   std::uint64_t tried = 0;            ///< alternatives that the interval program has solved
   std::uint64_t trees = 0;
   std::uint64_t trees_bounded = 0;    ///< left out: not even their innermost loops are as fast as the best schedule
-  std::optional<ContractionTree> product;  ///< the tree without intermediates, where it may be chosen
   /// Trees that were neither searched nor left out by their bound, and of those that were searched the choices of kept and
   /// converted operands and orders of statements that were not tried although they might pay.
   Frontier frontier;
@@ -41,9 +39,14 @@ struct SearchResult {
   std::shared_ptr<AlternativeModels> models;  ///< what was priced; refers to the arguments of the search
 };
 
-/// Legal schedules, some that fit into memory among them where there are any. `fused` false: every statement is a nest
-/// of its own. `transposes`: dense operands may be converted as well. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
+struct SearchScope {
+  bool fused = true;       ///< else every statement is a nest of its own
+  bool transposes = true;  ///< dense operands may be converted as well
+  bool marks = true;       ///< with mark arrays too
+};
+
+/// Legal schedules, some that fit into memory among them where there are any. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
 /// (search_budget.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
-SearchResult search_schedules(const Problem& problem, bool fused = true, bool transposes = true);
+SearchResult search_schedules(const Problem& problem, SearchScope scope = {});
 
 }  // namespace weft

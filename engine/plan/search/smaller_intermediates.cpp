@@ -11,7 +11,7 @@ constexpr int most_halvings = 6;
 
 }  // namespace
 
-void add_smaller_intermediates(SearchResult& found, const Problem& problem, bool transposes) {
+void add_smaller_intermediates(SearchResult& found, const Problem& problem, SearchScope scope) {
   const auto& [network, operands, options] = problem;
   const std::uint64_t limit = usable_memory(options);
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
@@ -19,11 +19,12 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem, bool
   const ScheduledTensor& result = cheapest.tensors[cheapest.statements.back().target.tensor];
   double left = memory_beside(problem, result.format.all_dense() && !result.delivered);
   std::vector<Candidate> added;
+  scope.marks = false;  // what they save is not memory
   for (int halving = 0; halving <= most_halvings && left >= 1 && !is_cancelled(options); ++halving, left /= 2) {
     PlanOptions bounded = options;
     bounded.memory_limit = static_cast<std::uint64_t>(left);
     bounded.prove = false;
-    SearchResult smaller = search_schedules(Problem{network, operands, bounded}, true, transposes);
+    SearchResult smaller = search_schedules(Problem{network, operands, bounded}, scope);
     found.tried += smaller.tried;
     for (Candidate& candidate : smaller.candidates) {
       // Judged with the limit that there is: it says how many private copies there are.

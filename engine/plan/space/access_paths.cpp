@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_factors = 56;  // of which some may be converted
+constexpr std::size_t most_converted = 56;  // of the first so many factors
 
 }  // namespace
 
@@ -19,7 +19,7 @@ PathSpace::PathSpace(const Problem& problem)
   const Term& term = problem.network.assignments.front().terms.front();
   for (std::uint32_t factor = 0; factor < term.factors.size(); ++factor) {
     const OperandFacts& facts = facts_of(problem.operands, term.factors[factor].tensor);
-    if (!may_be_converted(facts) || facts.format.order() > most_convertible_modes || factor >= most_factors) continue;
+    if (!may_be_converted(facts) || facts.format.order() > most_convertible_modes || factor >= most_converted) continue;
     factors_.push_back(factor);
   }
   const std::size_t dense = transposable_.size();

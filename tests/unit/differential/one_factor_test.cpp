@@ -6,7 +6,8 @@
 #include <functional>
 
 #include "compiled_runs.h"
-#include "engine/plan/search/mark_arrays.h"
+#include "engine/plan/schedule/statements.h"
+#include "oracle/mark_array_schedules.h"
 #include "tests/oracle/sample_schedules.h"
 #include "oracle/built_network.h"
 #include "oracle/pairs.h"

@@ -396,7 +396,7 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
     }
     CHECK(reached == expected);
     structures_seen += reached.size();
-    const SearchResult found = search_schedules(made, true);
+    const SearchResult found = search_schedules(made);
     REQUIRE_FALSE(found.candidates.empty());
     const Schedule& best = found.candidates.front().schedule;
     CAPTURE(print(best, made.network));

@@ -34,7 +34,7 @@ OwnedProblem branching() {
 
 TEST_CASE("two accesses share a converted copy, which the interval program cannot see") {
   const OwnedProblem made = chain();
-  const SearchResult found = search_schedules(made, true);
+  const SearchResult found = search_schedules(made);
   CHECK_FALSE(found.open.empty());
   const Proof improvement = improve(found, made);
   REQUIRE(improvement.cheaper.size() == 1);
@@ -143,7 +143,7 @@ TEST_CASE("so it is on the way to a sparse result, which is named itself only if
   std::uint64_t operands = 0;
   for (const OperandFacts& operand : made.operands) operands += operand.exact_bytes();
   made.options.memory_limit = operands + 32;
-  const SearchResult found = search_schedules(made, true);
+  const SearchResult found = search_schedules(made);
   const std::string why = why_nothing_fits(found, made);
   CAPTURE(why);
   CHECK(why.find("operands and results leave no room for x") != std::string::npos);

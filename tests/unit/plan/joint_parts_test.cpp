@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/search/mark_arrays.h"
+#include "engine/plan/space/mark_arrays.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 

@@ -1,4 +1,4 @@
-#include "engine/plan/search/mark_arrays.h"
+#include "engine/plan/space/mark_arrays.h"
 
 #include <doctest/doctest.h>
 

@@ -47,12 +47,12 @@ TEST_CASE("a chain keeps rows of its intermediates where whole ones do not fit")
 
 TEST_CASE("only what fits is added, in order, and nothing where memory does not bind") {
   OwnedProblem made = power();
-  SearchResult found = search_schedules(made, true);
+  SearchResult found = search_schedules(made);
   const std::size_t before = found.candidates.size();
   add_smaller_intermediates(found, made);
   CHECK(found.candidates.size() == before);
   made.options.memory_limit = 2 * matrix;
-  found = search_schedules(made, true);
+  found = search_schedules(made);
   REQUIRE(found.candidates.front().cost.announced_bytes > made.options.memory_limit);
   std::size_t fitting = 0;
   for (const Candidate& candidate : found.candidates) fitting += candidate.cost.announced_bytes <= made.options.memory_limit ? 1 : 0;

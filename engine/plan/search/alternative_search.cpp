@@ -1,0 +1,238 @@
+#include "engine/plan/search/alternative_search.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/search/complete.h"
+#include "engine/plan/search/open_layouts.h"
+#include "engine/plan/search/search_budget.h"
+#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/sparse_intermediates.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
+
+Schedule with_nests(Schedule statements, const IntervalProgram::Nests& nests) {
+  for (std::size_t number = 0; number < statements.statements.size(); ++number) {
+    statements.statements[number].loops = nests.loops[number];
+    statements.statements[number].fused = nests.fused[number];
+  }
+  return statements;
+}
+
+// Private copies go first: the same loops on one thread.
+void serialize(Candidate& candidate, const Problem& problem) {
+  Schedule serial = candidate.schedule;
+  std::ranges::replace(serial.roots, RootReduction::private_copies, RootReduction::serial);
+  Cost less = cost(serial, problem);
+  if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
+}
+
+// Whether the model that the loops were chosen by has the layouts that the schedule has, in the end as in the beginning.
+bool is_of_model(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+    return tensor.role == TensorRole::operand || tensor.format.all_dense();
+  });
+}
+
+}  // namespace
+
+AlternativeSearch::AlternativeSearch(const Problem& problem, bool fused, double most_work)
+    : problem_(problem),
+      fused_(fused),
+      co_iterates_(sparse_operands_co_iterate(problem.network, problem.operands)),
+      most_work_(most_work),
+      memory_(usable_memory(problem.options)),
+      priced_(std::make_shared<AlternativeModels>(problem)),
+      models_(*priced_),
+      space_(problem) {
+  if (problem.options.prove) models_.table().most_bytes = bytes_of_proof(problem.options);
+}
+
+std::size_t AlternativeSearch::add_tree(double least_ns, std::vector<Schedule> orders) {
+  Tree tree{least_ns, {}, result_.frontier.looks_at(orders.front().tree)};
+  const std::size_t contractions = orders.front().statements.size();
+  for (Schedule& statements : orders) {
+    sums_first_ = sums_first_ || statements.statements.size() > contractions;
+    tree.orders.push_back(models_.order_of(std::move(statements)));
+  }
+  trees_.push_back(std::move(tree));
+  return trees_.size() - 1;
+}
+
+bool AlternativeSearch::may_pay(std::size_t tree) const {
+  for (std::size_t number = 0; number < space_.convertible(); ++number) {
+    if (pays(tree, {std::uint64_t{1} << number})) return true;
+  }
+  return false;
+}
+
+void AlternativeSearch::leave_out(std::size_t tree) {
+  result_.frontier.left_out(trees_[tree].frontier, trees_[tree].least_ns, result_.spent ? Why::search_budget : Why::layouts_untried);
+}
+
+bool AlternativeSearch::is_spent(double times) {
+  const bool spent = models_.is_full() || static_cast<double>(work_ + models_.described() * work_of_statement) > times * work_in_budget();
+  result_.spent = result_.spent || spent;
+  return spent;
+}
+
+double AlternativeSearch::work_in_budget() const {
+  const double usual_share = weft::work_in_budget(best_ns_, problem_.options, most_work_, co_iterates_);
+  return sums_first_ ? std::min(usual_share * share_with_partial_sums, most_work_) : usual_share;
+}
+
+// The order that promises most comes first, and bounds the others: nothing is wanted of them that takes longer than it and than the
+// second best schedule.
+double AlternativeSearch::solve(std::size_t tree, const PathChoice& choice, double limit) {
+  struct Promise {
+    double least_ns = 0;
+    std::size_t order = 0;
+    std::vector<std::uint32_t> numbers;
+    std::unique_ptr<const CostModel> model;
+  };
+  const std::vector<StatementOrder>& orders = trees_[tree].orders;
+  std::vector<Promise> promises;
+  for (std::size_t order = 0; order < orders.size(); ++order) {
+    Promise promise{0, order, models_.numbers(orders[order], space_.paths(orders[order].statements, choice)), {}};
+    promise.model = std::make_unique<const CostModel>(models_.model(orders[order], promise.numbers));
+    if (orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
+    promises.push_back(std::move(promise));
+  }
+  std::ranges::stable_sort(promises, {}, &Promise::least_ns);
+  double best = infinity;
+  for (const Promise& promise : promises) {
+    const double below = std::min(limit, std::max(limit_, best));
+    ++result_.tried;
+    work_ += work_of_model;
+    if (promise.least_ns + space_.least_ns(choice) >= below) continue;
+    if (!stores_as_priced(orders[promise.order].statements)) leave_out(tree);
+    best = std::min(best, solve({tree, promise.order, choice, 0, {}}, promise.numbers, *promise.model, below));
+  }
+  return best;
+}
+
+double AlternativeSearch::solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
+  const double conversions_ns = space_.least_ns(record.choice);
+  IntervalProgram program(model, fused_, models_.table(), numbers);
+  auto nests = program.solve(limit - conversions_ns);
+  work_ += program.work();
+  if (!program.exact()) leave_out(record.tree);
+  if (!nests) return infinity;
+  record.nests = std::move(*nests);
+  record.least_ns = record.nests.ns + conversions_ns;
+  records_.push_back(std::move(record));
+  Record& solved = records_.back();
+  if (solved.nests.ns + space_.most_ns(solved.choice) < limit_) judge(solved, model);
+  return solved.least_ns;
+}
+
+double AlternativeSearch::solve_marked(const Schedule& statements, const PathChoice& choice, double limit) {
+  const StatementOrder order = models_.order_of(statements);
+  const AccessPaths paths = space_.paths(statements, choice);
+  const std::vector<std::uint32_t> numbers = models_.numbers(order, paths);
+  const CostModel model = models_.model(order, numbers);
+  work_ += work_of_mark_arrays;
+  if (model.least_ns() >= limit) return infinity;
+  IntervalProgram program(model, true, models_.table(), numbers);
+  const auto nests = program.solve(limit);
+  work_ += program.work();
+  if (!nests) return infinity;
+  Candidate candidate{complete(with_nests(statements, *nests), problem_.network, model, paths, problem_.operands), {}};
+  if (!marks_are_looked_up(candidate.schedule) || !check(candidate.schedule, problem_)) return infinity;
+  candidate.cost = cost(candidate.schedule, problem_);
+  if (choice.converted == 0) candidate = with_open_layouts(std::move(candidate), problem_);
+  if (candidate.cost.announced_bytes > memory_) return infinity;
+  const double ns = candidate.cost.ns;
+  if (ns < best_ns_) {
+    limit_ = std::exchange(best_ns_, ns);
+    result_.candidates.insert(result_.candidates.begin(), std::move(candidate));
+  }
+  return ns;
+}
+
+void AlternativeSearch::judge_the_best() {
+  std::vector<std::size_t> order(records_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t number) { return records_[number].least_ns; });
+  for (const std::size_t number : order) {
+    Record& record = records_[number];
+    const auto beaten = std::ranges::count_if(result_.candidates, [&](const Candidate& known) {
+      return known.cost.announced_bytes <= memory_ && known.cost.ns <= record.least_ns;
+    });
+    if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
+    if (!record.judged) judge(record, models_.model(order_of(record), models_.numbers(order_of(record), paths(record))));
+  }
+  std::ranges::sort(result_.candidates, [&](const Candidate& left, const Candidate& right) {
+    if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
+    const auto [left_line, right_line] = first_different_lines(left.schedule, right.schedule, problem_.network);
+    return left_line < right_line;
+  });
+  if (winner_) result_.transposed = records_[*winner_].choice.transposed;
+}
+
+SearchResult AlternativeSearch::finish() {
+  for (const std::size_t number : open_) {
+    if (records_[number].least_ns < best_ns_ * (1 - accuracy)) result_.open.push_back(alternative(records_[number]));
+  }
+  for (const std::size_t number : undecided_) {
+    const Record& record = records_[number];
+    if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
+    // Where memory binds the solver is asked anyway.
+    if (result_.memory_binds) result_.open.push_back(alternative(record));
+    else leave_out(record.tree);
+  }
+  if (winner_ && problem_.options.prove && result_.transposed == 0) result_.winner = alternative(records_[*winner_]);
+  result_.models = std::move(priced_);
+  return std::move(result_);
+}
+
+Cost AlternativeSearch::cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const {
+  const bool modelled = !record.choice.converts() && is_of_model(statements(record)) && is_of_model(schedule);
+  return modelled ? with_memory(time_cost(schedule, problem_, model), schedule, problem_) : cost(schedule, problem_);
+}
+
+void AlternativeSearch::judge(Record& record, const CostModel& model) {
+  record.judged = true;
+  Schedule loops = with_nests(statements(record), record.nests);
+  Candidate candidate{complete(std::move(loops), problem_.network, model, paths(record), problem_.operands), {}};
+  candidate.cost = cost_of(candidate.schedule, record, model);
+  const bool too_large = candidate.cost.announced_bytes > memory_;
+  if (too_large) {
+    result_.memory_binds = true;
+    serialize(candidate, problem_);
+    if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
+  }
+  const bool known = std::ranges::find(result_.candidates, candidate.schedule, &Candidate::schedule) != result_.candidates.end();
+  const bool legal = known || check(candidate.schedule, problem_);
+  keep_open(record, candidate, too_large, legal);
+  // Some intermediates on the way to a sparse result are priced before their layout is known.
+  const bool overpriced = !record.choice.converts() && candidate.cost.ns < record.least_ns * (1 - accuracy);
+  if (sparse_result() && overpriced) leave_out(record.tree);
+  if (known || !legal) return;
+  const bool fits = candidate.cost.announced_bytes <= memory_;
+  if (fits && candidate.cost.ns < best_ns_) {
+    limit_ = std::exchange(best_ns_, candidate.cost.ns);
+    winner_ = number_of(record);
+  }
+  if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
+  result_.candidates.push_back(std::move(candidate));
+}
+
+// The program's figure is a bound: what the alternative really can do is for the solver to say. About layouts on the way to a sparse
+// result, which are priced before they are known, it is asked for a proof only. Where it is not legal, another order of the same loops
+// might be. Nothing is claimed of transposed operands.
+void AlternativeSearch::keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal) {
+  const bool fits = candidate.cost.announced_bytes <= memory_;
+  if (record.choice.transposed != 0 || (fits && legal && candidate.cost.ns <= record.least_ns * (1 + accuracy))) return;
+  const bool asked = !sparse_result() || too_large || !legal || problem_.options.prove;
+  (asked ? open_ : undecided_).push_back(number_of(record));
+}
+
+}  // namespace weft

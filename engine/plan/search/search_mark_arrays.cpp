@@ -1,0 +1,181 @@
+#include "engine/plan/search/search_mark_arrays.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/cost/conversion.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/search/open_layouts.h"
+#include "engine/plan/search/search_budget.h"
+#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/sparse_intermediates.h"
+
+namespace weft {
+namespace {
+
+constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
+constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
+constexpr std::size_t most_orders = 2;  // of the statements of a tree
+constexpr std::size_t most_factors = 6;
+constexpr double near = 1.5;            // of the best: what other layouts may still make the cheapest
+
+class MarkArraySearch {
+ public:
+  MarkArraySearch(AlternativeSearch& search, const Problem& problem)
+      : search_(search), problem_(problem), work_before_(search.work()), least_opening_ns_(least_opening_ns(problem.operands, problem.options)) {}
+
+  void run(const std::optional<ContractionTree>& product) {
+    for (const MarkedStatements& statements : marked_starts(problem_, search_, trees(product), conversion_pays())) {
+      if (is_spent()) break;
+      if (keys_intermediates(statements.schedule)) static_cast<void>(improves(statements));
+      else extend(statements, 0);
+    }
+    refine();
+  }
+
+ private:
+  bool is_spent() const {
+    if (search_.models().is_full()) return true;
+    const double all = work_in_budget(search_.best_ns(), problem_.options, usual_work, true);
+    const auto work = static_cast<double>(search_.work() - work_before_);
+    return work > (problem_.options.prove ? all : share_of_mark_arrays * all);
+  }
+
+  std::vector<ContractionTree> trees(const std::optional<ContractionTree>& product) const {
+    std::vector<ContractionTree> wanted;
+    for (const Candidate& candidate : search_.result().candidates) {
+      if (wanted.size() == most_trees) break;
+      if (std::ranges::find(wanted, candidate.schedule.tree) == wanted.end()) wanted.push_back(candidate.schedule.tree);
+    }
+    const std::size_t factors = problem_.network.assignments.front().terms.front().factors.size();
+    const bool another = product && std::ranges::find(wanted, *product) == wanted.end();
+    if (another && factors <= most_factors) wanted.push_back(*product);
+    return wanted;
+  }
+
+  // Whether anything could be cheaper than the best that also converts an operand.
+  bool conversion_pays() const {
+    const auto& [network, operands, options] = problem_;
+    return std::ranges::any_of(operands, [&](const OperandFacts& facts) {
+      return may_be_converted(facts) && conversion_ns(facts, options.machine) / std::max(1.0, options.calls) < search_.best_ns();
+    });
+  }
+
+  // Every further copy that makes the schedule cheaper, the best one first.
+  void extend(const MarkedStatements& from, std::size_t copies) {
+    if (copies == most_mark_arrays) return;
+    std::optional<MarkedStatements> better;
+    for (MarkedStatements& next : with_another_mark(from)) {
+      if (is_spent()) break;
+      if (improves(next)) better = std::move(next);
+    }
+    if (better) extend(*better, copies + 1);
+  }
+
+  // Whether they are the cheapest so far. Other layouts, or opening those that are kept, may still make searches cheaper: what takes a
+  // little more than the best is looked at.
+  bool improves(const MarkedStatements& statements) {
+    const double best_ns = search_.best_ns();
+    const bool converts = statements.choice.converted != 0;
+    const bool opens = !converts && least_opening_ns_ < best_ns;
+    const double limit = best_ns * (converts ? near : opens ? most_gained_by_opening : 1);
+    const double ns = search_.solve_marked(statements.schedule, statements.choice, limit);
+    if (std::isfinite(ns) && converts) near_.emplace_back(ns, statements);
+    return ns < best_ns;
+  }
+
+  // So far all operands that may be converted were, to the same dense-fill limit, or none. Of what is near the best one path at a time
+  // is changed, as long as that helps.
+  void refine() {
+    std::ranges::stable_sort(near_, {}, &std::pair<double, MarkedStatements>::first);
+    for (auto& [known_ns, statements] : near_) {
+      double ns = known_ns;
+      const auto attempt = [&](const PathChoice& choice) {
+        if (choice.converted == 0 || is_spent()) return false;
+        const double changed = search_.solve_marked(statements.schedule, choice, std::min(ns, search_.best_ns() * near));
+        if (changed >= ns) return false;
+        ns = changed;
+        statements.choice = choice;
+        return true;
+      };
+      const std::uint64_t all = search_.space().converted_in(statements.schedule);
+      for (bool better = ns < search_.best_ns() * near; better;) {
+        better = false;
+        const PathChoice from = statements.choice;
+        for (std::uint64_t rest = all; rest != 0; rest &= rest - 1) {
+          PathChoice changed = from;
+          changed.converted ^= rest & -rest;
+          better = attempt(changed) || better;
+        }
+        for (const double fill_limit : dense_fill_limits) {
+          PathChoice changed = from;
+          changed.fill_limit = fill_limit;
+          if (fill_limit != from.fill_limit) better = attempt(changed) || better;
+        }
+      }
+    }
+  }
+
+  AlternativeSearch& search_;
+  const Problem problem_;
+  std::uint64_t work_before_;
+  double least_opening_ns_;
+  std::vector<std::pair<double, MarkedStatements>> near_;  // with paths that may be changed
+};
+
+}  // namespace
+
+std::vector<MarkedStatements> marked_starts(const Problem& problem, AlternativeSearch& search, const std::vector<ContractionTree>& trees,
+                                            bool converted) {
+  std::vector<MarkedStatements> all;
+  for (const ContractionTree& tree : trees) {
+    for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
+      for (const ResultFormat& format : search.models().formats()) {
+        Schedule plain = statements_of(problem.network, tree, order, problem.operands, format);
+        for (Schedule& summed : with_partial_sums(std::move(plain), problem.network, problem.options)) {
+          for (Schedule& one : with_keyed_intermediates(std::move(summed))) {
+            PathChoice choice;
+            choice.transposed = search.result().transposed;
+            choice.converted = converted ? search.space().converted_in(one) : 0;
+            if (choice.converted != 0) all.push_back({one, choice});
+            choice.converted = 0;
+            all.push_back({std::move(one), choice});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<MarkedStatements> with_another_mark(const MarkedStatements& from) {
+  std::vector<MarkedStatements> found;
+  for (std::size_t statement = 0; statement < from.schedule.statements.size(); ++statement) {
+    for (std::size_t factor = 0; factor < from.schedule.statements[statement].factors.size(); ++factor) {
+      auto copied = with_mark_array(from.schedule, statement, factor);
+      if (copied) found.push_back({std::move(*copied), from.choice});
+    }
+  }
+  return found;
+}
+
+bool keys_intermediates(const Schedule& statements) {
+  const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
+  if (has_sparse_level(result.format) && !result.like) return false;
+  for (std::size_t number = 0; number + 1 < statements.statements.size(); ++number) {
+    const ScheduledTensor& target = statements.tensors[statements.statements[number].target.tensor];
+    if (has_sparse_level(target.format) && !is_mark_array_copy(statements, number)) return true;
+  }
+  return false;
+}
+
+void search_mark_arrays(AlternativeSearch& search, const Problem& problem, const std::optional<ContractionTree>& product) {
+  const double best_ns = search.best_ns();
+  if (!std::isfinite(best_ns) || best_ns < least_ns || !sparse_operands_co_iterate(problem.network, problem.operands)) return;
+  MarkArraySearch(search, problem).run(product);
+}
+
+}  // namespace weft
