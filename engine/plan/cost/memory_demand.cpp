@@ -64,6 +64,116 @@ double entry_bytes(const std::vector<std::uint64_t>& extents, Scalar scalar) {
   return bytes;
 }
 
+// What a schedule holds, by name: what lasts for the whole run first, then nest by nest.
+class Demands {
+ public:
+  Demands(const Schedule& schedule, const Problem& problem) : schedule_(schedule), problem_(problem) {}
+
+  MemoryPlan plan() {
+    operands();
+    for (const ScheduledTensor& tensor : schedule_.tensors) lasting(tensor);
+    if (sorting_ > 0) demand("sorting conversions", sorting_);
+    double most = sorting_;
+    double most_announced = sorting_;
+    const std::vector<Nest> nests = nests_of(schedule_);
+    for (std::size_t number = 0; number < nests.size(); ++number) {
+      const bool copies = number < schedule_.roots.size() && schedule_.roots[number] == RootReduction::private_copies;
+      const Live live = live_in(nests[number], copies);
+      most = std::max(most, live.bytes + live.growing);
+      most_announced = std::max(most_announced, live.bytes);
+    }
+    memory_.peak_bytes = whole(announced_ + growing_ + most);
+    memory_.announced_bytes = whole(announced_ + most_announced);
+    return std::move(memory_);
+  }
+
+ private:
+  // While a nest runs.
+  struct Live {
+    double bytes = 0;    // known before
+    double growing = 0;  // charged as it grows; not among them
+    double leaving = 0;  // what the nest writes for later ones, dense: each private copy has as much
+  };
+
+  double demand(std::string name, double bytes, bool grows = false) {
+    memory_.demands.push_back({std::move(name), whole(bytes), grows});
+    return bytes;
+  }
+
+  void operands() {
+    for (const OperandFacts& operand : problem_.operands) {
+      const std::string& name = problem_.network.tensors[operand.tensor].name;
+      announced_ += demand("operand " + name, static_cast<double>(operand.exact_bytes()));
+    }
+  }
+
+  void lasting(const ScheduledTensor& tensor) {
+    if (tensor.role == TensorRole::result) {
+      const auto number = static_cast<std::uint32_t>(&tensor - schedule_.tensors.data());
+      const bool dense = tensor.format.all_dense() && !tensor.delivered;
+      const double bytes = dense ? result_bytes(problem_.network.tensors[tensor.tensor], tensor.format.scalar)
+                                 : expected_bytes(schedule_, writer_of(schedule_, number), problem_);
+      (dense ? announced_ : growing_) += demand("result " + tensor.name, bytes, !dense);
+    } else if (tensor.opened) {
+      announced_ += demand("conversion " + tensor.name, opened_bytes(tensor.format, facts_of(problem_.operands, tensor.tensor)));
+    } else if (tensor.converted) {
+      const Statistics& statistics = facts_of(problem_.operands, tensor.tensor).exact();
+      announced_ += demand("conversion " + tensor.name, stored_bytes(tensor.format, statistics));
+      sorting_ = std::max(sorting_, 2 * statistics.nnz() * entry_bytes(statistics.extents(), tensor.format.scalar));
+    }
+  }
+
+  Live live_in(Nest nest, bool private_copies) {
+    Live live;
+    for (std::size_t writer = 0; writer <= nest.last; ++writer) written(writer, nest, live);
+    if (!private_copies) return live;
+    // The number of copies gives way to the limit before the schedule does.
+    const Machine& machine = problem_.options.machine;
+    const double left = static_cast<double>(problem_.options.memory_limit) - announced_ - growing_ - live.bytes - live.growing;
+    const double copies_at_most = std::max(machine.threads, static_cast<double>(usual_slots));
+    const double fitting = live.leaving > 0 ? std::floor(left / live.leaving) : copies_at_most;
+    live.bytes += demand("private copies", std::clamp(fitting, 2.0, copies_at_most) * live.leaving);
+    return live;
+  }
+
+  // What is there of a statement's target while a nest runs, which the statement may be in or before.
+  void written(std::size_t writer, Nest nest, Live& live) {
+    const ScheduledAccess& target = schedule_.statements[writer].target;
+    const ScheduledTensor& tensor = schedule_.tensors[target.tensor];
+    const Network& network = problem_.network;
+    const double threads = problem_.options.machine.threads;
+    const std::size_t reader = last_reader_of(schedule_, target.tensor);
+    const bool leaves = reader == schedule_.statements.size() || reader > nest.last;
+    const bool inside = writer >= nest.first;
+    const bool dense = tensor.format.all_dense();
+    if (inside && leaves) live.leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
+    if (inside && schedule_.statements[writer].drained) {
+      live.bytes += demand("workspace of " + tensor.name, threads * drained_bytes(schedule_, writer, problem_));
+    }
+    if (tensor.role != TensorRole::intermediate || reader < nest.first) return;
+    if (inside && !leaves) {
+      const std::size_t depth = shared_loops(schedule_, writer, reader);
+      const std::vector<IndexId>& loops = schedule_.statements[writer].loops;
+      const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+      const double bytes = dense ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
+                                 : keyed_bytes(schedule_, writer, shared, problem_);
+      live.bytes += demand("workspace " + tensor.name, threads * bytes);
+      return;
+    }
+    const double bytes = dense ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
+                               : expected_bytes(schedule_, writer, problem_);
+    if (inside) demand("intermediate " + tensor.name, bytes, !dense);
+    (dense ? live.bytes : live.growing) += bytes;
+  }
+
+  const Schedule& schedule_;
+  const Problem& problem_;
+  MemoryPlan memory_;
+  double announced_ = 0;  // of what lasts: known before
+  double growing_ = 0;    // and charged as it grows
+  double sorting_ = 0;    // the largest conversion's coordinates, twice while they are sorted
+};
+
 }  // namespace
 
 std::uint64_t usable_memory(const PlanOptions& options) {
@@ -88,83 +198,7 @@ MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem) {
       return memory_plan(schedule, Problem{spoken_of, operands, of_those});
     }
   }
-  MemoryPlan memory;
-  double growing = 0;  // of what lasts: charged as it grows
-  double announced = 0;  // and what is known before
-  double sorting = 0;  // the largest conversion's coordinates, twice while they are sorted
-  const auto demand = [&](std::string name, double bytes, bool grows = false) {
-    memory.demands.push_back({std::move(name), whole(bytes), grows});
-    return bytes;
-  };
-  for (const OperandFacts& operand : operands) {
-    const std::string& name = network.tensors[operand.tensor].name;
-    announced += demand("operand " + name, static_cast<double>(operand.exact_bytes()));
-  }
-  for (const ScheduledTensor& tensor : schedule.tensors) {
-    if (tensor.role == TensorRole::result) {
-      const auto number = static_cast<std::uint32_t>(&tensor - schedule.tensors.data());
-      const bool dense = tensor.format.all_dense() && !tensor.delivered;
-      const double bytes = dense ? result_bytes(network.tensors[tensor.tensor], tensor.format.scalar)
-                                 : expected_bytes(schedule, writer_of(schedule, number), problem);
-      (dense ? announced : growing) += demand("result " + tensor.name, bytes, !dense);
-    } else if (tensor.opened) {
-      announced += demand("conversion " + tensor.name, opened_bytes(tensor.format, facts_of(operands, tensor.tensor)));
-    } else if (tensor.converted) {
-      const Statistics& statistics = facts_of(operands, tensor.tensor).exact();
-      announced += demand("conversion " + tensor.name, stored_bytes(tensor.format, statistics));
-      sorting = std::max(sorting, 2 * statistics.nnz() * entry_bytes(statistics.extents(), tensor.format.scalar));
-    }
-  }
-  if (sorting > 0) demand("sorting conversions", sorting);
-
-  double most = sorting;
-  double most_announced = sorting;
-  const std::vector<Nest> nests = nests_of(schedule);
-  for (std::size_t number = 0; number < nests.size(); ++number) {
-    const Nest nest = nests[number];
-    double live = 0;
-    double live_growing = 0;  // not among it
-    double leaving = 0;
-    for (std::size_t writer = 0; writer <= nest.last; ++writer) {
-      const ScheduledAccess& target = schedule.statements[writer].target;
-      const ScheduledTensor& tensor = schedule.tensors[target.tensor];
-      const std::size_t reader = last_reader_of(schedule, target.tensor);
-      const bool leaves = reader == schedule.statements.size() || reader > nest.last;
-      if (writer >= nest.first && leaves) leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
-      if (writer >= nest.first && schedule.statements[writer].drained) {
-        live += demand("workspace of " + tensor.name,
-                       options.machine.threads * drained_bytes(schedule, writer, problem));
-      }
-      if (tensor.role != TensorRole::intermediate || reader < nest.first) continue;
-      if (writer >= nest.first && !leaves) {
-        const std::size_t depth = shared_loops(schedule, writer, reader);
-        const std::vector<IndexId>& loops = schedule.statements[writer].loops;
-        const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
-        const double bytes = tensor.format.all_dense()
-                                 ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
-                                 : keyed_bytes(schedule, writer, shared, problem);
-        live += demand("workspace " + tensor.name, options.machine.threads * bytes);
-        continue;
-      }
-      const bool dense = tensor.format.all_dense();
-      const double bytes = dense ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
-                                 : expected_bytes(schedule, writer, problem);
-      if (writer >= nest.first) demand("intermediate " + tensor.name, bytes, !dense);
-      (dense ? live : live_growing) += bytes;
-    }
-    if (number < schedule.roots.size() && schedule.roots[number] == RootReduction::private_copies) {
-      // The number of copies gives way to the limit before the schedule does.
-      const double left = static_cast<double>(options.memory_limit) - announced - growing - live - live_growing;
-      const double copies_at_most = std::max(options.machine.threads, static_cast<double>(usual_slots));
-      const double fitting = leaving > 0 ? std::floor(left / leaving) : copies_at_most;
-      live += demand("private copies", std::clamp(fitting, 2.0, copies_at_most) * leaving);
-    }
-    most = std::max(most, live + live_growing);
-    most_announced = std::max(most_announced, live);
-  }
-  memory.peak_bytes = whole(announced + growing + most);
-  memory.announced_bytes = whole(announced + most_announced);
-  return memory;
+  return Demands(schedule, problem).plan();
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "engine/plan/cost/statement_models.h"
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/storage.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
@@ -23,10 +24,10 @@ JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, Ind
 
 }  // namespace
 
-// A schedule without loops says where an intermediate may be (sparse_intermediates.h); with loops, its levels do.
+// A schedule without loops says where an intermediate may be (schedule/storage.h); with loops, its levels do.
 void StatementModels::describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer) {
   if (writer.keyed == 0) return;
-  writer.inside_only = std::ranges::all_of(format.levels, [](const Level& level) { return has_slots(level.kind); });
+  writer.inside_only = storage_of(format) == Storage::keyed;
   if (!may_be_computed(format)) return;
   for (std::size_t level = 0; level < appended_levels(format.levels); ++level) {
     writer.compressed.push_back(target.indices[format.mode_order[level]]);

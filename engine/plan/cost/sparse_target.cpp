@@ -4,7 +4,7 @@
 
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
-#include "engine/plan/schedule/result_format.h"
+#include "engine/plan/schedule/storage.h"
 #include "engine/plan/schedule/statements.h"
 #include "runtime/dense_levels.h"
 
@@ -23,7 +23,7 @@ SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& acce
   shares_pattern_ = tensor.like.has_value();
   delivered_ = tensor.delivered.has_value();
   modes_ = index_set(access.indices);
-  any_order_ = is_in_any_order(tensor.format);
+  any_order_ = storage_of(tensor.format) == Storage::of_loops;
   const std::size_t appended = appended_levels(tensor.format.levels);
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const IndexId index = access.indices[tensor.format.mode_order[level]];

@@ -252,6 +252,41 @@ StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, Index
   return *known;
 }
 
+AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, const Prefix& before,
+                                        const Prefix& after, StatementLoop& made) {
+  const Statement& statement = *statements_[number];
+  const AccessModel& access = *statement.factors[factor];
+  const auto [outer, outer_density] = before.factors[factor];
+  const auto [inner, inner_density] = after.factors[factor];
+  AdvancedAccess one;
+  one.factor = static_cast<std::uint32_t>(factor);
+  one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, before, after);
+  one.open = access.indices() & ~(bound | one_index(index));
+  made.ends_inside = made.ends_inside || one.ends_inside_ns > 0;
+  BoundState first = outer;
+  access.for_each_step(outer, inner, [&](const LevelStep& step) {
+    if (step.direct) first = step.state;
+    made.vector = made.vector && !step.sparse;
+    if (!step.sparse) {
+      one.tables += 1;
+    } else if (step.direct) {
+      one.drives = true;
+      one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
+      one.kind = step.kind;
+      one.length = step.length;
+      one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
+    } else {
+      one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
+    }
+  });
+  if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
+  const double all = outer_density > 0 ? inner_density / outer_density : 0;
+  one.late_density = one.direct > 0 ? all / one.direct : 0;
+  one.first = filtering_modes(number, factor, first);
+  one.all = filtering_modes(number, factor, inner);
+  return one;
+}
+
 void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made) {
   const Statement& statement = *statements_[number];
   const IndexSet inside = bound | one_index(index);
@@ -272,35 +307,7 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
     const AccessModel& access = *statement.factors[factor];
     moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, before, after)
                                     : move_dense(number, access, bound, index, before, after);
-    const auto [outer, outer_density] = before.factors[factor];
-    const auto [inner, inner_density] = after.factors[factor];
-    if (outer == inner) continue;
-    AdvancedAccess& one = *next++;
-    one.factor = static_cast<std::uint32_t>(factor);
-    one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, before, after);
-    one.open = access.indices() & ~inside;
-    made.ends_inside = made.ends_inside || one.ends_inside_ns > 0;
-    BoundState first = outer;
-    access.for_each_step(outer, inner, [&](const LevelStep& step) {
-      if (step.direct) first = step.state;
-      made.vector = made.vector && !step.sparse;
-      if (!step.sparse) {
-        one.tables += 1;
-      } else if (step.direct) {
-        one.drives = true;
-        one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
-        one.kind = step.kind;
-        one.length = step.length;
-        one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
-      } else {
-        one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
-      }
-    });
-    if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
-    const double all = outer_density > 0 ? inner_density / outer_density : 0;
-    one.late_density = one.direct > 0 ? all / one.direct : 0;
-    one.first = filtering_modes(number, factor, first);
-    one.all = filtering_modes(number, factor, inner);
+    if (before.factors[factor].state != after.factors[factor].state) *next++ = advance(number, factor, bound, index, before, after, made);
   }
   if (!whole) {
     made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];

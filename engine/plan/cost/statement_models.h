@@ -229,6 +229,9 @@ class StatementModels {
   JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
   void describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made);
+  // What the loop over `index` does to an access that it binds levels of.
+  AdvancedAccess advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, const Prefix& before, const Prefix& after,
+                         StatementLoop& made);
   double spread(const AccessModel& access, IndexSet block) const;
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
   std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;

@@ -87,41 +87,50 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
       solver_.clause(std::vector{!uses.back(), copies.made[copy]}, layouts);
     }
     solver_.clause(any, layouts);
-    const std::vector<IndexId>& modes = accesses[number].access->indices;
     std::optional<AccessModel> model;  // where memory matters
     if (memory_limit_ != 0) {
       const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
       model.emplace(*accesses[number].access, stored, path_of(encoded.way->alternative.paths, accesses[number].access->tensor),
                     problem_.network, exact(*encoded.way, tensor));
     }
-    for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
-      const NestGraph::Option& chosen = encoded.graph.options[option];
-      const NestGraph::State& state = encoded.graph.states[chosen.state];
-      const bool serves = accesses[number].statement >= state.first && accesses[number].statement <= chosen.end;
-      if (chosen.body || !serves) continue;
-      ModeSet prefix = 0;
-      for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
-        if (contains(state.outside.indices, modes[mode])) prefix |= ModeSet{1} << mode;
-      }
-      // Of a diagonal the modes are stored one after the other.
-      for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
-        if (modes[mode] != chosen.index) continue;
-        const ModeSet above = prefix;
-        prefix |= ModeSet{1} << mode;
-        for (std::size_t copy = 0; copy <= last_copy; ++copy) {
-          const auto [found, added] = copies.prefixes[copy].try_emplace(prefix);
-          if (added) found->second = solver_.boolean();
-          solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
-          if (!model) continue;
-          // With another dense-fill limit it may be a dense level.
-          const double bytes = level_bytes(*model, facts.format, above, prefix);
-          const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
-          if (first) {
-            level->second = solver_.boolean();
-            sizes.emplace_back(level->second, bytes);
-          }
-          solver_.clause(std::vector{!encoded.options[option], !uses[copy], level->second}, layouts);
+    lay_out(accesses[number], encoded, uses, model ? &*model : nullptr, copies, sizes);
+  }
+}
+
+// The copy that an access uses has its modes in the order of the loops that are chosen for its statement.
+void Encoding::lay_out(const Converted& access, const Encoded& encoded, const std::vector<Literal>& uses, const AccessModel* model,
+                       Copies& copies, Sizes& sizes) {
+  const TensorId tensor = encoded.way->alternative.schedule.tensors[access.access->tensor].tensor;
+  const Family layouts = layouts_of(tensor);
+  const Format& stored = facts_of(encoded.way->problem.operands, tensor).format;
+  const std::vector<IndexId>& modes = access.access->indices;
+  for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
+    const NestGraph::Option& chosen = encoded.graph.options[option];
+    const NestGraph::State& state = encoded.graph.states[chosen.state];
+    const bool serves = access.statement >= state.first && access.statement <= chosen.end;
+    if (chosen.body || !serves) continue;
+    ModeSet prefix = 0;
+    for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
+      if (contains(state.outside.indices, modes[mode])) prefix |= ModeSet{1} << mode;
+    }
+    // Of a diagonal the modes are stored one after the other.
+    for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
+      if (modes[mode] != chosen.index) continue;
+      const ModeSet above = prefix;
+      prefix |= ModeSet{1} << mode;
+      for (std::size_t copy = 0; copy < uses.size(); ++copy) {
+        const auto [found, added] = copies.prefixes[copy].try_emplace(prefix);
+        if (added) found->second = solver_.boolean();
+        solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
+        if (!model) continue;
+        // With another dense-fill limit it may be a dense level.
+        const double bytes = level_bytes(*model, stored, above, prefix);
+        const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
+        if (first) {
+          level->second = solver_.boolean();
+          sizes.emplace_back(level->second, bytes);
         }
+        solver_.clause(std::vector{!encoded.options[option], !uses[copy], level->second}, layouts);
       }
     }
   }

@@ -108,6 +108,8 @@ class Encoding {
   void encode_states(Encoded& encoded);
   void encode_copies(Encoded& encoded);
   void use_copies(TensorId tensor, const std::vector<Converted>& accesses, Encoded& encoded, Copies& copies, Sizes& sizes);
+  void lay_out(const Converted& access, const Encoded& encoded, const std::vector<Literal>& uses, const AccessModel* model, Copies& copies,
+               Sizes& sizes);
   void order_copies(TensorId tensor, const Copies& copies);
   Family layouts_of(TensorId tensor);
   const std::vector<OperandFacts>& exact(const Way& way, TensorId tensor);

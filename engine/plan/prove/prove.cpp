@@ -5,9 +5,9 @@
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/storage.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/search_budget.h"
-#include "engine/plan/space/sparse_intermediates.h"
 
 namespace weft {
 namespace {

@@ -183,6 +183,59 @@ struct Solver::State {
     note_error();
   }
 
+  Z3_lbool ask(std::uint64_t effort) {
+    std::vector<Z3_ast> assumptions;
+    for (const Literal guard : guards) assumptions.push_back(term(guard));
+    limit(effort);
+    if (interruption) interruption->asking(true);
+    const Z3_lbool answer = z3.solver_check_assumptions(context, solver, static_cast<unsigned>(assumptions.size()), assumptions.data());
+    if (interruption) interruption->asking(false);
+    note_error();
+    count_effort();
+    return answer;
+  }
+
+  void limit(std::uint64_t effort) {
+    Z3_params params = z3.mk_params(context);
+    z3.params_inc_ref(context, params);
+    const auto most = static_cast<unsigned>(std::min<std::uint64_t>(effort, std::numeric_limits<unsigned>::max()));
+    z3.params_set_uint(context, params, z3.mk_string_symbol(context, "rlimit"), most);
+    z3.params_set_uint(context, params, z3.mk_string_symbol(context, "random_seed"), 0);
+    z3.solver_set_params(context, solver, params);
+    z3.params_dec_ref(context, params);
+  }
+
+  void count_effort() {
+    Z3_stats statistics = z3.solver_get_statistics(context, solver);
+    z3.stats_inc_ref(context, statistics);
+    for (unsigned number = 0; number < z3.stats_size(context, statistics); ++number) {
+      if (std::string_view(z3.stats_get_key(context, statistics, number)) != "rlimit count") continue;
+      const bool whole = z3.stats_is_uint(context, statistics, number);
+      spent = whole ? z3.stats_get_uint_value(context, statistics, number)
+                    : static_cast<std::uint64_t>(z3.stats_get_double_value(context, statistics, number));
+    }
+    z3.stats_dec_ref(context, statistics);
+  }
+
+  bool keep_model() {
+    model = z3.solver_get_model(context, solver);
+    if (model != nullptr) z3.model_inc_ref(context, model);
+    else note_error();
+    return model != nullptr;
+  }
+
+  // The families of what cannot hold together.
+  void keep_core() {
+    Z3_ast_vector core = z3.solver_get_unsat_core(context, solver);
+    z3.ast_vector_inc_ref(context, core);
+    for (std::size_t number = 0; number < guards.size(); ++number) {
+      for (unsigned part = 0; part < z3.ast_vector_size(context, core); ++part) {
+        if (z3.ast_vector_get(context, core, part) == term(guards[number])) contradiction.push_back(families[number]);
+      }
+    }
+    z3.ast_vector_dec_ref(context, core);
+  }
+
   // A clause of what there is and x >= v, or not: none where that holds anyway.
   bool holds(Integer integer, std::int64_t least, bool negated, std::vector<Literal>& any) const {
     const Range& range = ranges[static_cast<std::size_t>(integer.number)];
@@ -338,20 +391,12 @@ void Solver::equals(Integer integer, std::int64_t value, Literal when, Family fa
 }
 
 Satisfiable Solver::check(std::uint64_t effort) {
-  const Library& z3 = state_->z3;
   state_->forget_model();
   state_->contradiction.clear();
-  state_->unanswered.clear();
-  if (!state_->failure.empty()) {
-    state_->unanswered = state_->failure;
-    return Satisfiable::unknown;
-  }
-  if (effort == 0 || any_cancelled(state_->cancelled_by)) {
-    state_->unanswered = effort == 0 ? "no effort was allowed" : "cancelled";
-    return Satisfiable::unknown;
-  }
-  std::vector<Z3_ast> assumptions;
-  for (const Literal guard : state_->guards) assumptions.push_back(state_->term(guard));
+  state_->unanswered = state_->failure;
+  if (state_->unanswered.empty() && effort == 0) state_->unanswered = "no effort was allowed";
+  if (state_->unanswered.empty() && any_cancelled(state_->cancelled_by)) state_->unanswered = "cancelled";
+  if (!state_->unanswered.empty()) return Satisfiable::unknown;
   if (!state_->cancelled_by.empty() && !state_->interruption) {
     state_->interruption.emplace(state_->cancelled_by, state_->context);
   }
@@ -361,51 +406,13 @@ Satisfiable Solver::check(std::uint64_t effort) {
     state_->unanswered = state_->failure;
     return Satisfiable::unknown;
   }
-  Z3_params params = z3.mk_params(state_->context);
-  z3.params_inc_ref(state_->context, params);
-  const auto limit = static_cast<unsigned>(std::min<std::uint64_t>(effort, std::numeric_limits<unsigned>::max()));
-  z3.params_set_uint(state_->context, params, z3.mk_string_symbol(state_->context, "rlimit"), limit);
-  z3.params_set_uint(state_->context, params, z3.mk_string_symbol(state_->context, "random_seed"), 0);
-  z3.solver_set_params(state_->context, state_->solver, params);
-  z3.params_dec_ref(state_->context, params);
-
-  if (state_->interruption) state_->interruption->asking(true);
-  const Z3_lbool answer = z3.solver_check_assumptions(state_->context, state_->solver,
-                                                      static_cast<unsigned>(assumptions.size()), assumptions.data());
-  if (state_->interruption) state_->interruption->asking(false);
-  state_->note_error();
-  Z3_stats statistics = z3.solver_get_statistics(state_->context, state_->solver);
-  z3.stats_inc_ref(state_->context, statistics);
-  for (unsigned number = 0; number < z3.stats_size(state_->context, statistics); ++number) {
-    if (std::string_view(z3.stats_get_key(state_->context, statistics, number)) != "rlimit count") continue;
-    const bool whole = z3.stats_is_uint(state_->context, statistics, number);
-    state_->spent = whole ? z3.stats_get_uint_value(state_->context, statistics, number)
-                          : static_cast<std::uint64_t>(z3.stats_get_double_value(state_->context, statistics, number));
-  }
-  z3.stats_dec_ref(state_->context, statistics);
-  if (answer == Z3_L_TRUE) {
-    state_->model = z3.solver_get_model(state_->context, state_->solver);
-    if (state_->model != nullptr) {
-      z3.model_inc_ref(state_->context, state_->model);
-      return Satisfiable::yes;
-    }
-    state_->note_error();
-  }
+  const Z3_lbool answer = state_->ask(effort);
+  if (answer == Z3_L_TRUE && state_->keep_model()) return Satisfiable::yes;
   if (answer == Z3_L_FALSE) {
-    Z3_ast_vector core = z3.solver_get_unsat_core(state_->context, state_->solver);
-    z3.ast_vector_inc_ref(state_->context, core);
-    for (std::size_t number = 0; number < state_->guards.size(); ++number) {
-      for (unsigned part = 0; part < z3.ast_vector_size(state_->context, core); ++part) {
-        if (z3.ast_vector_get(state_->context, core, part) == state_->term(state_->guards[number])) {
-          state_->contradiction.push_back(state_->families[number]);
-        }
-      }
-    }
-    z3.ast_vector_dec_ref(state_->context, core);
+    state_->keep_core();
     return Satisfiable::no;
   }
-  state_->unanswered = state_->failure.empty() ? z3.solver_get_reason_unknown(state_->context, state_->solver)
-                                               : state_->failure;
+  state_->unanswered = state_->failure.empty() ? state_->z3.solver_get_reason_unknown(state_->context, state_->solver) : state_->failure;
   return Satisfiable::unknown;
 }
 

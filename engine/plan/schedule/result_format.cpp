@@ -5,6 +5,7 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/shared_pattern.h"
+#include "engine/plan/schedule/storage.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
@@ -58,28 +59,15 @@ Format sparse_result_format(const ProductEstimate& product, const std::vector<In
   return format;
 }
 
-Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar scalar) {
-  Format format = dense_format(indices.size(), scalar);
-  for (std::size_t mode = 0; mode < indices.size(); ++mode) {
-    if (!contains(block, indices[mode])) format.levels[mode].kind = LevelKind::accumulator;
-  }
-  return format;
-}
-
-bool is_in_any_order(const Format& format) {
-  return std::ranges::any_of(format.levels, [](const Level& level) { return is_listed(level.kind); });
-}
-
 Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
                          const std::vector<IndexId>& loops) {
+  const IndexSet appended = appended_modes(any, indices);
+  const IndexSet block = index_set(indices) & ~appended;
   std::vector<std::uint32_t> order;
-  IndexSet block = 0;
-  for (const LevelKind kind : {LevelKind::accumulator, LevelKind::dense}) {
+  for (const IndexSet modes : {appended, block}) {
     for (const IndexId index : loops) {
-      const auto mode = static_cast<std::size_t>(std::ranges::find(indices, index) - indices.begin());
-      if (mode == indices.size() || any.levels[mode].kind != kind) continue;
-      order.push_back(static_cast<std::uint32_t>(mode));
-      if (is_dense(kind)) block |= one_index(index);
+      if (!contains(modes, index)) continue;
+      order.push_back(static_cast<std::uint32_t>(std::ranges::find(indices, index) - indices.begin()));
     }
   }
   return sparse_result_format(product, indices, std::move(order), block, any.scalar);
@@ -111,7 +99,7 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   if (!asked) {
     std::vector<ResultFormat> ways{
         {sparse_result_format(product, indices, dense.format.mode_order, unrestricted, result.scalar)}};
-    if (indices.size() > 1) ways.push_back({in_any_order(indices, unrestricted, result.scalar)});
+    if (indices.size() > 1) ways.push_back({format_of_loops(indices, unrestricted, result.scalar)});
     return ways;
   }
   const Format plain = computed_format(requested->second);
@@ -122,7 +110,7 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
     block |= one_index(indices[requested->second.mode_order[level]]);
   }
-  ways.push_back({in_any_order(indices, block, result.scalar), requested->second});
+  ways.push_back({format_of_loops(indices, block, result.scalar), requested->second});
   return ways;
 }
 

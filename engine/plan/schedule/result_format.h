@@ -21,7 +21,7 @@ struct ResultFormat {
 };
 
 /// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order, and in
-/// whatever order the loops take (in_any_order), to be converted; the pattern of an operand where that is provably the
+/// whatever order the loops take (Storage::of_loops), to be converted; the pattern of an operand where that is provably the
 /// result's; without a request what the estimated fill says. Dense results have exactly one way.
 std::vector<ResultFormat> result_formats(const Problem& problem);
 
@@ -36,10 +36,7 @@ void set_result_format(Schedule& schedule, const Network& network, const ResultF
 Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
                             std::vector<std::uint32_t> mode_order, IndexSet block, Scalar scalar);
 
-/// Stands for the format that the loops will give, before they are known: its mode order means nothing, kind a marks the
-/// modes that are appended; those of `block` are dense below, for later assignments read the zeros that the request stores.
-Format in_any_order(const std::vector<IndexId>& indices, IndexSet block, Scalar scalar);
-bool is_in_any_order(const Format& format);
+/// The format that these loops give a result whose storage is of_loops.
 Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
                          const std::vector<IndexId>& loops);
 

@@ -7,11 +7,11 @@
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/storage.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/mark_arrays.h"
-#include "engine/plan/space/sparse_intermediates.h"
 
 namespace weft {
 namespace {
@@ -152,7 +152,8 @@ double AlternativeSearch::solve_marked(const Schedule& statements, const PathCho
   const double ns = candidate.cost.ns;
   if (ns < best_ns_) {
     limit_ = std::exchange(best_ns_, ns);
-    result_.candidates.insert(result_.candidates.begin(), std::move(candidate));
+    const auto place = std::ranges::upper_bound(result_.candidates, ns, {}, [](const Candidate& one) { return one.cost.ns; });
+    result_.candidates.insert(place, std::move(candidate));
   }
   return ns;
 }

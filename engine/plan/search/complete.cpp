@@ -7,6 +7,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/result_format.h"
+#include "engine/plan/schedule/storage.h"
 #include "engine/plan/schedule/widths.h"
 
 namespace weft {
@@ -136,7 +137,7 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
 void decide_result_order(Schedule& schedule, const CostModel& model) {
   const ScheduledStatement& statement = schedule.statements.back();
   ScheduledTensor& result = schedule.tensors[statement.target.tensor];
-  if (!is_in_any_order(result.format)) return;
+  if (storage_of(result.format) != Storage::of_loops) return;
   result.format = in_order_of_loops(result.format, *model.result_product(), statement.target.indices, statement.loops);
   if (result.delivered && same_layout(*result.delivered, result.format)) result.delivered.reset();
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/plan/index_set.h"
+#include "engine/plan/schedule/storage.h"
 #include "runtime/sparse_levels.h"
 
 namespace weft {
@@ -47,8 +48,7 @@ std::optional<Schedule> with_mark_array(const Schedule& statements, std::size_t 
   const auto copy = static_cast<std::uint32_t>(schedule.tensors.size() - 1);
   const ScheduledTensor& operand = statements.tensors[access.tensor];
   ScheduledTensor made{unused_name(statements, operand.name), TensorRole::intermediate, 0, access.indices,
-                       dense_format(access.indices.size(), operand.format.scalar)};
-  for (Level& level : made.format.levels) level.kind = LevelKind::accumulator;
+                       format_of_loops(access.indices.size(), operand.format.scalar)};
   schedule.tensors.insert(schedule.tensors.begin() + copy, std::move(made));
   for (ScheduledStatement& one : schedule.statements) {
     if (one.target.tensor >= copy) ++one.target.tensor;

@@ -5,6 +5,7 @@
 
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/storage.h"
 
 namespace weft {
 namespace {
@@ -52,25 +53,13 @@ std::vector<Restricted> restricted_intermediates(const Schedule& statements) {
   return found;
 }
 
-Format keyed_format(std::size_t order, Scalar scalar, LevelKind kind) {
-  Format format = dense_format(order, scalar);
-  for (Level& level : format.levels) level.kind = kind;
-  return format;
-}
-
 // Stored between nests: compressed levels in every order of the restricted modes above a dense block of the others, and of
 // all modes.
 void append_stored(const Restricted& intermediate, Scalar scalar, std::vector<Format>& ways) {
   const auto append = [&](std::vector<std::uint32_t> compressed, const std::vector<std::uint32_t>& block) {
     std::ranges::sort(compressed);
     do {
-      Format format = sparse_format(compressed.size() + block.size(), scalar);
-      format.mode_order = compressed;
-      for (const std::uint32_t mode : block) {
-        format.levels[format.mode_order.size()].kind = LevelKind::dense;
-        format.mode_order.push_back(mode);
-      }
-      ways.push_back(std::move(format));
+      ways.push_back(stored_format(compressed, block, scalar));
     } while (std::ranges::next_permutation(compressed).found);
   };
   append(intermediate.modes, intermediate.others);
@@ -101,7 +90,7 @@ std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_
   found.push_back(std::move(statements));
   for (const Restricted& intermediate : intermediates) {
     const Format dense = found.front().tensors[intermediate.tensor].format;
-    std::vector<Format> ways{keyed_format(dense.order(), dense.scalar, LevelKind::hashed)};
+    std::vector<Format> ways{keyed_format(dense.order(), dense.scalar)};
     append_stored(intermediate, dense.scalar, ways);
     const std::size_t before = found.size();
     for (const Format& way : ways) {
@@ -112,13 +101,6 @@ std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_
     }
   }
   return found;
-}
-
-bool stores_as_priced(const Schedule& statements) {
-  return std::ranges::none_of(statements.tensors, [](const ScheduledTensor& tensor) {
-    return tensor.role == TensorRole::intermediate &&
-           std::ranges::find(tensor.format.levels, LevelKind::accumulator, &Level::kind) != tensor.format.levels.end();
-  });
 }
 
 std::vector<Schedule> with_keyed_intermediates(Schedule statements) {
@@ -132,7 +114,7 @@ std::vector<Schedule> with_keyed_intermediates(Schedule statements) {
     for (std::size_t number = 0; number < candidates.size(); ++number) {
       if ((chosen >> number & 1) == 0) continue;
       Format& format = found.back().tensors[candidates[number].tensor].format;
-      format = keyed_format(format.order(), format.scalar, LevelKind::accumulator);
+      format = format_of_loops(format.order(), format.scalar);
     }
   }
   return found;

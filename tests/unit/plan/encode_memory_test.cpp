@@ -9,7 +9,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/space/alternatives.h"
-#include "engine/plan/space/sparse_intermediates.h"
+#include "engine/plan/schedule/storage.h"
 #include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/stretched.h"

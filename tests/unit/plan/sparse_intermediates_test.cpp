@@ -8,6 +8,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/result_format.h"
+#include "engine/plan/schedule/storage.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/interval_program.h"
 #include "engine/plan/space/alternatives.h"
