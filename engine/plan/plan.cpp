@@ -130,7 +130,7 @@ class AssignmentPlanner {
     return {};
   }
 
-  // The cheapest, what is claimed of it, and what it is compared with.
+  // The cheapest, the claim made of it, and the runner-up.
   Plan chosen() {
     std::vector<Candidate>& candidates = found_.candidates;
     std::ranges::stable_sort(candidates, {}, [](const Candidate& one) { return one.cost.ns; });

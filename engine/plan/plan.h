@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// The cheapest legal schedule of the producers (dynamic program over all trees, baseline). A function of its arguments
-/// alone, except that physical memory bounds what the limit allows. Cancelled, by PlanOptions::cancelled_by, or resource error where that leaves no schedule, naming
-/// the demand and advising.
+/// The cheapest legal schedule of the producers (search over all trees, Z3, baseline). A function of its arguments alone, but for physical
+/// memory, which bounds the limit. Errors: `cancelled` by PlanOptions::cancelled_by; `resource` where no schedule fits into memory, with
+/// the demand by name and advice; `unsupported` for networks that cannot be planned, with assignment and index.
 Expected<Plan> plan(const Problem& problem);
 
 /// The best schedule that stores every intermediate between separate nests (no fusion): what unfused libraries do. A

@@ -1,4 +1,4 @@
-// The problem that planning solves: a network, what is known of its operands, and options. A plan is a function of these alone.
+// The problem that planning solves: a network, facts of its operands, and options. A plan is a function of these alone.
 #pragma once
 
 #include <algorithm>

@@ -14,6 +14,26 @@
 namespace weft {
 namespace {
 
+// Loop orders and fusion depths, statement by statement.
+bool each_nest_from(Schedule& schedule, std::size_t number, const std::function<bool(const Schedule&)>& visit) {
+  if (number == schedule.statements.size()) return visit(schedule);
+  std::vector<IndexId> loops = members(indices_of(schedule.statements[number]));
+  do {
+    std::size_t deepest = 0;
+    if (number > 0) {
+      const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
+      const auto differ = std::mismatch(loops.begin(), loops.end(), before.begin(), before.end());
+      deepest = static_cast<std::size_t>(differ.first - loops.begin());
+    }
+    for (std::size_t fused = 0; fused <= deepest; ++fused) {
+      schedule.statements[number].loops = loops;
+      schedule.statements[number].fused = static_cast<std::uint32_t>(fused);
+      if (!each_nest_from(schedule, number + 1, visit)) return false;
+    }
+  } while (std::next_permutation(loops.begin(), loops.end()));
+  return true;
+}
+
 class Enumeration {
  public:
   Enumeration(const Problem& problem, std::size_t limit)
@@ -71,6 +91,10 @@ class Enumeration {
 };
 
 }  // namespace
+
+void for_each_nest(Schedule statements, const std::function<bool(const Schedule&)>& visit) {
+  each_nest_from(statements, 0, visit);
+}
 
 std::vector<Schedule> enumerate_schedules(const Problem& problem, std::size_t limit) {
   const auto& [network, operands, options] = problem;

@@ -24,7 +24,7 @@ enum class OperandLayouts : std::uint8_t { any, given };
 struct OrderModel {
   std::vector<std::uint32_t> statements;           ///< in the order of ap
   std::vector<std::vector<IndexId>> loops;         ///< of each statement, in the order of lp
-  std::vector<std::vector<std::uint32_t>> layouts; ///< by TensorId: its modes in the order of dp; empty for what is dense or no input
+  std::vector<std::vector<std::uint32_t>> layouts; ///< by TensorId: its modes in the order of dp; empty for dense tensors and results
   bool operator==(const OrderModel&) const = default;
 };
 

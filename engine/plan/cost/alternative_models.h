@@ -1,4 +1,4 @@
-// The cost models of a search's alternatives, of which most statements are shared: what is the same is made once.
+// The cost models of a search's alternatives, of which most statements are shared: equal ones are made once.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class AlternativeModels {
   CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
     return CostModel(order.flow, order.result, models_, numbers);
   }
-  /// cost() of a schedule of the term, by what is known of its statements where these read the operands as they are given and
+  /// cost() of a schedule of the term, by models of its statements made before where these read the operands as they are given and
   /// write dense tensors.
   Cost cost_of(const Schedule& schedule);
   /// What interval programs over these models, all of them fused or none, found.

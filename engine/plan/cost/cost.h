@@ -43,7 +43,7 @@ struct Cost {
   double flops = 0;
   double conversion_ns = 0;  ///< before division by calls
   std::uint64_t peak_bytes = 0;
-  std::uint64_t announced_bytes = 0;  ///< of it, what is allocated before it is needed: all but sparse results
+  std::uint64_t announced_bytes = 0;  ///< of it, allocated before it is needed: all but sparse results
   std::vector<LoopCost> loops;
   std::vector<double> nests_ns;  ///< of each loop nest, in order, without conversions
   std::vector<MemoryDemand> memory;

@@ -99,7 +99,7 @@ bool CostModel::may_materialise(IndexSet shared, StatementRange writers, std::si
     if (!may_be_stored(intermediate.writer, shared)) return false;
     const double copies = shared == 0 ? 1 : options_.machine.threads;
     if (is_keyed(intermediate.writer, shared)) {
-      // What is between nests grows, and is charged as it does.
+      // An intermediate between nests grows, and is charged as it does.
       if (shared != 0 && workspace(intermediate.writer, shared).bytes * copies > static_cast<double>(options_.memory_limit)) return false;
       continue;
     }

@@ -72,7 +72,7 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
     }
     flow.statements.push_back(std::move(statement));
   }
-  // What is computed from it may annihilate further on.
+  // A tensor computed from it may annihilate further on.
   for (auto intermediate = flow.intermediates.rbegin(); intermediate != flow.intermediates.rend(); ++intermediate) {
     for (const Intermediate& next : flow.intermediates) {
       if (next.writer == intermediate->reader) intermediate->others_finite = intermediate->others_finite && next.others_finite;
@@ -242,7 +242,7 @@ void CostModel::correct_by_joins(Advance& all, IndexId index) const {
     participants[number].length = std::min(extent(index), participants[number].length * relative(participant_filters[number]));
   }
   all.met = std::min(extent(index), all.met * relative(all.added_first));
-  // Nor more than the fibers that drive have: what is counted of a stored intermediate are the terms summed into it.
+  // Nor more than the fibers that drive have: the count of a stored intermediate is that of the terms summed into it.
   for (const Participant& participant : participants) all.met = std::min(all.met, participant.length);
   all.iterations = std::min(all.met, all.iterations * relative(all.added));
 }
@@ -274,7 +274,7 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops[number - range.first];
     const Movement moved = movement(number, loop, outside, index, range, vector, !participants.empty());
-    // What streams does so beside the arithmetic; what is gathered keeps it waiting.
+    // Streams run beside the arithmetic; gathers keep it waiting.
     double arithmetic = 0;
     if (loop.innermost) {
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;

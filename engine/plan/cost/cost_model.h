@@ -43,7 +43,7 @@ struct RootEstimate {
   double ns = 0;
 };
 
-/// What is bound outside a loop: the indices of the loops around it, and whether these left the order in which a sparse result is
+/// The state outside a loop: the indices of the loops around it, and whether these left the order in which a sparse result is
 /// appended to, so that a workspace around the next ones gathers it and is drained into it behind them.
 struct Outside {
   IndexSet indices = 0;
@@ -92,7 +92,7 @@ class CostModel {
 
   /// What the first `depth` loops that a range shares bind.
   Outside bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
-  /// What is bound inside the loop over `index`.
+  /// The state inside the loop over `index`.
   Outside inside(Outside outside, IndexId index, StatementRange range) const {
     return {outside.indices | one_index(index), outside.gathers || departs(outside, index, range)};
   }
@@ -119,7 +119,7 @@ class CostModel {
   bool may_be_stored(std::size_t writer, IndexSet shared) const;
   /// The modes of its compressed levels, where it is between nests.
   IndexSet compressed(std::size_t writer) const { return index_set(statements_[writer].model->compressed); }
-  /// Whether the loop over `index` below the loops over `bound` writes what is stored between nests in the order of its levels, a dense
+  /// Whether the loop over `index` below the loops over `bound` writes an intermediate between nests in the order of its levels, a dense
   /// block of it provably as a whole.
   bool keeps_order(IndexSet bound, IndexId index, StatementRange range) const;
   /// Whether the cheapest way to run the loop drives a mark-array copy that it could look up: then the operand itself could drive.
@@ -190,7 +190,7 @@ class CostModel {
   double least_ns() const;
 
   double threads() const { return options_.machine.threads; }
-  /// That what is known of the statements takes, of all models that share it.
+  /// Bytes of the tables about statements, of all models that share them.
   std::size_t bytes() const { return models_->bytes(); }
 
   /// Joins whose ratio was asked for and that were not counted, ascending.

@@ -49,7 +49,8 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
     price.bytes = entries * slots_per_entry * (value + 12);
     const std::size_t level = machine.cache_level(price.bytes);
     const double far = workspace.ordered && level == 3 ? entries * far_entry : 0;
-    price.ns += workspace.inserts * (insert_hashed + machine.gather[level]) + entries * (slots_per_entry * drain_slot + drain_entry) + sorting + far;
+    price.ns += workspace.inserts * (insert_hashed + machine.gather[level]);
+    price.ns += entries * (slots_per_entry * drain_slot + drain_entry) + sorting + far;
     return price;
   }
   price.bytes = workspace.keys * (value + 0.125);

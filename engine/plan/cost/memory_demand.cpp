@@ -136,7 +136,7 @@ class Demands {
     return live;
   }
 
-  // What is there of a statement's target while a nest runs, which the statement may be in or before.
+  // Bytes of a statement's target while a nest runs: the statement stands in the nest or before it.
   void written(std::size_t writer, Nest nest, Live& live) {
     const ScheduledAccess& target = schedule_.statements[writer].target;
     const ScheduledTensor& tensor = schedule_.tensors[target.tensor];

@@ -119,7 +119,7 @@ double StatementModels::share_below(std::uint32_t statement, const AccessModel& 
 // Branches at the ends of fibers. Wherever loops go over the same entries again before they come to others, a processor
 // remembers how long each fiber was, so that ends cost where a part of the operand is entered that is small enough to be
 // remembered, once for all of it, whatever the loops around the parts of that are; like its bytes. Two loops over short fibers
-// took 7.2 ns instead of 3.6 per inner one where what is around them came back to others each time.
+// took 7.2 ns instead of 3.6 per inner one where the rows around them came back to others each time.
 double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
                                       const Prefix& outside, const Prefix& inside) {
   const AccessModel& access = *statements_[statement]->factors[factor];

@@ -9,7 +9,7 @@
 //
 // A[i,r] += T[i,j,k] * x[j,r] of one statement: i, then j inside of it, then k, then r, then the body. each_step() tells the steps
 // that are legal from a state (the interval program takes the cheapest, the graph for the solver all below a bound), and
-// walk_nest() goes along those that a schedule took (the judge, and what is decided once loops are fixed).
+// walk_nest() goes along those that a schedule took (the judge, and completion).
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& sche
     const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
     ScheduledTensor table = tensor;
     table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
-    access = std::make_shared<AccessModel>(keyed, table, AccessPath::of_loops(0), network_, operands_, statistics(keyed.indices, table.format));
+    access = std::make_shared<AccessModel>(keyed, table, AccessPath::of_loops(0), network_, operands_,
+                                           statistics(keyed.indices, table.format));
     access->add_block(index_set(factor.indices) & ~writer.keyed, network_);
   }
   access->set_contiguous(writer.target->contiguous());

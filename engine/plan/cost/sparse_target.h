@@ -27,8 +27,8 @@ class SparseTarget {
   const std::vector<IndexId>& order() const { return order_; }  ///< of the appended levels
   std::size_t appended() const { return order_.size(); }
   const ProductEstimate& product() const { return product_; }
-  /// The levels that the first loops must bind, in order unless the order is that of the loops: whether `index` below the loops over `bound`, which did so, is
-  /// not the next one.
+  /// The first loops bind the appended levels, in their order unless it is that of the loops. Whether `index`, below loops over `bound`
+  /// that did so, is not the next one.
   bool departs(IndexSet bound, IndexId index) const;
   /// Whether `index` below `bound` is the last appended level: an entry is made in every iteration.
   bool completes(IndexSet bound, IndexId index) const;

@@ -36,7 +36,7 @@ IndexSet filtered_indices(const Schedule& schedule) {
   return filtered;
 }
 
-// Share of what is there for the indices bound before.
+// Density relative to that of the indices bound before.
 double let_through(double density, double before) { return before > 0 ? density / before : 0; }
 
 // Of a factor that is a workspace with this key.
@@ -141,7 +141,7 @@ JoinSet StatementModels::filtering_modes(std::uint32_t statement, std::size_t fa
 }
 
 // The loops around a copy for lookups are those that fill it: they are filtered as the levels of the operand say, of which
-// some may be dense. What is bound behind them is looked up.
+// some may be dense. Levels bound behind them are looked up.
 JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound) {
   const Statement& reader = *statements_[statement];
   const bool copied = (reader.copies >> factor & 1) != 0;

@@ -182,7 +182,7 @@ class StatementModels {
   std::vector<JoinSet> uncounted() const;
 
   const PlanOptions& options() const { return options_; }
-  /// That are taken for what is known of statements.
+  /// Of the tables about statements.
   std::size_t bytes() const { return rows_.bytes() + prefixes_.bytes() + workspaces_.bytes(); }
 
   /// What pricing one loop works with, kept for its memory.

@@ -217,7 +217,9 @@ struct JoinCounter::State {
         if (!done[member] && mode_of(members[member], sampled)) next = member;
       }
       for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
-        const bool filtered = std::ranges::any_of(filters, [&](const auto& filter) { return mode_of(members[member], filter.first).has_value(); });
+        const bool filtered = std::ranges::any_of(filters, [&](const auto& filter) {
+          return mode_of(members[member], filter.first).has_value();
+        });
         if (!done[member] && filtered) next = member;
       }
       if (next == members.size()) next = static_cast<std::size_t>(std::ranges::find(done, false) - done.begin());

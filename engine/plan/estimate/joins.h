@@ -37,7 +37,7 @@ std::map<JoinSet, double> renumbered(const std::map<JoinSet, double>& joins, con
                                      const std::vector<Occurrence>& to);
 std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& from, const std::vector<Occurrence>& to);
 
-/// What is left of a join without the accesses that `counted` lacks, those of results of the same run: (P(m), A(m,j), D(j,m)) leaves
+/// The rest of a join without the accesses that `counted` lacks, those of results of the same run: (P(m), A(m,j), D(j,m)) leaves
 /// (A(m,j), D(j,m)). A cost then has the largest join that can be counted, and not whichever others were counted for other plans.
 std::vector<JoinSet> joins_of_operands(JoinSet join, const std::vector<Occurrence>& occurrences, const std::vector<Occurrence>& counted);
 

@@ -20,7 +20,7 @@ double quantised(double figure);
 std::vector<ModeSet> quantised_sets(const Format& format);
 
 /// Figures of the same pattern, rounded, held apart from the tensor: a plan made with them is a function of them.
-/// Rounding keeps what is exact by meaning: an empty pattern stays empty, a set of modes whose coordinates all occur
+/// Rounding keeps figures that are exact by meaning: an empty pattern stays empty, a set of modes whose coordinates all occur
 /// stays full and no other becomes so, and d(S - x) <= d(S) <= d(S - x) * extent(x). All sets of modes of up to ten
 /// modes with up to six above the trailing dense levels are asked for; of more, single modes and prefixes of the stored
 /// order, the others being estimated from them.

@@ -113,8 +113,8 @@ std::string explain_search(const Plan& plan) {
   const SolverReport& solver = plan.solver;
   if (!solver.asked) return text;
   if (!solver.unavailable.empty()) return text + fmt::format("not asked whether there is better: {}\n", solver.unavailable);
-  return text + fmt::format("Z3 asked about {} alternative{}, {} more ruled out by a bound; effort {}{}\n", solver.alternatives, solver.alternatives == 1 ? "" : "s",
-                            solver.bounded, solver.effort,
+  return text + fmt::format("Z3 asked about {} alternative{}, {} more ruled out by a bound; effort {}{}\n", solver.alternatives,
+                            solver.alternatives == 1 ? "" : "s", solver.bounded, solver.effort,
                             solver.effort_spent ? ", all that was allowed: the best schedule known is kept" : "");
 }
 
@@ -142,7 +142,8 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
   if (!explained.absence.empty()) text += explained.absence + "\n";
   text += explain_search(plan);
   if (plan.too_large > 0) {
-    text += fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it\n", plan.too_large, plan.too_large == 1 ? "" : "s");
+    text += fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it\n", plan.too_large,
+                        plan.too_large == 1 ? "" : "s");
   }
   if (options.objective == Objective::workspace_order) {
     text += explain_workspace_order(plan) + "\n";

@@ -60,7 +60,7 @@ struct ExplainedLayout {
 
 struct ExplainedWorkspace {
   std::string name;
-  std::vector<std::string> indices;  ///< of what is stored at once
+  std::vector<std::string> indices;  ///< of the block stored at once
   std::uint64_t bytes = 0;           ///< at once; for each thread, if it lives inside loops
   std::string place;                 ///< "inside loops i, j" or "between loop nests"
 };

@@ -211,9 +211,10 @@ class Explainer {
     };
     if (dense(tensor.format) > dense(facts.format)) changes.push_back("dense levels replace searches by table lookups");
     if (changes.empty()) changes.push_back("other level kinds suit the loops better");
-    return fmt::format("{} from {}: {}; {} once, {} a run over {:.6g} {}", tensor.opened ? "opened in place" : "converted", facts.format.text(),
-                       fmt::join(changes, ", and "), time_text(ns), time_text(ns / std::max(1.0, options_.calls)),
-                       options_.calls, options_.calls == 1 ? "call" : "calls");
+    const char* how = tensor.opened ? "opened in place" : "converted";
+    return fmt::format("{} from {}: {}; {} once, {} a run over {:.6g} {}", how, facts.format.text(), fmt::join(changes, ", and "),
+                       time_text(ns), time_text(ns / std::max(1.0, options_.calls)), options_.calls,
+                       options_.calls == 1 ? "call" : "calls");
   }
 
   void layouts() {
@@ -250,7 +251,7 @@ class Explainer {
     }
   }
 
-  // What is gathered before it is appended to a tensor with compressed levels.
+  // The workspace gathered before it is appended to a tensor with compressed levels.
   void drained(std::size_t writer) {
     const ScheduledStatement& statement = schedule_.statements[writer];
     const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];

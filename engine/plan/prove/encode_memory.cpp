@@ -92,7 +92,7 @@ std::optional<double> WorkspaceBytes::drained(std::size_t writer, Outside where,
   return (outside & ~key) != 0 ? with_all : std::min(with_all, keyed(writer, outside, key, kind));
 }
 
-// What is stored for later assignments is not there yet when operands are converted.
+// Results for later assignments are not there yet when operands are converted.
 void Encoding::encode_memory() {
   for (Encoded& encoded : ways_) encode_workspaces(encoded);
   if (results_.size() > 1) {
@@ -171,7 +171,7 @@ void Encoding::encode_nest(const Encoded& encoded, std::size_t number) {
     return reader == schedule.statements.size() || reader > option.end;
   };
   double live = 0;
-  std::vector<std::string> names;  // of what is stored
+  std::vector<std::string> names;  // of stored intermediates
   for (std::size_t writer = 0; writer <= option.end; ++writer) {
     const ScheduledAccess& target = schedule.statements[writer].target;
     const ScheduledTensor& tensor = schedule.tensors[target.tensor];

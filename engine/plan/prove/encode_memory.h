@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// The bytes that memory_plan() will count for the schedule that a choice becomes, or less where that depends on what is decided
+/// The bytes that memory_plan() will count for the schedule that a choice becomes, or less where that depends on decisions made
 /// later: whether a dense block below the key of an intermediate is provably written, else its modes are part of the key.
 /// All figures are bytes of one thread. Refers to all of its arguments.
 class WorkspaceBytes {

@@ -68,7 +68,7 @@ Encoding::Encoding(Solver& solver, const Problem& problem, std::uint64_t memory_
   for (std::size_t number = 0; number < assignments.size(); ++number) {
     results_.push_back({is_wanted(problem.network.tensors[result(number)].name, problem.network, problem.options), {}, {}});
   }
-  // As memory_plan() counts: what is wanted, and what was stored before and is read now or later.
+  // As memory_plan() counts: wanted results, and those stored before that are read now or later.
   for (std::size_t running = 0; running < assignments.size(); ++running) {
     for (std::size_t number = 0; number < assignments.size(); ++number) {
       bool live = results_[number].wanted;

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// What is cheaper than every candidate of the search that fits into memory, and whether nothing that was left open is. Only
+/// Schedules cheaper than every candidate of the search that fits into memory, or the proof that no open alternative has any. Only
 /// where the search has left something open or a proof is wanted; else nothing is loaded and nothing spent. A missing library or
 /// spent effort leave the search's result as it is, and the report says so.
 Proof improve(const SearchResult& found, const Problem& problem);

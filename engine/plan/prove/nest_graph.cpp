@@ -90,7 +90,7 @@ class Builder {
     if (parallel != RootReduction::serial) add_root(parallel);
   }
 
-  // Keeps an option if a forest below the bound may have it; `entries` into what is below its loop.
+  // Keeps an option if a forest below the bound may have it; `entries` into the loops below its own.
   void add(std::uint32_t number, NestGraph::Option option, double entries) {
     const NestGraph::State state = graph_.states[number];
     const StatementRange group{state.first, option.end};
@@ -119,7 +119,7 @@ class Builder {
   double below_;
   std::size_t most_;
   NestGraph graph_;
-  std::vector<double> outside_;  // the cheapest forest with this state, without what is below it
+  std::vector<double> outside_;  // the cheapest forest with this state, without the loops below it
   std::map<Key, std::uint32_t> open_;
 };
 

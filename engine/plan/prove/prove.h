@@ -16,7 +16,7 @@ inline constexpr std::uint64_t usual_effort = 500'000;
 // before they are known.
 inline constexpr double kept_for_proofs = 1.01;
 
-/// What is cheaper by less is not looked for: some twenty parts of the sum may be rounded by a millionth.
+/// The least gain that is looked for: some twenty parts of the sum may be rounded by a millionth.
 inline constexpr double proof_rounding = 2e-5;
 
 struct ProofRequest {
@@ -25,7 +25,7 @@ struct ProofRequest {
   std::uint64_t memory_limit = 0;
   std::uint64_t effort = 0;  ///< in Solver's units, of all checks together
   /// Nests up to this much dearer than the best one known are left to the solver, so that it judges what the interval
-  /// program has found, and looks behind what is encoded dearer than judged; 1: only what might be cheaper.
+  /// program has found, and looks behind alternatives encoded dearer than judged; 1: only those that might be cheaper.
   double kept = 1;
 
   static ProofRequest of(const PlanOptions& options, double below_ns, std::uint64_t memory_limit);

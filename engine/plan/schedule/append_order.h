@@ -34,7 +34,7 @@ bool may_be_computed(const Format& format);
 /// dense levels below the last compressed one hold zeros, so they must be such levels in both.
 bool may_be_delivered(const Format& computed, const Format& delivered);
 
-/// The format with levels that kernels write and the mode order of the requested one: what is not dense is compressed.
+/// The format with levels that kernels write and the mode order of the requested one: every level that is not dense is compressed.
 Format computed_format(const Format& requested);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// check(): the judge of what is legal, and its rules, one function each; every message names the statement or tensor.
+// check(): the judge of legality, and its rules, one function each; every message names the statement or tensor.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +48,10 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
 Expected<void> check_forest(const Schedule& schedule, const Problem& problem);
 
 /// Whether an intermediate tells absent entries from zeros wherever it is read: by its levels, or because every entry of
-/// what is dense is provably accumulated.
+/// a dense one is provably accumulated everywhere.
 bool knows_its_entries(const Schedule& schedule, const Network& network, std::uint32_t tensor);
 
-/// Whether what is accumulated into the tensor makes entries of compressed levels, its own or those of what is computed from it.
+/// Whether sums into the tensor make entries of compressed levels: its own, or of a tensor computed from it.
 bool makes_entries(const Schedule& schedule, std::uint32_t tensor);
 
 /// Whether everything that flows into the tensor is finite.
@@ -60,7 +60,7 @@ bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector
 std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands);
 
 /// By tensor of the schedule: a tensor that is not finite and that absent entries of this intermediate annihilate, a factor beside it,
-/// or beside what is computed from it. Zeros in their place would make NaN of it. Nothing where zeros do as well. `finite` by tensor;
+/// or beside a tensor computed from it. Zeros in their place would make NaN of it. Nothing where zeros do as well. `finite` by tensor;
 /// of what lies beyond its end nothing is known.
 std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite);
 /// Whether there is one for any intermediate.

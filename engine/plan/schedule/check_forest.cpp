@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// What is asked for is stored as a result, and nothing else is.
+// Requested results are stored as results, and nothing else is.
 Expected<void> check_wanted(const Schedule& schedule, const Network& given, const PlanOptions& options) {
   for (const Assignment& assignment : given.assignments) {
     const std::string& name = given.tensors[assignment.result.tensor].name;
@@ -26,7 +26,7 @@ Expected<void> check_wanted(const Schedule& schedule, const Network& given, cons
   return {};
 }
 
-// What a later assignment reads has the entries of what is handed over: zeros of dense levels count as stored.
+// A later assignment reads the entries that are handed over: zeros of dense levels count as stored.
 Expected<void> check_read(const Schedule& schedule, const std::vector<ForestPart>& parts) {
   for (const ScheduledTensor& result : schedule.tensors) {
     if (result.role != TensorRole::result || !result.delivered || may_be_delivered(*result.delivered, result.format)) continue;

@@ -164,7 +164,7 @@ std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<Ope
   return finite;
 }
 
-// Readers stand behind writers, so that what is annihilated further on is known when the writer is come to.
+// Readers stand behind writers, so that a tensor annihilated further on is known when its writer is come to.
 std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite) {
   std::vector<std::optional<std::uint32_t>> found(schedule.tensors.size());
   for (auto reader = schedule.statements.rbegin(); reader != schedule.statements.rend(); ++reader) {
@@ -174,7 +174,7 @@ std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& sc
         return &factor != &*read && (factor.tensor >= finite.size() || !finite[factor.tensor]);
       });
       if (other != reader->factors.end()) found[read->tensor] = other->tensor;
-      // What is read of a result is what it stores, the zeros of dense levels too.
+      // Readers of a result see its stored entries, the zeros of dense levels too.
       else if (schedule.tensors[reader->target.tensor].role == TensorRole::intermediate) found[read->tensor] = found[reader->target.tensor];
     }
   }

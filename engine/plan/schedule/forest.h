@@ -23,7 +23,7 @@ struct ForestPart {
 Network part_network(const Network& network, std::size_t assignment);
 
 /// What later assignments know of a stored result: its layout is decided, a dense one stores every entry, a sparse one
-/// what is expected of its product; finite if all that it is made from (`known`) is.
+/// the expected entries of its product; finite if all that it is made from (`known`) is.
 OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
                           const std::vector<OperandFacts>& known);
 

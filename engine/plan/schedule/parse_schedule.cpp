@@ -178,7 +178,9 @@ class ScheduleParser {
     auto format = parse_format_words(line, tensor.modes.size(), true);
     if (!format) return std::unexpected(format.error());
     tensor.format = std::move(*format);
-    const bool assigned = std::ranges::any_of(network_.assignments, [&](const Assignment& assignment) { return name_of(assignment) == tensor.name; });
+    const bool assigned = std::ranges::any_of(network_.assignments, [&](const Assignment& assignment) {
+      return name_of(assignment) == tensor.name;
+    });
     if (assigned) {
       if (auto done = parse_like(line, tensor); !done) return done;
     }

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // Kinds and mode order as --format has them. Widths that are not 32 and strides are facts of a storage which the text
-// must keep, or what is read back would differ from what was printed.
+// must keep, or the schedule read back would differ from the printed one.
 std::string print_format(const Format& format) {
   std::string text = format.order() == 0 ? std::string() : format.text() + " ";
   text += name(format.scalar);

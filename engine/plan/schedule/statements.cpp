@@ -39,7 +39,7 @@ IndexSet indices_needed_outside(const Assignment& assignment, const ContractionT
   return index_set(assignment.result.indices) | indices_beside(assignment.terms[0], tree, root, number);
 }
 
-// Nodes numbered as the text of the tree names them, so that a schedule equals what is read back from its text.
+// Nodes numbered as the text of the tree names them, so that a schedule equals the one read back from its text.
 std::uint32_t append_post_order(const ContractionTree& tree, std::uint32_t number, ContractionTree& ordered) {
   ContractionTree::Node node = tree.nodes[number];
   for (std::uint32_t& child : node.children) child = append_post_order(tree, child, ordered);

@@ -17,8 +17,8 @@ struct ResultFormat;
 /// What this planner can plan: assignments of one term each, at most 64 indices, dense results.
 Expected<void> check_plannable(const Problem& problem);
 
-/// A schedule of the first assignment with tensors and statements but no loops yet. Every occurrence of an operand has a tensor of its own, in
-/// the order of the factors and in its given layout, so that layouts can be chosen per occurrence; intermediates
+/// A schedule of the first assignment with tensors and statements but no loops yet. Every occurrence of an operand has a tensor
+/// of its own, in the order of the factors and in its given layout, so that layouts can be chosen per occurrence; intermediates
 /// follow, then the result. Statements stand in the order of `order`: inner nodes of the tree, children first.
 /// Intermediates are dense in ascending order of their indices. The root statement carries the coefficient.
 Schedule statements_of(const Network& network, const ContractionTree& tree, const std::vector<std::uint32_t>& order,

@@ -1,6 +1,6 @@
-// Branch and bound over alternatives: orders of a tree's statements, and paths to their operands. What is looked at is for others to
-// say (search.cpp, mark_arrays.cpp); this finds the cheapest loops of each, has them judged, and keeps the best, what is left open and
-// what was left out, under one budget.
+// Branch and bound over alternatives: orders of a tree's statements, and paths to their operands. search.cpp and
+// search_mark_arrays.cpp say which there are; this finds the cheapest loops of each, has them judged, and keeps the best, the open ones and
+// a frontier of those left out, under one budget.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class AlternativeSearch {
   /// The least that the orders of a tree take with these paths; infinite where it is no less than `limit`.
   double solve(std::size_t tree, const PathChoice& choice, double limit);
 
-  /// The same for statements with mark arrays, judged: with layouts opened in place where operands are not converted. Infinite too where they are
-  /// not legal or do not fit. Nothing is claimed of them.
+  /// The same for statements with mark arrays, judged: with layouts opened in place where operands are not converted. Infinite too
+  /// where they are not legal or do not fit. Nothing is claimed of them.
   double solve_marked(const Schedule& statements, const PathChoice& choice, double limit);
 
   /// A choice of conversions that alone takes as long as the best schedule cannot pay.
@@ -51,7 +51,7 @@ class AlternativeSearch {
 
   /// What was solved and may be among the best; nothing is solved after it but marked statements.
   void judge_the_best();
-  /// Says what is left open and gives up what was found.
+  /// Everything that was found; alternatives that might still be cheaper are open, or left out. Nothing is to be asked after it.
   SearchResult finish();
 
  private:

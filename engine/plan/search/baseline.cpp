@@ -131,7 +131,7 @@ Schedule plain_schedule(const Problem& problem, const std::set<std::string>& kep
   const std::vector<std::uint32_t> statement_order = statement_orders(tree, 1).front();
   Schedule schedule = statements_of(network, tree, statement_order, operands, options);
   if (!stands_beside_pattern(schedule)) {
-    // Nothing is fused here, so what is written later has no position of the operand at hand.
+    // Nothing is fused here, so a later statement has no position of the operand at hand.
     const Format pattern = schedule.tensors.back().format;
     const Format format = computed_format(pattern);
     schedule = statements_of(network, tree, statement_order, operands,
@@ -228,7 +228,7 @@ Schedule baseline(const Problem& problem) {
     std::vector<Schedule> parts;
     std::vector<OperandFacts> known = operands;
     for (std::size_t assignment = 0; assignment < stored.assignments.size(); ++assignment) {
-      // What is stored for later assignments alone tells absent entries from zeros, whatever the values are.
+      // A result for later assignments alone tells absent entries from zeros, whatever the values are.
       PlanOptions own = options;
       const TensorDeclaration& declared = stored.tensors[stored.assignments[assignment].result.tensor];
       const Network part = part_network(stored, assignment);

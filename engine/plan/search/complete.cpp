@@ -142,7 +142,7 @@ void decide_result_order(Schedule& schedule, const CostModel& model) {
   if (result.delivered && same_layout(*result.delivered, result.format)) result.delivered.reset();
 }
 
-// What is not appended in the order of the loops is drained into them.
+// A target whose levels the loops do not append in order is gathered in a workspace, and compressed from it.
 void decide_drains(Schedule& schedule, const CostModel& model) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     ScheduledStatement& statement = schedule.statements[number];

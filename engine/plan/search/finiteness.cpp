@@ -23,7 +23,7 @@ std::vector<OperandFacts> as_they_are(std::vector<OperandFacts> operands) {
 
 std::set<TensorId> finite_operands_needed(const Schedule& schedule, const Network& given, const std::vector<OperandFacts>& operands) {
   const Network network = scheduled_network(schedule, given);
-  // What is absent annihilates only where these are concerned.
+  // Absent entries annihilate only where these operands are read.
   std::vector<std::uint32_t> cannot_tell;
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
     const ScheduledTensor& declared = schedule.tensors[tensor];

@@ -2,7 +2,7 @@
 //
 // Whether NaN or Inf are stored costs a pass over all values, and hardly a plan depends on it. So plans are made as for finite
 // values, and only the operands are looked at whose finiteness the plan that was chosen rests on; where one of these is not
-// finite, another is made of what is known of all.
+// finite, another is made with the facts of all.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t most_inlined_factors = 16;  // of one product, as in the language
 constexpr std::size_t most_free_results = 4;      // of which every choice of stored ones is planned
 constexpr std::uint64_t usually_tried = 3'000;    // alternatives, before further choices of stored results are left out,
-constexpr std::size_t always_tried = 3;           // but those that store everything, what is read twice, and nothing
+constexpr std::size_t always_tried = 3;           // beside: everything stored, results read twice stored, nothing stored
 constexpr std::uint64_t tried_for_proofs = 20'000;
 constexpr std::size_t most_inlined_at_last = 32;  // where nothing smaller has a plan
 
@@ -76,14 +76,14 @@ void ForestSearch::explore() {
     }
     const std::size_t place = attempts_.size();
     attempt(network_, dropped);
-    // The first stores everything: what is a group in its reader is contracted as it would be alone.
+    // The first stores everything: a group of the reader is contracted as it would be alone.
     if (place > 0 && place < attempts_.size() && attempts_.front().dropped == dead) {
       attempt_with_trees(attempts_.front(), attempts_[place]);
     }
   }
   const std::vector<TensorId> all = unwanted();
   if (attempts_.empty() && fits(all, most_inlined_at_last)) attempt(network_, all);
-  // Parentheses may leave no choice but to store what is read on the way to a sparse result.
+  // Parentheses may leave no choice but to store results that are read on the way to a sparse one.
   if (attempts_.empty() && !known_entries_) {
     known_entries_ = true;
     attempt(network_, dead);
@@ -98,7 +98,7 @@ std::vector<TensorId> ForestSearch::unwanted() const {
   return tensors;
 }
 
-// What is not computed, and numbers: without a factor there is nothing to run, so that they become coefficients.
+// Results that are not computed, and numbers: without a factor there is nothing to run, so that they become coefficients.
 std::vector<TensorId> ForestSearch::unread() const {
   std::vector<TensorId> dead = unneeded(network_, options_);
   for (const Assignment& assignment : network_.assignments) {
@@ -129,7 +129,7 @@ bool ForestSearch::fits(const std::vector<TensorId>& dropped, std::size_t most) 
          });
 }
 
-// Which results are not stored: none but what is not computed, those read once, all; then, where they are few or the
+// Which results are not stored: none but those not computed, those read once, all; then, where they are few or the
 // costs asked for a proof, every other choice.
 std::vector<std::vector<TensorId>> ForestSearch::stored_sets(const std::vector<TensorId>& dead) {
   std::vector<std::vector<TensorId>> sets{dead};

@@ -19,7 +19,7 @@ struct ForestAttempt {
   std::vector<TensorId> dropped;  ///< results that are not stored
   Network stored;                 ///< what the schedule speaks of
   std::vector<Plan> parts;        ///< per assignment of `stored`
-  Optimal optimal = Optimal::none;  ///< of the parts, for what is stored
+  Optimal optimal = Optimal::none;  ///< of the parts, for these stored results
   bool solver_asked = false;
   Plan plan;
 };
@@ -45,7 +45,7 @@ class ForestSearch {
 
   /// Plans every choice that is worth it.
   void explore();
-  /// The cheapest plan of all attempts, with what is proven of it; the error that a user can do most about where there is none.
+  /// The cheapest plan of all attempts, with its proof; the error that a user can do most about where there is none.
   Expected<Plan> chosen();
 
   // For the solver.
@@ -88,8 +88,8 @@ class ForestSearch {
   std::optional<Error> refused_;
   std::uint64_t tried_ = 0;
   std::uint64_t too_large_ = 0;
-  bool known_entries_ = false;  // where nothing else is legal, what is stored in between has compressed levels
-  bool layouts_;                // of what is shared are chosen too
+  bool known_entries_ = false;  // where nothing else is legal, results in between have compressed levels
+  bool layouts_;                // of shared operands and results are chosen too
   bool all_sets_ = true;        // of results that could be stored were planned
 };
 

@@ -41,8 +41,8 @@ class Frontier {
   /// Whether every tree was looked at, or ruled out by its bound.
   bool all_trees() const;
 
-  /// What may be claimed of a plan of the chosen tree that takes `best_ns`. `beyond`: it has what is tried beside the choices of the
-  /// search, such as mark-array copies, and its tree need not be among those that were looked at.
+  /// What may be claimed of a plan of the chosen tree that takes `best_ns`. `beyond`: it has mark arrays, which are tried beside the
+  /// proven choices, and its tree need not be among those that were looked at.
   Optimal claim(double best_ns, const ContractionTree& chosen, bool beyond = false) const;
   /// Why no more is claimed; nothing where all is.
   std::optional<Why> why_not(double best_ns) const;

@@ -48,9 +48,13 @@ bool same_copy(const Copy& left, const Copy& right) {
 
 class JointPlanner {
  public:
-  JointPlanner(const Problem& problem,
-               const Planner& planner, bool layouts, const JointJudge& judge, bool known_entries)
-      : stored_(problem.network), operands_(problem.operands), options_(problem.options), planner_(planner), layouts_(layouts), judge_(judge),
+  JointPlanner(const Problem& problem, const Planner& planner, bool layouts, const JointJudge& judge, bool known_entries)
+      : stored_(problem.network),
+        operands_(problem.operands),
+        options_(problem.options),
+        planner_(planner),
+        layouts_(layouts),
+        judge_(judge),
         known_entries_(known_entries) {
     for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(problem.network, part));
     if (!layouts) return;
@@ -231,7 +235,7 @@ class JointPlanner {
       const Format plainest = plainest_result_format(Problem{networks_[part], known, options_}).format;
       const bool appended = is_free(part) && plainest.order() > 0;
       const Format own = appended ? sparse_format(plainest.order(), plainest.scalar) : plainest;
-      // What is appended to knows its entries however it is planned.
+      // A tensor with appended levels knows its entries however it is planned.
       const bool alone = plain || (is_free(part) && !appended);
       const Planned* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
       if (one == nullptr && (alone || is_free(part))) {

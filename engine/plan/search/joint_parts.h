@@ -15,7 +15,7 @@ struct JointParts {
   std::vector<Plan> parts;  ///< per assignment; copies that it shares with others are converted operands in it
   double ns = std::numeric_limits<double>::infinity();  ///< of all parts together, as judged
   std::uint64_t candidates = 0;
-  /// No other layouts of what is shared are cheaper, if the plans of the assignments (`all` or `tree`) are the cheapest
+  /// No other layouts of shared tensors are cheaper, if the plans of the assignments (`all` or `tree`) are the cheapest
   /// for the layouts that they were asked for.
   bool all_layouts = true;
   Optimal optimal = Optimal::all;  ///< of the least proven of those plans

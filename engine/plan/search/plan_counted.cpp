@@ -37,7 +37,7 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
                             JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner) {
   constexpr int most_rounds = 16;
   std::vector<Plan> seen;  // that depend on nothing uncounted
-  // What is going to be counted is found without a proof, which would be of something else.
+  // The joins to count are found without a proof, which would be one of other prices.
   bool settled = !options.prove;
   for (int round = 0;; ++round) {
     PlanOptions with = options;

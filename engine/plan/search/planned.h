@@ -1,4 +1,4 @@
-// Plan: the schedule that was chosen, its price, and what is claimed of it.
+// Plan: the schedule that was chosen, its price, and the claim that nothing is cheaper.
 #pragma once
 
 #include <cstdint>
@@ -67,8 +67,8 @@ struct Plan {
 /// plan(), or what stands for it.
 using Planner = std::function<Expected<Plan>(const Problem&)>;
 
-/// The sentence of Plan::proof. `beyond`: the schedule has what is tried beside the proven choices; `why_not`: what keeps
-/// a plan from being proven.
+/// The sentence of Plan::proof. `beyond`: the schedule has mark arrays, levels opened in place or transposed operands, which are tried
+/// beside the proven choices; `why_not`: the reason for claiming no more.
 std::string proof_of(Optimal optimal, bool beyond, const std::string& why_not);
 std::string proof_of(Optimal optimal, bool beyond, std::optional<Why> why_not);
 

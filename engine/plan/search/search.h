@@ -45,8 +45,9 @@ struct SearchScope {
   bool marks = true;       ///< with mark arrays too
 };
 
-/// Legal schedules, some that fit into memory among them where there are any. Deterministic: the effort is counted in loops priced, never in time; it grows with what all calls take
-/// (search_budget.h) and is larger if a proof is wanted. What it has by then is returned where it is cancelled.
+/// Legal schedules, some that fit into memory among them where there are any. Deterministic: the effort is counted in loops priced, never
+/// in time; it grows with the time of all calls (search_budget.h) and is larger if a proof is wanted. Cancelled, it returns the
+/// schedules found by then.
 SearchResult search_schedules(const Problem& problem, SearchScope scope = {});
 
 }  // namespace weft

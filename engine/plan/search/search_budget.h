@@ -27,7 +27,7 @@ inline constexpr ProofBudget budget_of_several{2'000'000, 400'000};
 
 inline bool proves(const PlanOptions& options) { return options.prove && !(options.budget && options.budget->spent()); }
 
-/// The loops that a search for a proof may price, of `most`: what is remembered takes up to 600 bytes a loop (six sparse operands),
+/// The loops that a search for a proof may price, of `most`: its tables take up to 600 bytes a loop (six sparse operands),
 /// and Z3 has some 30 MB beside it.
 inline double work_of_proof(const PlanOptions& options, double most) {
   if (!options.prove) return most;

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr double least_ns = 20'000;     // what is over sooner is not worth looking further
+constexpr double least_ns = 20'000;     // a run that is over sooner has nothing to gain
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
 constexpr std::size_t most_orders = 2;  // of the statements of a tree
 constexpr std::size_t most_factors = 6;
@@ -25,7 +25,10 @@ constexpr double near = 1.5;            // of the best: what other layouts may s
 class MarkArraySearch {
  public:
   MarkArraySearch(AlternativeSearch& search, const Problem& problem)
-      : search_(search), problem_(problem), work_before_(search.work()), least_opening_ns_(least_opening_ns(problem.operands, problem.options)) {}
+      : search_(search),
+        problem_(problem),
+        work_before_(search.work()),
+        least_opening_ns_(least_opening_ns(problem.operands, problem.options)) {}
 
   void run(const std::optional<ContractionTree>& product) {
     for (const MarkedStatements& statements : marked_starts(problem_, search_, trees(product), conversion_pays())) {

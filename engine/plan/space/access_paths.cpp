@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/plan/cost/conversion.h"
+#include "engine/plan/index_set.h"
 #include "engine/plan/schedule/binding.h"
 
 namespace weft {

@@ -1,8 +1,6 @@
 // Alternatives, chosen around loops and fusion: tree, order of the statements, and which accesses read converted operands.
 #pragma once
 
-#include <functional>
-
 #include "engine/plan/space/alternative.h"
 
 namespace weft {
@@ -14,8 +12,5 @@ struct AlternativeChoice {
 
 /// Every tree, depth-first order of statements, set of converted accesses and choice of dense levels.
 AlternativeChoice all_alternatives(const Problem& problem, std::size_t most);
-
-/// Calls with every order of loops and every fusion of the statements, as long as the answer is true.
-void for_each_nest(Schedule statements, const std::function<bool(const Schedule&)>& visit);
 
 }  // namespace weft

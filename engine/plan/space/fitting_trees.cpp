@@ -29,7 +29,8 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Pro
     Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
     const bool annihilates = annihilates_any(statements, operands);
     const std::vector<Schedule> ways = with_sparse_intermediates(std::move(statements), false, annihilates);
-    if (std::ranges::any_of(ways, [&](const Schedule& way) { return least_workspace_bytes(way, network) <= left; })) fitting.push_back(tree);
+    const auto fits = [&](const Schedule& way) { return least_workspace_bytes(way, network) <= left; };
+    if (std::ranges::any_of(ways, fits)) fitting.push_back(tree);
   }
   if (fitting.empty() || fitting.size() == trees.size()) return 0;
   const std::uint64_t left_out = trees.size() - fitting.size();

@@ -18,7 +18,7 @@ bool is_sparse_operand(const Schedule& schedule, const ScheduledAccess& access) 
   return tensor.role == TensorRole::operand && has_sparse_level(tensor.format);
 }
 
-// "M_row" of M[i,j]: what is looked up is a fiber of M.
+// "M_row" of M[i,j]: a fiber of M is looked up.
 std::string unused_name(const Schedule& schedule, const std::string& operand) {
   std::set<std::string> taken;
   for (const ScheduledTensor& tensor : schedule.tensors) taken.insert(tensor.name);

@@ -38,7 +38,9 @@ std::vector<Sum> possible_sums(const Schedule& schedule) {
 }
 
 Scalar widest(const Schedule& schedule) {
-  const bool wide = std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.format.scalar == Scalar::f64; });
+  const bool wide = std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+    return tensor.format.scalar == Scalar::f64;
+  });
   return wide ? Scalar::f64 : Scalar::f32;
 }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/statements.h"
 #include "unit/plan/networks.h"
 
 namespace storage_test {
