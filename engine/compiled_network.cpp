@@ -3,6 +3,15 @@
 
 namespace weft {
 
+std::string_view word(KernelOrigin origin) {
+  switch (origin) {
+    case KernelOrigin::memory: return "memory";
+    case KernelOrigin::disk: return "disk";
+    case KernelOrigin::compiled: break;
+  }
+  return "compiled";
+}
+
 const Network& CompiledNetwork::network() const { return state_->given; }
 const Plan& CompiledNetwork::plan() const { return state_->plan; }
 const std::vector<CompiledNest>& CompiledNetwork::nests() const { return state_->nests; }

@@ -15,11 +15,14 @@
 #include "engine/lower/lower.h"
 #include "engine/plan/plan.h"
 #include "runtime/dense.h"
+#include "weft/stage.h"
 #include "weft/tensor.h"
 
 namespace weft {
 
-enum class KernelOrigin : std::uint8_t { memory, disk, compiled };
+enum class KernelOrigin : std::uint8_t { memory, disk, compiled };  ///< the slower, the later
+/// As reports call it: "memory", "disk", "compiled".
+std::string_view word(KernelOrigin origin);
 
 /// One compiled nest: the program as lowered, its canonical form, and the code for the latter.
 struct CompiledNest {
@@ -83,7 +86,7 @@ class CompiledNetwork {
   /// What the code is made for: generic, profiled or baked.
   Specialization grade() const;
   /// network, tree, schedule, loops, signature, llvm, asm; "object" gives the bytes. Input error for other names.
-  Expected<std::string> explain(const std::string& stage) const;
+  Expected<std::string> explain(Stage stage) const;
 
   /// Binds operands by name: checks formats, extents and facts, converts where the schedule says so, allocates and
   /// touches results, intermediates, private copies and scratch. The binding keeps what it needs alive. A result is

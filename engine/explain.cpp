@@ -1,34 +1,38 @@
 // The stages of a kernel as text.
-#include <fmt/format.h>
-
 #include "engine/compiled_state.h"
 
 namespace weft {
 
-Expected<std::string> CompiledNetwork::explain(const std::string& stage) const {
+namespace {
+
+Expected<std::string> text_of(const CompiledNest& nest, Stage stage, const Target& target, const CodeOptions& code) {
+  const auto named = [&] { return loop::with_names(nest.canonical, nest.nest.program); };
+  switch (stage) {
+    case Stage::signature: return print(nest.signature, named());
+    case Stage::llvm: return llvm_text(named(), target, code);
+    case Stage::assembly: return assembly_text(named(), target, code);
+    case Stage::object: {
+      auto object = weft::compile(nest.canonical.program, target, code);
+      if (!object) return std::unexpected(object.error());
+      return std::move(object->bytes);
+    }
+    default: return loop::print(nest.nest.program);
+  }
+}
+
+}  // namespace
+
+Expected<std::string> CompiledNetwork::explain(Stage stage) const {
   const State& kernel = *state_;
-  if (stage == "network") return print(kernel.given) + "\n";
-  if (stage == "schedule") return print(kernel.plan.schedule, kernel.network);
-  if (stage == "tree") return print_trees(kernel.plan.schedule, kernel.network) + "\n";
+  switch (stage) {
+    case Stage::network: return print(kernel.given) + "\n";
+    case Stage::schedule: return print(kernel.plan.schedule, kernel.network);
+    case Stage::tree: return print_trees(kernel.plan.schedule, kernel.network) + "\n";
+    default: break;
+  }
   std::string text;
   for (const CompiledNest& nest : kernel.nests) {
-    Expected<std::string> part = std::string();
-    if (stage == "loops") {
-      part = loop::print(nest.nest.program);
-    } else if (stage == "signature") {
-      part = print(nest.signature, loop::with_names(nest.canonical, nest.nest.program));
-    } else if (stage == "llvm") {
-      part = llvm_text(loop::with_names(nest.canonical, nest.nest.program), kernel.target, kernel.code);
-    } else if (stage == "asm") {
-      part = assembly_text(loop::with_names(nest.canonical, nest.nest.program), kernel.target, kernel.code);
-    } else if (stage == "object") {
-      auto object = weft::compile(nest.canonical.program, kernel.target, kernel.code);
-      if (!object) return std::unexpected(object.error());
-      part = std::move(object->bytes);
-    } else {
-      return input_error(fmt::format(
-          "no stage '{}'; stages are network, tree, schedule, loops, signature, llvm, asm, object", stage));
-    }
+    auto part = text_of(nest, stage, kernel.target, kernel.code);
     if (!part) return part;
     text += *part;
   }

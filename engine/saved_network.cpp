@@ -51,8 +51,13 @@ Expected<void> check_nest(const SavedNest& saved) {
 
 Expected<SavedNetwork> saved(const CompiledNetwork& network) {
   const Plan& plan = network.plan();
-  SavedNetwork made{.schedule = network.explain("schedule").value_or(""), .producer = std::string(word(plan.producer)),
-                    .optimal = std::string(word(plan.optimal)), .proof = plan.proof, .grade = network.grade(), .finite = network.state().finite, .nests = {}};
+  SavedNetwork made{.schedule = network.explain(Stage::schedule).value_or(""),
+                    .producer = plan.producer,
+                    .optimal = plan.optimal,
+                    .proof = plan.proof,
+                    .grade = network.grade(),
+                    .finite = network.state().finite,
+                    .nests = {}};
   for (const CompiledNest& nest : network.nests()) {
     CodeOptions code = network.state().code;
     auto object = weft::compile(nest.canonical.program, network.state().target, code);
@@ -69,7 +74,10 @@ Expected<SavedNetwork> saved(const CompiledNetwork& network) {
 }
 
 void write(ByteWriter& to, const SavedNetwork& network) {
-  for (const std::string* text : {&network.schedule, &network.producer, &network.optimal, &network.proof}) to.text(*text);
+  for (const std::string_view text : {std::string_view(network.schedule), word(network.producer), word(network.optimal),
+                                      std::string_view(network.proof)}) {
+    to.text(text);
+  }
   to.number(static_cast<std::uint64_t>(network.grade));
   to.list(network.finite, [&](bool finite) { to.number(finite ? 1 : 0); });
   to.list(network.nests, [&](const SavedNest& saved) {
@@ -91,7 +99,13 @@ void write(ByteWriter& to, const SavedNetwork& network) {
 
 Expected<SavedNetwork> read_network(ByteReader& from) {
   SavedNetwork network;
-  for (std::string* text : {&network.schedule, &network.producer, &network.optimal, &network.proof}) *text = from.text();
+  network.schedule = from.text();
+  const auto producer = parse_producer(from.text());
+  const auto optimal = parse_optimal(from.text());
+  network.proof = from.text();
+  if (from.good() && (!producer || !optimal)) return does_not_fit("an unknown claim");
+  network.producer = producer.value_or(Producer::user);
+  network.optimal = optimal.value_or(Optimal::none);
   const std::uint64_t grade = from.number();
   if (grade > static_cast<std::uint64_t>(Specialization::baked)) return does_not_fit("an unknown grade");
   network.grade = static_cast<Specialization>(grade);

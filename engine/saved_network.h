@@ -18,7 +18,9 @@ struct SavedNest {
 
 struct SavedNetwork {
   std::string schedule;  ///< as print() writes it
-  std::string producer, optimal, proof;  ///< as in Plan
+  Producer producer = Producer::search;  ///< this and the next as in Plan
+  Optimal optimal = Optimal::none;
+  std::string proof;
   Specialization grade = Specialization::profiled;
   std::vector<bool> finite;  ///< by position in Schedule::tensors
   std::vector<SavedNest> nests;

@@ -6,6 +6,7 @@
 
 #include "engine/cache/disk_cache.h"
 #include "engine/specialize.h"
+#include "engine/stages.h"
 #include "engine/trace.h"
 #include "frontend/calibration.h"
 #include "frontend/command.h"
@@ -70,14 +71,13 @@ Expected<std::vector<Destination>> destinations(const CommandOptions& options, c
 }
 
 Expected<std::vector<Destination>> stages(const CommandOptions& options) {
-  static constexpr std::string_view known[] = {"network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object"};
   std::vector<Destination> wanted;
   for (const std::string& text : options.stages) {
     const std::size_t equals = text.find('=');
     Destination stage{text.substr(0, equals), equals == std::string::npos ? "" : text.substr(equals + 1)};
-    if (std::ranges::find(known, stage.first) == std::end(known)) {
-      return input_error(fmt::format("--emit knows no stage '{}'; stages are {}{}", stage.first, fmt::join(known, ", "),
-                                     did_you_mean(stage.first, {std::begin(known), std::end(known)})));
+    if (!parse_stage(stage.first)) {
+      return input_error(fmt::format("--emit knows no stage '{}'; stages are {}{}", stage.first, fmt::join(stage_words, ", "),
+                                     did_you_mean(stage.first, {stage_words.begin(), stage_words.end()})));
     }
     if (equals != std::string::npos && stage.second.empty()) {
       return input_error(fmt::format("--emit {} wants a path after '='", stage.first));

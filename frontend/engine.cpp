@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/stages.h"
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/file_text.h"
@@ -79,7 +80,7 @@ Kernel Engine::Kernels::found_again(const Kernel& kernel) {
   auto state = std::make_shared<Kernel::State>(*kernel.state_);
   state->report.phases = {};
   state->report.plan_cache = "hit";
-  state->report.kernel_cache = "memory";
+  state->report.kernel_cache = word(KernelOrigin::memory);
   Kernel found;
   found.state_ = std::move(state);
   return found;
@@ -366,7 +367,13 @@ Expected<void> Kernel::prepare(const Bindings& bindings, const Cancellation* can
 
 Expected<std::string> Kernel::explain(const std::string& stage) const {
   if (!state_) return input_error(empty_kernel);
-  return guarded({"explaining ", stage}, [&] { return state_->code.explain(stage); });
+  const auto known = parse_stage(stage);
+  if (!known) return input_error(no_stage(stage));
+  return explain(*known);
+}
+Expected<std::string> Kernel::explain(Stage stage) const {
+  if (!state_) return input_error(empty_kernel);
+  return guarded({"explaining ", name(stage)}, [&] { return state_->code.explain(stage); });
 }
 const Report& Kernel::report() const {
   static const Report none;

@@ -1,4 +1,4 @@
-// The words of stages and reports as enumerations.
+// The words of reports as enumerations.
 #include <array>
 
 #include "runtime/guarded.h"
@@ -22,17 +22,6 @@ Value meant(std::string_view word, const std::array<NamedValue<Value>, Count>& w
 }
 
 }  // namespace
-
-std::string_view name(Stage stage) {
-  constexpr std::array<std::string_view, 8> names = {"network", "tree",      "schedule", "loops",
-                                                     "signature", "llvm", "asm",      "object"};
-  const auto number = static_cast<std::size_t>(stage);
-  return number < names.size() ? names[number] : "";
-}
-
-Expected<std::string> Kernel::explain(Stage stage) const {
-  return guarded({"explaining ", name(stage)}, [&] { return explain(std::string(name(stage))); });
-}
 
 PlanProducer Report::producer() const {
   constexpr std::array<NamedValue<PlanProducer>, 5> words = {{{"dp", PlanProducer::dp},

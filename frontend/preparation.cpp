@@ -17,6 +17,7 @@
 #include "engine/specialize.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
+#include "engine/stages.h"
 #include "frontend/resolve.h"
 #include "frontend/result_report.h"
 #include "frontend/token.h"
@@ -27,13 +28,11 @@
 namespace weft {
 namespace {
 
-std::string kernel_origin(const CompiledNetwork& kernel) {
-  bool disk = false;
-  for (const CompiledNest& nest : kernel.nests()) {
-    if (nest.origin == KernelOrigin::compiled) return "compiled";
-    disk = disk || nest.origin == KernelOrigin::disk;
-  }
-  return disk ? "disk" : "memory";
+/// Where the code of all nests comes from: the slowest way.
+KernelOrigin kernel_origin(const CompiledNetwork& kernel) {
+  KernelOrigin slowest = KernelOrigin::memory;
+  for (const CompiledNest& nest : kernel.nests()) slowest = std::max(slowest, nest.origin);
+  return slowest;
 }
 
 bool is_among(const std::string& name, const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); }
@@ -84,6 +83,11 @@ class Preparation {
 
   Expected<Prepared> prepare(const RequestText& text, const std::vector<std::string>& names) {
     report().expression = text.text();
+    for (const std::string& asked : options_.stages) {
+      const auto stage = parse_stage(asked);
+      if (!stage) return input_error(no_stage(asked));
+      stages_.push_back(*stage);
+    }
     report().threads = resources().threads.available();
     auto network = resolved(text, names);
     if (!network) return std::unexpected(network.error());
@@ -98,10 +102,7 @@ class Preparation {
     tell_plan();
     tell_results();
     if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
-    const bool compiled_stage = std::ranges::any_of(options_.stages, [](const std::string& stage) {
-      return stage == "signature" || stage == "llvm" || stage == "asm" || stage == "object";
-    });
-    const bool compiled = options_.run || options_.compile || compiled_stage;
+    const bool compiled = options_.run || options_.compile || std::ranges::any_of(stages_, needs_code);
     auto told = compiled ? compile() : lower();
     if (!told) return std::unexpected(told.error());
     tell_absence();
@@ -335,8 +336,8 @@ class Preparation {
     prepared_.plan_options.progress = nullptr;
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
     if (plan && saved_) {
-      plan->producer = parse_producer(saved_->producer).value_or(Producer::user);
-      plan->optimal = parse_optimal(saved_->optimal).value_or(Optimal::none);
+      plan->producer = saved_->producer;
+      plan->optimal = saved_->optimal;
       plan->proof = saved_->proof;
       plan->origin = PlanOrigin::disk;
     }
@@ -451,21 +452,16 @@ class Preparation {
     if (!nests) return std::unexpected(nests.error());
     report().phases.lower = milliseconds_since(start);
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
-    for (const std::string& stage : options_.stages) {
-      if (stage == "network") {
-        report().stages[stage] = print(given_) + "\n";
-      } else if (stage == "tree") {
-        report().stages[stage] = report().tree + "\n";
-      } else if (stage == "schedule") {
-        report().stages[stage] = report().plan.schedule;
-      } else if (stage == "loops") {
-        report().stages[stage] = report().plan.loops;
-      } else {
-        return input_error(fmt::format("no stage is named '{}'", stage));
-      }
-    }
+    for (const Stage stage : stages_) tell(stage, text_before_code(stage));
     return {};
   }
+
+  std::string text_before_code(Stage stage) {
+    if (stage == Stage::network) return print(given_) + "\n";
+    if (stage == Stage::tree) return report().tree + "\n";
+    return stage == Stage::schedule ? report().plan.schedule : report().plan.loops;
+  }
+  void tell(Stage stage, std::string text) { report().stages[std::string(name(stage))] = std::move(text); }
 
   Expected<void> compile() {
     Tensors tensors;  // whose patterns may be baked in
@@ -489,16 +485,16 @@ class Preparation {
     report().phases.generate = kernel.phases().generate;
     report().phases.emit = kernel.phases().emit;
     report().phases.load = kernel.phases().load;
-    report().kernel_cache = kernel_origin(kernel);
+    report().kernel_cache = word(kernel_origin(kernel));
     report().specialization = name(kernel.grade());
     for (const CompiledNest& nest : kernel.nests()) {
       report().object_bytes += nest.object_bytes;
       report().plan.loops += loop::print(nest.nest.program);
     }
-    for (const std::string& stage : options_.stages) {
-      auto text = stage == "network" ? print(given_) + "\n" : kernel.explain(stage);
+    for (const Stage stage : stages_) {
+      auto text = stage == Stage::network ? print(given_) + "\n" : kernel.explain(stage);
       if (!text) return std::unexpected(text.error());
-      report().stages[stage] = std::move(*text);
+      tell(stage, std::move(*text));
     }
     return {};
   }
@@ -506,6 +502,7 @@ class Preparation {
   const Pipeline& pipeline_;
   const Machine& machine_;
   const EvaluateOptions& options_;
+  std::vector<Stage> stages_;  // asked for
   const NamedFacts& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;

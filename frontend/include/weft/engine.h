@@ -24,6 +24,7 @@
 #include "weft/options.h"
 #include "weft/report.h"
 #include "weft/specialization.h"
+#include "weft/stage.h"
 #include "weft/statistics.h"
 #include "weft/tensor.h"
 
@@ -31,11 +32,6 @@ namespace weft {
 
 struct Prepared;
 using Tensors = std::map<std::string, Tensor>;
-
-/// What Kernel::explain shows, in the order in which it is made.
-enum class Stage : std::uint8_t { network, tree, schedule, loops, signature, llvm, assembly, object };
-/// As Kernel::explain and EvaluateOptions::stages call it: "network", "asm".
-std::string_view name(Stage stage);
 
 struct CompileOptions {
   /// Requested formats of results, and layouts that operands are pinned to, by name: a kernel reads them so, and

@@ -150,7 +150,7 @@ TEST_CASE("a sparse intermediate between two nests, bit by bit the same for ever
 TEST_CASE("entries that are counted first are the same, and nothing but the result is held") {
   const Tensor expected = run_once(Chain(chain_text), resources_with(1));
   const Chain chain(counted_text().c_str());
-  const auto loops = chain.kernel->explain("loops");
+  const auto loops = chain.kernel->explain(Stage::loops);
   REQUIRE(loops);
   CHECK(loops->find("@parallel(A: count)") != std::string::npos);
   for (const unsigned threads : {1U, 2U, 4U}) check_runs(chain, threads, expected);
