@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "engine/codegen/generate.h"
+#include "engine/codegen/level_kind.h"
 #include "runtime/abi.h"
 #include "runtime/level_traits.h"
 
@@ -12,21 +13,6 @@ namespace {
 constexpr std::uint64_t pair_words = 2;  // coordinate and slot
 
 }  // namespace
-
-/// The kernel's range of the root loop is in coordinates, which have no order in a table: it takes the same share of the
-/// slots. Quotients of doubles never decrease, and slots are a power of two: chunks that meet share no slot.
-Range Generator::slots_of_chunk(const StorageCode& storage, std::uint32_t level, const Range& range) {
-  llvm::IRBuilder<>& ir = emit_->ir();
-  llvm::Type* real = ir.getDoubleTy();
-  llvm::Value* slots = ir.CreateUIToFP(emit_->sub(range.end, range.begin), real);
-  llvm::Value* extent = ir.CreateUIToFP(storage.levels[level].extent, real);
-  const auto slot = [&](llvm::Value* coordinate) {
-    llvm::Value* inside = emit_->minimum(coordinate, storage.levels[level].extent);
-    llvm::Value* share = ir.CreateFDiv(ir.CreateUIToFP(inside, real), extent);
-    return emit_->add(range.begin, ir.CreateFPToUI(ir.CreateFMul(share, slots), emit_->word()));
-  };
-  return {slot(begin_), slot(end_)};
-}
 
 /// `alone`: nothing is merged with it, so that constant positions are unrolled, each in its chunk.
 Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut) {
@@ -50,16 +36,11 @@ Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, con
     };
     driver.list = member(offsetof(HashedTable, sorted), ir.getPtrTy());
     range = {emit_->constant(0), member(offsetof(HashedTable, listed), emit_->word())};
-  } else if (leaves_gaps(storage, cursor.bound)) {
-    if (cut && has_bits(kind)) range = {begin_, emit_->minimum(end_, range.end)};
-    if (cut && has_slots(kind)) range = slots_of_chunk(storage, cursor.bound, range);
   } else if (cut && !(alone && is_baked(storage, range))) {
-    llvm::Value* first = lower_bound_outlined(*emit_, storage, cursor.bound, range, begin_);
-    range = {first, lower_bound_outlined(*emit_, storage, cursor.bound, {first, range.end}, end_)};
+    range = chunk_of(*emit_, storage, cursor.bound, range, begin_, end_);
   }
   if (looks_at_blocks(driver, alone, scope)) {
-    llvm::Value* first = range.begin;
-    if (has_bits(kind)) first = ir.CreateAnd(first, emit_->constant(~std::uint64_t{63}));
+    llvm::Value* first = code_of(kind).first_block(*emit_, range.begin);
     llvm::Value* passed = ir.CreateShl(emit_->constant(~std::uint64_t{0}), emit_->sub(range.begin, first));
     driver.block = emit_->slot(first);
     driver.taken = emit_->slot(emit_->constant(0));
@@ -98,24 +79,26 @@ llvm::Value* Generator::entry_from(const Driver& driver, llvm::Value* position, 
     emit_->set(driver.taken, emit_->ir().CreateAnd(taken, emit_->sub(taken, emit_->constant(1))));
     return next_taken(driver, scope);
   }
-  return next_entry(*emit_, storage_of(driver.access), scope.cursors[driver.access], position, driver.range.end);
+  const StorageCode& storage = storage_of(driver.access);
+  const Cursor& cursor = scope.cursors[driver.access];
+  return code_of(storage.level(cursor.bound).kind).next(*emit_, storage, cursor, position, driver.range.end);
 }
 
 /// Whether the places of a level with gaps are looked at a block at a time: those of a word of a bitmap, the slots that fit into
 /// a vector. A branch for each slot is guessed wrong half of the time.
 bool Generator::looks_at_blocks(const Driver& driver, bool alone, const Scope& scope) const {
-  if (!alone || emit_->checked() || !skips_gaps(driver, scope)) return false;
-  const bool masked_loads = vector_bits_ >= 256;
-  return masked_loads || has_bits(storage_of(driver.access).level(scope.cursors[driver.access].bound).kind);
+  return alone && !emit_->checked() && skips_gaps(driver, scope) && block_places(driver, scope) > 0;
 }
 
 unsigned Generator::block_places(const Driver& driver, const Scope& scope) const {
   const Level& level = storage_of(driver.access).level(scope.cursors[driver.access].bound);
-  return has_bits(level.kind) ? 64 : vector_bits_ / level.crd_bits;
+  return code_of(level.kind).block_places(level, vector_bits_);
 }
 
 llvm::Value* Generator::taken_in(const Driver& driver, llvm::Value* block, const Scope& scope) {
-  return taken_places(*emit_, storage_of(driver.access), scope.cursors[driver.access], block, driver.range.end, block_places(driver, scope));
+  const StorageCode& storage = storage_of(driver.access);
+  const Cursor& cursor = scope.cursors[driver.access];
+  return code_of(storage.level(cursor.bound).kind).taken(*emit_, storage, cursor, block, driver.range.end, block_places(driver, scope));
 }
 
 /// The first place that is taken, of those left in the block or of a later one.

@@ -1,8 +1,8 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
 // loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over
 // constant coordinates, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
-// loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp and hashed.cpp the workspaces that know
-// their entries.
+// loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the
+// files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -126,8 +126,16 @@ class Generator {
   void forget(loop::StorageId workspace, llvm::Value* position);
   void insert_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
   void list_entries(loop::StorageId workspace, bool sort);
+
+  // bitmap.cpp
+  void list_bitmap(loop::StorageId workspace);
+  void forget_bitmap(loop::StorageId workspace);
+
+  // accumulator.cpp
+  void list_accumulator(loop::StorageId workspace, bool sort);
   void sort_touched(loop::StorageId workspace);
   void split_keys(loop::StorageId workspace);
+  void forget_touched(loop::StorageId workspace);
 
   // hashed.cpp
   void open_tables();
@@ -165,7 +173,6 @@ class Generator {
                 const Scope& scope);
   // drive.cpp
   Driver open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut);
-  Range slots_of_chunk(const StorageCode& storage, std::uint32_t level, const Range& range);
   llvm::Value* coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope);
   Cursor entry_of(const Driver& driver, llvm::Value* position, const Scope& scope);
   bool skips_gaps(const Driver& driver, const Scope& scope) const;

@@ -1,10 +1,146 @@
-// Workspaces with a hashed key: what the runtime's functions do for them, and where their entries lie.
+// Hashed levels. Of an input: a table of slots per fiber (runtime/gaps.h), probed from the coordinate's product with the golden ratio
+// on; the range that drives is one of slots. Of a workspace: what the runtime's functions do for its table, and where its entries lie;
+// what drives is the list of its keys.
 #include <cstddef>
 
 #include "engine/codegen/generate.h"
+#include "engine/codegen/sorted_level.h"
 #include "runtime/abi.h"
+#include "runtime/gaps.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
+
+namespace {
+
+/// What a slot of a hashed level holds: a coordinate, or all ones.
+llvm::Value* slot_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position) {
+  const unsigned bits = storage.level(level).crd_bits;
+  if (emit.checked()) emit.check(below(emit, position, storage.levels[level].positions), {storage.id, level}, position);
+  llvm::Type* type = emit.ir().getIntNTy(bits);
+  return emit.load(type, emit.address(type, storage.levels[level].crd, position), bits / 8);
+}
+
+llvm::Value* is_taken(Emitter& emit, llvm::Value* slot) {
+  return emit.ir().CreateICmpNE(slot, llvm::Constant::getAllOnesValue(slot->getType()));
+}
+
+/// Linear probing from the highest bits of the coordinate's product with the golden ratio on: first_slot().
+void locate_slot(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
+                 llvm::function_ref<void(const Cursor&)> then) {
+  const std::uint32_t level = cursor.bound;
+  llvm::IRBuilder<>& ir = emit.ir();
+  const Range range = positions_below(emit, storage, cursor);
+  emit.if_then(below(emit, range.begin, range.end), [&] {
+    llvm::Value* slots = emit.sub(range.end, range.begin);
+    llvm::Value* mask = emit.sub(slots, emit.constant(1));
+    llvm::Value* product = emit.mul(coordinate, emit.constant(golden_ratio));
+    llvm::Value* width = ir.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, mask, ir.getFalse());
+    // A fiber has two slots at least, so that this shifts by less than 64 bits.
+    const Slot slot = emit.slot(ir.CreateLShr(product, width));
+    llvm::Type* type = ir.getIntNTy(storage.level(level).crd_bits);
+    llvm::Value* wanted = ir.CreateZExtOrTrunc(coordinate, type);
+    const Slot found = emit.slot(slot_at(emit, storage, level, emit.add(range.begin, emit.get(slot))));
+    emit.while_loop(
+        [&] { return ir.CreateAnd(ir.CreateICmpNE(emit.get(found), wanted), is_taken(emit, emit.get(found))); },
+        [&] {
+          emit.set(slot, ir.CreateAnd(emit.add(emit.get(slot), emit.constant(1)), mask));
+          emit.set(found, slot_at(emit, storage, level, emit.add(range.begin, emit.get(slot))));
+        });
+    emit.if_then(ir.CreateICmpEQ(emit.get(found), wanted),
+                 [&] { then({level + 1, emit.add(range.begin, emit.get(slot)), nullptr}); });
+  });
+}
+
+/// The kernel's range of the root loop is in coordinates, which have no order in a table: it takes the same share of the
+/// slots. Quotients of doubles never decrease, and slots are a power of two: chunks that meet share no slot.
+Range slots_of_chunk(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* begin,
+                     llvm::Value* end) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  llvm::Type* real = ir.getDoubleTy();
+  llvm::Value* slots = ir.CreateUIToFP(emit.sub(range.end, range.begin), real);
+  llvm::Value* extent = ir.CreateUIToFP(storage.levels[level].extent, real);
+  const auto slot = [&](llvm::Value* coordinate) {
+    llvm::Value* inside = emit.minimum(coordinate, storage.levels[level].extent);
+    llvm::Value* share = ir.CreateFDiv(ir.CreateUIToFP(inside, real), extent);
+    return emit.add(range.begin, ir.CreateFPToUI(ir.CreateFMul(share, slots), emit.word()));
+  };
+  return {slot(begin), slot(end)};
+}
+
+/// The number of the entry whose key stands at a place of a workspace's list: behind its words where the list is sorted.
+llvm::Value* entry_of_key(Emitter& emit, const StorageCode& storage, llvm::Value* place) {
+  if (!storage.sorted) return place;
+  llvm::Value* record = emit.mul(place, emit.constant(key_levels(*storage.storage) + 1));
+  llvm::Value* entry = emit.add(record, emit.constant(key_levels(*storage.storage)));
+  return emit.load(emit.word(), emit.address(emit.word(), storage.levels[0].crd, entry), 8);
+}
+
+class HashedLevel final : public LevelKindCode {
+ public:
+  Range positions(Emitter& emit, const StorageCode& storage, const Cursor& cursor) const override {
+    return leaves_gaps(storage, cursor.bound) ? packed_positions(emit, storage, cursor) : key_positions(emit, storage, cursor);
+  }
+
+  Cursor entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* place, llvm::Value* end) const override {
+    const bool in_key = !leaves_gaps(storage, parent.bound) && parent.bound + 1 < key_levels(*storage.storage);
+    if (in_key) return sorted_entry(emit, storage, parent, place, end);
+    return {parent.bound + 1, storage.table ? entry_of_key(emit, storage, place) : place, nullptr};
+  }
+
+  /// Of a workspace: a record per key, of a word per mode, and its number where the keys are sorted.
+  llvm::Value* coordinate(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* place) const override {
+    if (!storage.table) return LevelKindCode::coordinate(emit, storage, level, place);
+    if (emit.checked()) emit.check(below(emit, place, storage.levels[level].positions), {storage.id, level}, place);
+    const std::uint64_t record = key_levels(*storage.storage) + (storage.sorted ? 1 : 0);
+    return stored_number(emit, storage, level, 64, emit.add(emit.mul(place, emit.constant(record)), emit.constant(level)));
+  }
+
+  Range chunk(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* begin,
+              llvm::Value* end) const override {
+    return slots_of_chunk(emit, storage, level, range, begin, end);
+  }
+
+  llvm::Value* next(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end) const override {
+    return first_place(emit, place, end, [&](llvm::Value* here, Slot at) {
+      llvm::Value* found = is_taken(emit, slot_at(emit, storage, cursor.bound, here));
+      emit.set(at, emit.ir().CreateSelect(found, here, emit.add(here, emit.constant(1))));
+      return found;
+    });
+  }
+
+  llvm::Value* taken(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* block, llvm::Value* end,
+                     unsigned places) const override {
+    llvm::IRBuilder<>& ir = emit.ir();
+    const std::uint32_t level = cursor.bound;
+    const unsigned bits = storage.level(level).crd_bits;
+    llvm::Type* type = ir.getIntNTy(bits);
+    std::vector<llvm::Constant*> numbers;
+    for (unsigned number = 0; number < places; ++number) numbers.push_back(llvm::ConstantInt::get(type, number));
+    llvm::Value* left = ir.CreateZExtOrTrunc(emit.minimum(emit.sub(end, block), emit.constant(places)), type);
+    llvm::Value* there = ir.CreateICmpULT(llvm::ConstantVector::get(numbers), ir.CreateVectorSplat(places, left));
+    llvm::Type* several = llvm::FixedVectorType::get(type, places);
+    llvm::Constant* free = llvm::Constant::getAllOnesValue(several);
+    llvm::Value* found = ir.CreateMaskedLoad(several, emit.address(type, storage.levels[level].crd, block), llvm::Align(bits / 8), there, free);
+    return ir.CreateZExt(ir.CreateBitCast(ir.CreateICmpNE(found, free), ir.getIntNTy(places)), emit.word());
+  }
+  /// Masked loads make a vector of slots one look.
+  unsigned block_places(const Level& level, unsigned vector_bits) const override {
+    return vector_bits >= 256 ? vector_bits / level.crd_bits : 0;
+  }
+
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot*, llvm::Value*,
+              Found then) const override {
+    locate_slot(emit, storage, cursor, coordinate, then);
+  }
+};
+
+}  // namespace
+
+const LevelKindCode& hashed_level() {
+  static constexpr HashedLevel kind;
+  return kind;
+}
 
 void Generator::open_tables() {
   const Signature words = signature(program_);

@@ -61,32 +61,11 @@ Range positions_below(Emitter& emit, const StorageCode& storage, const Cursor& c
 /// a bitmap that of the coordinates.
 bool leaves_gaps(const StorageCode& storage, std::uint32_t level);
 
-/// The first place with an entry at or after `place`, or `end`, of the next level under the cursor, which leaves gaps.
-llvm::Value* next_entry(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end);
-
-/// Which places have an entry, of so many from `place` on and before `end`, of the next level under the cursor, which leaves
-/// gaps: a bit for each. Of a bitmap those are the 64 of a word.
-llvm::Value* taken_places(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* place, llvm::Value* end,
-                          unsigned places);
-
 /// The coordinate stored at a position, in the width it is stored in.
 llvm::Value* coordinate_at(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position);
 
-/// The first position at or after `range.begin` whose coordinate is not below `coordinate` (64 bits), by bisection.
-llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                         llvm::Value* coordinate);
-
-/// The same by a function of its own: smaller code where speed does not matter.
-llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                                  llvm::Value* coordinate);
-
-/// The same by doubling steps from range.begin: cheap where the answer is near.
-llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                    llvm::Value* coordinate);
-
-/// The end of the run of entries equal to the one at `position`.
-llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
-                     llvm::Value* end);
+/// The part of a range of positions with the coordinates of the chunk [begin, end), where the root loop walks it.
+Range chunk_of(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* begin, llvm::Value* end);
 
 /// The cursor of the entry at `position`, where the coordinate stands: of its whole run in a chain (`end` bounds it).
 Cursor entry_at(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position,

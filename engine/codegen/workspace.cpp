@@ -47,16 +47,10 @@ void Generator::close_workspace(const loop::With& statement) {
   if (storage.table) emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
   const loop::For* last = last_drain(program_, statement);
   if (!storage.touched || forgetting_.contains(last)) return;
-  if (has_bits(storage.level(0).kind)) {
-    emit_->ir().CreateMemSet(storage.levels[0].marks, emit_->ir().getInt8(0), storage.levels[0].extent, llvm::Align(8));
-    return;
-  }
-  const Slot place = emit_->slot(emit_->constant(0));
-  emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
-                    [&] {
-                      forget(statement.workspace, touched_at(*emit_, storage, emit_->get(place)));
-                      emit_->set(place, emit_->add(emit_->get(place), emit_->constant(1)));
-                    });
+  if (has_bits(storage.level(0).kind))
+    forget_bitmap(statement.workspace);
+  else
+    forget_touched(statement.workspace);
 }
 
 void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope,
@@ -130,54 +124,14 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
     emit_->if_then(emit_->get(inner.flags[storage.id]), keep);
 }
 
-/// What drives: the list as it is, or in increasing order. A key of several modes is driven mode by mode, which takes
-/// runs of equal coordinates.
+/// What drives.
 void Generator::list_entries(loop::StorageId workspace, bool sort) {
-  const bool runs = key_levels(program_.storages[workspace]) > 1;
-  if (storages_[workspace].table) {
-    list_table(workspace, sort || runs);
-    return;
-  }
-  if (has_bits(storages_[workspace].level(0).kind)) {
-    const StorageCode& storage = storages_[workspace];
-    emit_->set(storage.count, emit_->call("weft_list_marked_32", emit_->word(),
-                                          {storage.touched, storage.levels[0].marks, storage.levels[0].extent}));
-    return;
-  }
-  if (sort || runs) sort_touched(workspace);
-  if (runs) split_keys(workspace);
-}
-
-void Generator::sort_touched(loop::StorageId workspace) {
-  const StorageCode& storage = storages_[workspace];
-  const std::uint32_t key = key_levels(*storage.storage);
-  llvm::Value* extent = emit_->constant(1);
-  for (std::uint32_t level = 0; level < key; ++level) extent = emit_->mul(extent, storage.levels[level].extent);
-  emit_->call(touched_bytes(*storage.storage) == 4 ? "weft_sort_touched_32" : "weft_sort_touched_64",
-              emit_->ir().getVoidTy(),
-              {storage.touched, emit_->get(storage.count), storage.levels[key - 1].marks, extent});
-}
-
-/// The coordinates by mode of a key of several, in the order of the list.
-void Generator::split_keys(loop::StorageId workspace) {
-  const StorageCode& storage = storages_[workspace];
-  const std::uint32_t key = key_levels(*storage.storage);
-  llvm::IRBuilder<>& ir = emit_->ir();
-  const Slot place = emit_->slot(emit_->constant(0));
-  emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(place), emit_->get(storage.count)); },
-                    [&] {
-                      llvm::Value* at = emit_->get(place);
-                      llvm::Value* rest = touched_at(*emit_, storage, at);
-                      for (std::uint32_t level = key; level-- > 0;) {
-                        const LevelCode& code = storage.levels[level];
-                        llvm::Value* coordinate = level > 0 ? ir.CreateURem(rest, code.extent) : rest;
-                        if (level > 0) rest = ir.CreateUDiv(rest, code.extent);
-                        const unsigned bits = storage.level(level).crd_bits;
-                        llvm::Type* type = ir.getIntNTy(bits);
-                        emit_->store(emit_->narrowed(coordinate, bits), emit_->address(type, code.crd, at), bits / 8);
-                      }
-                      emit_->set(place, emit_->add(at, emit_->constant(1)));
-                    });
+  if (storages_[workspace].table)
+    list_table(workspace, sort || key_levels(program_.storages[workspace]) > 1);
+  else if (has_bits(storages_[workspace].level(0).kind))
+    list_bitmap(workspace);
+  else
+    list_accumulator(workspace, sort);
 }
 
 }  // namespace weft

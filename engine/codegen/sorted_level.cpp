@@ -1,0 +1,181 @@
+#include "engine/codegen/sorted_level.h"
+
+#include <llvm/IR/Module.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/codegen/codegen.h"
+#include "engine/codegen/structure.h"
+#include "runtime/level_traits.h"
+
+namespace weft {
+
+llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                         llvm::Value* coordinate) {
+  const Slot low = emit.slot(range.begin);
+  const Slot count = emit.slot(emit.sub(range.end, range.begin));
+  llvm::IRBuilder<>& ir = emit.ir();
+  emit.while_loop([&] { return ir.CreateICmpNE(emit.get(count), emit.constant(0)); },
+                  [&] {
+                    llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
+                    llvm::Value* middle = emit.add(emit.get(low), half);
+                    llvm::Value* smaller =
+                        below(emit, emit.widen(coordinate_at(emit, storage, level, middle)), coordinate);
+                    llvm::Value* behind = emit.add(middle, emit.constant(1));
+                    llvm::Value* rest = emit.sub(emit.sub(emit.get(count), half), emit.constant(1));
+                    emit.set(low, ir.CreateSelect(smaller, behind, emit.get(low)));
+                    emit.set(count, ir.CreateSelect(smaller, rest, half));
+                  });
+  return emit.get(low);
+}
+
+llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                                  llvm::Value* coordinate) {
+  if (emit.checked()) return lower_bound(emit, storage, level, range, coordinate);  // its checks return the status
+  llvm::Module& module = emit.module();
+  const std::string name = "weft_lower_bound_" + std::to_string(storage.level(level).crd_bits);
+  llvm::Function* function = module.getFunction(name);
+  if (!function) {
+    llvm::Type* word = emit.word();
+    function = llvm::Function::Create(llvm::FunctionType::get(word, {emit.ir().getPtrTy(), word, word, word}, false),
+                                      llvm::GlobalValue::InternalLinkage, name, module);
+    Emitter body(*function, nullptr, {});
+    StorageCode any = storage;
+    any.levels[level].crd = function->getArg(0);
+    body.finish(lower_bound(body, any, level, {function->getArg(1), function->getArg(2)}, function->getArg(3)));
+  }
+  return emit.ir().CreateCall(function, {storage.levels[level].crd, range.begin, range.end, coordinate});
+}
+
+llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                    llvm::Value* coordinate) {
+  const Slot low = emit.slot(range.begin);
+  const Slot probe = emit.slot(range.begin);
+  const Slot step = emit.slot(emit.constant(1));
+  const Slot searching = emit.slot(emit.ir().getTrue());
+  llvm::IRBuilder<>& ir = emit.ir();
+  emit.while_loop([&] { return ir.CreateAnd(emit.get(searching), below(emit, emit.get(probe), range.end)); },
+                  [&] {
+                    llvm::Value* smaller =
+                        below(emit, emit.widen(coordinate_at(emit, storage, level, emit.get(probe))), coordinate);
+                    emit.set(searching, smaller);
+                    emit.if_then(smaller, [&] {
+                      emit.set(low, emit.add(emit.get(probe), emit.constant(1)));
+                      emit.set(probe, emit.add(emit.get(probe), emit.get(step)));
+                      emit.set(step, ir.CreateShl(emit.get(step), 1));
+                    });
+                  });
+  return lower_bound(emit, storage, level, {emit.get(low), emit.minimum(emit.get(probe), range.end)}, coordinate);
+}
+
+llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
+                     llvm::Value* end) {
+  llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
+  const Slot last = emit.slot(emit.add(position, emit.constant(1)));
+  const Slot same = emit.slot(emit.ir().getTrue());
+  emit.while_loop([&] { return emit.ir().CreateAnd(emit.get(same), below(emit, emit.get(last), end)); },
+                  [&] {
+                    llvm::Value* equal =
+                        emit.ir().CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate);
+                    emit.set(same, equal);
+                    emit.set(last, emit.add(emit.get(last), emit.widen(equal)));
+                  });
+  return emit.get(last);
+}
+
+Cursor sorted_entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position, llvm::Value* end) {
+  const std::uint32_t level = parent.bound;
+  if (!is_run_level(*storage.storage, level)) return {level + 1, position, nullptr};
+  return {level + 1, position, run_end(emit, storage, level, position, end)};
+}
+
+namespace {
+
+/// In a short fiber: the last entry not above, of all of them, without a loop.
+void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                      llvm::Value* coordinate, LevelKindCode::Found then) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const LevelCode& code = storage.levels[level];
+  const auto search = [&] {
+    llvm::Value* low = range.begin;
+    llvm::Value* last = code.constant ? nullptr : emit.sub(range.end, emit.constant(1));
+    llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, low));
+    for (std::uint64_t n = 1; n < code.longest; ++n) {
+      llvm::Value* next = emit.add(range.begin, emit.constant(n));
+      if (last) next = emit.minimum(next, last);
+      llvm::Value* further = emit.widen(coordinate_at(emit, storage, level, next));
+      llvm::Value* not_above = ir.CreateICmpULE(further, coordinate);
+      low = ir.CreateSelect(not_above, next, low);
+      stored = ir.CreateSelect(not_above, further, stored);
+    }
+    emit.if_then(ir.CreateICmpEQ(stored, coordinate), [&] { then({level + 1, low, nullptr}); });
+  };
+  if (code.constant)
+    search();
+  else
+    emit.if_then(below(emit, range.begin, range.end), search);
+}
+
+/// Coordinates are unique: bisects for the last one not above, so that a fiber of one entry costs one comparison.
+void locate_unique(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* coordinate,
+                   LevelKindCode::Found then) {
+  emit.if_then(below(emit, range.begin, range.end), [&] {
+    llvm::IRBuilder<>& ir = emit.ir();
+    const Slot low = emit.slot(range.begin);
+    const Slot count = emit.slot(emit.sub(range.end, range.begin));
+    emit.while_loop([&] { return ir.CreateICmpUGT(emit.get(count), emit.constant(1)); },
+                    [&] {
+                      llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
+                      llvm::Value* middle = emit.add(emit.get(low), half);
+                      llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, middle));
+                      emit.set(low, ir.CreateSelect(ir.CreateICmpULE(stored, coordinate), middle, emit.get(low)));
+                      emit.set(count, emit.sub(emit.get(count), half));
+                    });
+    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, emit.get(low)));
+    emit.if_then(ir.CreateICmpEQ(found, coordinate), [&] { then({level + 1, emit.get(low), nullptr}); });
+  });
+}
+
+}  // namespace
+
+void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
+                   llvm::Value* finger_end, LevelKindCode::Found then) {
+  const std::uint32_t level = cursor.bound;
+  Range range{nullptr, finger_end};
+  if (finger)
+    range.begin = emit.get(*finger);
+  else
+    range = positions_below(emit, storage, cursor);
+  if (const auto wanted = baked_number(storage, coordinate); wanted && !finger && is_baked(storage, range)) {
+    const std::vector<std::uint64_t>& crd = storage.baked->crd[level];
+    for (std::uint64_t position = *baked_number(storage, range.begin); position < *baked_number(storage, range.end); ++position)
+      if (crd[position] == *wanted) then({level + 1, emit.constant(position), nullptr});
+    return;
+  }
+  const bool runs = is_run_level(*storage.storage, level);
+  const bool table = storage.levels[level].full && !runs && is_compressed(storage.level(level).kind);
+  if (table) {
+    llvm::Value* first = finger ? positions_below(emit, storage, cursor).begin : range.begin;
+    then({level + 1, emit.add(first, coordinate), nullptr});
+    return;
+  }
+  if (!finger && !runs && storage.levels[level].longest > 0) {
+    locate_among_few(emit, storage, level, range, coordinate, then);
+    return;
+  }
+  if (!finger && !runs) {
+    locate_unique(emit, storage, level, range, coordinate, then);
+    return;
+  }
+  llvm::Value* position =
+      finger ? gallop(emit, storage, level, range, coordinate) : lower_bound(emit, storage, level, range, coordinate);
+  if (finger) emit.set(*finger, position);
+  emit.if_then(below(emit, position, range.end), [&] {
+    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));
+    emit.if_then(emit.ir().CreateICmpEQ(found, coordinate),
+                 [&] { then(sorted_entry(emit, storage, cursor, position, range.end)); });
+  });
+}
+
+}  // namespace weft

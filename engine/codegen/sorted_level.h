@@ -1,0 +1,31 @@
+// Searching coordinates that are stored in order, and runs of equal ones.
+#pragma once
+
+#include "engine/codegen/level_kind.h"
+
+namespace weft {
+
+/// The first position at or after `range.begin` whose coordinate is not below `coordinate` (64 bits), by bisection.
+llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                         llvm::Value* coordinate);
+
+/// The same by a function of its own: smaller code where speed does not matter.
+llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                                  llvm::Value* coordinate);
+
+/// The same by doubling steps from range.begin: cheap where the answer is near.
+llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                    llvm::Value* coordinate);
+
+/// The end of the run of entries equal to the one at `position`.
+llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
+                     llvm::Value* end);
+
+/// The cursor of the entry at `position`: of its whole run above the last level of a chain.
+Cursor sorted_entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position, llvm::Value* end);
+
+/// LevelKindCode::locate of levels whose coordinates are in order.
+void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
+                   llvm::Value* finger_end, LevelKindCode::Found then);
+
+}  // namespace weft
