@@ -47,6 +47,18 @@ std::vector<bool> full_levels(const Statistics& statistics, const Format& format
   return full;
 }
 
+std::vector<double> run_lengths(const Statistics& statistics, const Format& format) {
+  std::vector<double> runs(format.order());
+  ModeSet prefix = 0;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    prefix |= ModeSet{1} << format.mode_order[level];
+    if (is_dense(format.levels[level].kind) || is_unique(format.levels[level].kind)) continue;
+    const double distinct = statistics.distinct(prefix);
+    if (distinct > 0) runs[level] = statistics.nnz() / distinct;
+  }
+  return runs;
+}
+
 std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads) {
   std::vector<LoweringFacts::Fiber> fibers(tensor.order());
   for (std::uint32_t level = 1; level < tensor.order(); ++level) {
@@ -110,6 +122,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   made.facts.grade = grade == Specialization::automatic ? Specialization::profiled : grade;
   made.facts.full.resize(plan.schedule.tensors.size());
   made.facts.fibers.resize(plan.schedule.tensors.size());
+  made.facts.runs.resize(plan.schedule.tensors.size());
   made.facts.patterns.resize(plan.schedule.tensors.size());
   if (grade == Specialization::generic) return made;
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
@@ -121,6 +134,8 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
       const Statistics& statistics = known->counted ? known->counted->statistics : known->statistics;
       made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
     }
+    // As quantised as the plan's: what decides here may not differ where plans do not.
+    if (known != operands.end()) made.facts.runs[number] = run_lengths(known->statistics, scheduled.format);
     const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
     if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text())
       made.facts.fibers[number] = short_fibers(tensor->second, resources.threads);

@@ -1,5 +1,6 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
-// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, baked.cpp those over
+// loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, flat.cpp those over the
+// entries of a chain, baked.cpp those over
 // constant coordinates, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
 // loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the
 // files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
@@ -171,6 +172,15 @@ class Generator {
                   std::span<const Finger> fingers, const Scope& scope);
   void prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                 const Scope& scope);
+  void prefetch_level(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
+                      const Scope& scope);
+  // flat.cpp
+  void find_flat_walk(const loop::For& each, const Scope& scope);
+  const std::vector<const loop::For*>* flat_loops(const loop::For& each) const;
+  const loop::Block& walked_body(const loop::For& each) const;
+  std::vector<loop::Step> walked_steps(const loop::For& each, std::span<const loop::Step> steps) const;
+  void bind_driven(const loop::For& each, const Driver& driver, llvm::Value* position, Scope& here);
+
   // drive.cpp
   Driver open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut);
   llvm::Value* coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope);
@@ -241,6 +251,7 @@ class Generator {
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
+  std::map<const loop::For*, std::vector<const loop::For*>> flat_;  ///< loops marked @flat with those inside that they walk
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;

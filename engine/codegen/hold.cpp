@@ -58,10 +58,11 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
 bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                              const Scope& scope) const {
   if (options_.strict_fp || drivers.size() != 1 || skips_gaps(drivers[0], scope) ||
-      is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) || each.body.empty())
+      (is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) && !flat_loops(each)) ||
+      each.body.empty())
     return false;
   if (!rest_is_dense(rest, drivers, scope)) return false;
-  return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
+  return std::ranges::all_of(walked_body(each), [&](const loop::Statement& statement) {
     const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
     if (!sum) return false;
     const StorageCode& target = storage_of(sum->target);

@@ -48,8 +48,10 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
        [&](const Scope& inner) { filtered_loop(each, inside, inner, cut); });
 }
 
-void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step> steps, const Scope& outer, bool cut) {
+void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step> own, const Scope& outer, bool cut) {
   Scope scope = outer;
+  find_flat_walk(each, scope);
+  const std::vector<loop::Step> steps = walked_steps(each, own);
   const Depths depths = scope.depths();
   std::vector<Hold> held;
   std::deque<LongSum> sums;  // of those
@@ -218,9 +220,9 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
 
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                         std::span<const Finger> fingers, const Scope& scope) {
-  const bool outer = has_running_loop(each.body);
+  const bool outer = has_running_loop(walked_body(each));
   const bool spends =
-      outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(each.body));
+      outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(walked_body(each)));
   std::vector<Slot> positions;
   std::vector<llvm::Value*> ends;
   for (const Driver& driver : drivers) {
@@ -279,16 +281,16 @@ bool Generator::rest_is_dense(std::span<const loop::Step> rest, std::span<const 
 void Generator::step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
                                 std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope) {
   Scope here = scope;
-  here.coordinates[each.index] = emit_->widen(coordinate_of(driver, position, scope));
-  here.cursors[driver.access] = entry_of(driver, position, scope);
+  bind_driven(each, driver, position, here);
   // What stands some slots ahead may be a gap.
   const bool foresees = !driver.list && !skips_gaps(driver, scope) && !is_baked(storage_of(driver.access), {position, position});
-  if (each.marks.prefetch > 0 && foresees && !options_.symbolic) prefetch(each, driver, position, rest, scope);
-  bind(rest, here, fingers, &each.body, [&](const Scope& found) {
+  if (foresees && !options_.symbolic) prefetch(each, driver, position, rest, scope);
+  const loop::Block& body = walked_body(each);
+  bind(rest, here, fingers, &body, [&](const Scope& found) {
     Scope loaded = found;
-    load_values(each.body, loaded);
+    load_values(body, loaded);
     count(each, emit_->constant(1));
-    block(each.body, loaded);
+    block(body, loaded);
   });
   if (const auto found = forgetting_.find(&each); found != forgetting_.end())
     forget(found->second, here.cursors[driver.access].begin);
@@ -350,10 +352,25 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
                                                     : entry_from(drivers[n], emit_->add(positions[n], emit_->widen(advance[n])), scope));
 }
 
+void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
+                         const Scope& scope) {
+  const std::vector<const loop::For*>* loops = flat_loops(each);
+  if (!loops) {
+    prefetch_level(each, driver, position, rest, scope);
+    return;
+  }
+  Scope level = scope;
+  for (const loop::For* one : *loops) {
+    prefetch_level(*one, driver, position, rest, level);
+    ++level.cursors[driver.access].bound;
+  }
+}
+
 /// Touches what the factors located under the entry some iterations ahead will read: rows of dense ones, the beginning
 /// of compressed ones, and further ahead where those begin.
-void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Value* position,
-                         std::span<const loop::Step> rest, const Scope& scope) {
+void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm::Value* position,
+                               std::span<const loop::Step> rest, const Scope& scope) {
+  if (each.marks.prefetch == 0) return;
   const StorageCode& storage = storage_of(driver.access);
   const std::uint32_t driven = scope.cursors[driver.access].bound;
   // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else. Of a

@@ -118,6 +118,8 @@ class Parser : HeadReader {
     if (at("batch")) return not_yet("a batch of iterations");
     if (accept("vector")) {
       marks.vector = true;
+    } else if (accept("flat")) {
+      marks.flat = true;
     } else if (at("unroll") || at("prefetch")) {
       std::uint32_t& count = at("unroll") ? marks.unroll : marks.prefetch;
       advance();
@@ -134,7 +136,7 @@ class Parser : HeadReader {
       } while (!failed() && accept(","));
       expect(")");
     } else if (!failed()) {
-      error("expected a mark, one of: parallel, vector, unroll, prefetch");
+      error("expected a mark, one of: parallel, vector, flat, unroll, prefetch");
     }
   }
 

@@ -162,6 +162,7 @@ class Printer {
       parts.push_back(fmt::format("@parallel({})", fmt::join(targets, ", ")));
     }
     if (marks.vector) parts.push_back("@vector");
+    if (marks.flat) parts.push_back("@flat");
     if (marks.unroll != 0) parts.push_back(fmt::format("@unroll({})", marks.unroll));
     if (marks.prefetch != 0) parts.push_back(fmt::format("@prefetch({})", marks.prefetch));
     return fmt::format("{}", fmt::join(parts, " "));

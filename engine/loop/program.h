@@ -114,6 +114,7 @@ struct ParallelTarget {
 struct Marks {
   std::vector<ParallelTarget> parallel;  ///< empty: not parallel
   bool vector = false;
+  bool flat = false;           ///< this loop and those inside it over the rest of a chain visit entry by entry (flat_walk.h)
   std::uint32_t unroll = 0;    ///< 0: not marked
   std::uint32_t prefetch = 0;  ///< gathered rows of located dense factors, that many iterations ahead
   bool operator==(const Marks&) const = default;

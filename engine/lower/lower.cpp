@@ -10,6 +10,7 @@
 #include "engine/loop/text_order.h"
 #include "engine/lower/drains.h"
 #include "engine/lower/facts.h"
+#include "engine/lower/flat_walks.h"
 #include "engine/lower/forest.h"
 #include "engine/lower/joined_results.h"
 #include "engine/lower/nest.h"
@@ -120,9 +121,10 @@ void add_patterns(LoweredNest& nest, const Network& network, const std::vector<s
   }
 }
 
-LoweredNest specialized(const Nest& nest, const Network& network, const std::vector<bool>& finite,
+LoweredNest specialized(const Nest& given, const Network& network, const std::vector<bool>& finite,
                         const LoweringFacts& more) {
-  if (more.grade == Specialization::generic) return lowered_generic(nest, network, finite);
+  if (more.grade == Specialization::generic) return lowered_generic(given, network, finite);
+  const Nest nest = with_flat_walks(given, more.runs);
   LoweredNest result = lowered_with_rows(nest, network, finite);
   // A full level is no driver to the rule of presence, so that one more fact may prove less.
   LoweredNest full = result;

@@ -37,6 +37,7 @@ struct NestStatement {
   std::vector<IndexId> loops;  ///< outermost first
   std::uint32_t fused = 0;     ///< loops shared with the statement before
   std::optional<IndexId> vector;
+  std::optional<std::uint32_t> flat = {};   ///< the depth of the loop where a flat walk begins (flat_walks.h)
   std::vector<Intersection> intersections;  ///< parts count statements as `origin` does
   std::uint32_t origin = ~0u;               ///< statement of the schedule; ~0u where lowering added it
   std::optional<LevelKind> drained = {};    ///< the target is summed in a workspace of this kind first (drains.h)

@@ -61,8 +61,9 @@ bool wants_row(const Nest& nest, std::size_t number) {
   }
   const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
   const bool is_alone = std::max<std::size_t>(statement.fused, after) < statement.loops.size();
-  return is_alone && is_dense_inside(nest, statement, *statement.vector) &&
-         first_reduction(statement) + 1 < statement.loops.size();
+  const std::size_t depth = first_reduction(statement);
+  if (statement.flat && depth > *statement.flat) return false;  // nothing stands between the loops of a flat walk
+  return is_alone && is_dense_inside(nest, statement, *statement.vector) && depth + 1 < statement.loops.size();
 }
 
 std::string row_name(const Nest& nest, const std::string& target) {

@@ -1,0 +1,169 @@
+// Flat walks of operands in coordinate formats: MTTKRP, TTTP, TTMc, SDDMM and sums, orders 3 to 5, every mode, short and long runs:
+// interpreted, and as native code on several threads, against brute force.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "compiled_runs.h"
+#include "engine/specialize.h"
+#include "oracle/interpreted.h"
+#include "oracle/substituted.h"
+#include "runs.h"
+
+namespace flat_walks_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+const std::string modes = "ijklm";
+
+/// An operand over these indices with every n-th coordinate, or all of a dense one.
+RandomOperand operand(const std::string& name, const std::string& indices, const std::map<char, std::uint64_t>& extents,
+                      const std::string& format, std::uint64_t entries, Dice& dice) {
+  RandomOperand made{name, {}, *parse_format(format), true, {}};
+  std::uint64_t all = 1;
+  for (const char index : indices) all *= made.extents.emplace_back(extents.at(index));
+  std::map<std::vector<std::uint64_t>, double> chosen;
+  for (std::uint64_t n = 0; n < (entries == 0 ? all : entries); ++n) {
+    std::uint64_t rest = entries == 0 ? n : dice.below(all);
+    std::vector<std::uint64_t> at(indices.size());
+    for (std::size_t mode = indices.size(); mode-- > 0; rest /= made.extents[mode]) at[mode] = rest % made.extents[mode];
+    chosen[at] = static_cast<double>(dice.below(7)) - 3;
+  }
+  made.entries.assign(chosen.begin(), chosen.end());
+  return made;
+}
+
+/// The result's indices, and those of the dense factors A, B, … beside the tensor T.
+struct Product {
+  std::string result;
+  std::vector<std::string> dense;
+};
+
+std::vector<Product> products(std::size_t order) {
+  std::vector<Product> made;
+  const std::string all = modes.substr(0, order);
+  Product sampled{all, {}};  // TTTP
+  for (const char index : all) sampled.dense.push_back(std::string(1, index) + "r");
+  made.push_back(sampled);
+  made.push_back({"", {}});  // the sum of all entries
+  made.push_back({all.substr(0, 2), {all.substr(order - 1), all.substr(1, 1)}});
+  made.push_back({all.substr(order - 2), {all.substr(0, 2) + "r", all.substr(order - 1) + "r"}});  // SDDMM of the last two modes
+  for (std::size_t mode = 0; mode < order; ++mode) {
+    Product mttkrp{std::string(1, all[mode]) + "r", {}};
+    Product ttmc{std::string(1, all[mode]), {}};
+    for (std::size_t other = 0; other < order; ++other) {
+      if (other == mode) continue;
+      mttkrp.dense.push_back(std::string(1, all[other]) + "r");
+      const char rank = "rstu"[ttmc.dense.size()];
+      ttmc.dense.push_back({all[other], rank});
+      ttmc.result += rank;
+    }
+    made.push_back(mttkrp);
+    if (order < 5) made.push_back(ttmc);
+  }
+  return made;
+}
+
+RandomNetwork network_of_product(const Product& product, std::size_t order, const std::string& format, std::uint64_t extent, Dice& dice) {
+  std::map<char, std::uint64_t> extents;
+  for (const char index : modes) extents[index] = extent + dice.below(3);
+  const std::uint64_t rank = std::vector<std::uint64_t>{1, 3, 8, 16, 20}[dice.below(product.result.size() > 2 ? 2 : 5)];
+  for (const char index : std::string("rstu")) extents[index] = rank;
+  RandomNetwork made;
+  const auto indices = [](const std::string& letters) {
+    std::vector<std::string> names;
+    for (const char letter : letters) names.emplace_back(1, letter);
+    return names;
+  };
+  const auto access = [](const std::string& name, const std::string& letters) {
+    std::string text = name + "(";
+    for (std::size_t n = 0; n < letters.size(); ++n) text += (n > 0 ? "," : "") + std::string(1, letters[n]);
+    return text + ")";
+  };
+  const std::string all = modes.substr(0, order);
+  made.operands.push_back(operand("T", all, extents, format, 30 + dice.below(60), dice));
+  made.factors.push_back({0, indices(all)});
+  made.result = indices(product.result);
+  made.expression = access("R", product.result) + " = " + access("T", all);
+  for (const std::string& letters : product.dense) {
+    const std::string name(1, static_cast<char>('A' + made.operands.size() - 1));
+    made.expression += " * " + access(name, letters);
+    made.factors.push_back({made.operands.size(), indices(letters)});
+    made.operands.push_back(operand(name, letters, extents, std::string(letters.size(), 'd'), 0, dice));
+  }
+  return made;
+}
+
+std::vector<std::string> formats(std::size_t order) {
+  if (order == 3) return {"duq:0,1,2", "suq:0,1,2", "uqq:0,1,2", "duq:1,2,0", "uqd:2,1,0", "uqq:2,0,1"};
+  if (order == 4) return {"duqq:0,1,2,3", "ssuq:0,1,2,3", "uqqq:3,1,2,0", "duqd:2,0,1,3"};
+  return {"duqqq:0,1,2,3,4", "dsuqq:4,3,2,1,0", "uqqqq:1,0,2,3,4"};
+}
+
+bool has_flat_walk(const loop::Block& block) {
+  return std::ranges::any_of(block, [](const loop::Statement& statement) {
+    if (const auto* each = std::get_if<loop::For>(&statement.node)) return each->marks.flat || has_flat_walk(each->body);
+    if (const auto* live = std::get_if<loop::With>(&statement.node)) return has_flat_walk(live->body);
+    const auto* late = std::get_if<loop::Bind>(&statement.node);
+    return late && has_flat_walk(late->body);
+  });
+}
+
+/// Whether there is a flat walk; checks what the programs mean.
+bool interprets(const Plan& plan, const BuiltNetwork& made, const CoordinateMap& expected, const Resources& resources) {
+  const auto known = specialized(made.network, plan, made.facts, made.tensors, Specialization::profiled, resources);
+  REQUIRE(known);
+  const auto nests = lower(plan.schedule, made.network, std::vector<bool>(plan.schedule.tensors.size(), true), known->facts);
+  REQUIRE_MESSAGE(nests, nests.error().message);
+  CHECK(difference_from_network(plan.schedule, made.network, *nests) == "");
+  const auto result = interpreted(plan.schedule, made.network, *nests, made.entries);
+  REQUIRE(result);
+  CHECK(differences(*result, expected) == "");
+  for (const LoweredNest& nest : *nests) {
+    const auto again = loop::parse(print(nest.program));
+    REQUIRE(again);
+    CHECK(*again == nest.program);
+  }
+  return std::ranges::any_of(*nests, [](const LoweredNest& nest) { return has_flat_walk(nest.program.body); });
+}
+
+}  // namespace
+
+TEST_CASE("flat walks change no result") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const Pipeline plain = pipeline_with(false, false);
+  const Pipeline checked = pipeline_with(true, false);
+  const Pipeline strict = pipeline_with(false, true);
+  const Runs drawn = runs(is_sanitized() ? 40 : 300);
+  std::size_t flat = 0, nested = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    const std::size_t order = 3 + dice.below(3);
+    const Product product = dice.pick(products(order));
+    const std::uint64_t extent = dice.percent(80) ? 4 + dice.below(12 / (order - 2)) : 2;  // runs of one or two entries, or long ones
+    const RandomNetwork random = network_of_product(product, order, dice.pick(formats(order)), extent, dice);
+    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, 60);
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    const Pipeline& pipeline = seed % 5 == 0 ? checked : seed % 5 == 1 ? strict : plain;
+    const auto plan = pipeline.plan(made->network, made->facts, {});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    const CoordinateMap expected = expected_result(random);
+    (interprets(*plan, *made, expected, resources) ? flat : nested)++;
+    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
+      const auto result = entries_of(tensor, given);
+      return result ? differences(*result, expected) : result.error().message;
+    };
+    CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, *made, {}), {{1}, {2}, {4}, {3, true}}, *made, judge) == "");
+  }
+  MESSAGE(flat << " networks with flat walks, " << nested << " without");
+  if (drawn.count >= 30) CHECK(flat > drawn.count / 3);
+  if (drawn.count >= 30) CHECK(nested > 0);
+}
+
+}  // namespace flat_walks_test
