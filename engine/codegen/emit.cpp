@@ -22,8 +22,8 @@ constexpr std::uint64_t longest_strip = 1 << 20;
 
 }  // namespace
 
-Emitter::Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options)
-    : function_(function), worker_(worker), options_(options), ir_(function.getContext()) {
+Emitter::Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options, unsigned vector_bits)
+    : function_(function), worker_(worker), options_(options), vector_bits_(vector_bits), ir_(function.getContext()) {
   ir_.SetInsertPoint(block("entry"));
   if (!options.strict_fp) {
     llvm::FastMathFlags flags;

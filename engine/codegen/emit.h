@@ -58,11 +58,13 @@ class Emitter {
   };
 
   /// Starts writing at the entry of an empty function. Only one that returns KernelStatus may poll and check.
-  Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options);
+  Emitter(llvm::Function& function, llvm::Value* worker, const CodeOptions& options, unsigned vector_bits);
 
   llvm::IRBuilder<>& ir() { return ir_; }
   bool checked() const { return options_.checked; }
   bool strict() const { return options_.strict_fp; }
+  /// Of the target's widest vectors. From 256 on parts of a vector are loaded by a mask.
+  unsigned vector_bits() const { return vector_bits_; }
 
   llvm::Type* word() { return ir_.getInt64Ty(); }
   llvm::Value* constant(std::uint64_t value) { return ir_.getInt64(value); }
@@ -128,6 +130,7 @@ class Emitter {
   llvm::Function& function_;
   llvm::Value* worker_;
   CodeOptions options_;
+  unsigned vector_bits_;
   llvm::IRBuilder<> ir_;
   std::vector<llvm::AllocaInst*> slots_;
   std::vector<std::function<void()>> at_poll_;

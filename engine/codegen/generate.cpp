@@ -32,7 +32,7 @@ Generator::Generator(const loop::Program& program, const CodeOptions& options, u
 void Generator::run() {
   llvm::Function* body = declare_body();
   declare_entry(body);
-  emit_ = std::make_unique<Emitter>(*body, body->getArg(static_cast<unsigned>(body->arg_size() - 1)), options_);
+  emit_ = std::make_unique<Emitter>(*body, body->getArg(static_cast<unsigned>(body->arg_size() - 1)), options_, vector_bits_);
   receive(*body);
   if (options_.count) number_loops(program_.body);
   Scope scope;
