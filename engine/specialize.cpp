@@ -59,6 +59,17 @@ std::vector<double> run_lengths(const Statistics& statistics, const Format& form
   return runs;
 }
 
+std::vector<double> fiber_means(const Statistics& statistics, const Format& format) {
+  std::vector<double> means(format.order());
+  ModeSet prefix = 0;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const double fibers = prefix == 0 ? 1 : statistics.distinct(prefix);
+    prefix |= ModeSet{1} << format.mode_order[level];
+    if (is_sparse(format.levels[level].kind) && fibers > 0) means[level] = statistics.distinct(prefix) / fibers;
+  }
+  return means;
+}
+
 std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads) {
   std::vector<LoweringFacts::Fiber> fibers(tensor.order());
   for (std::uint32_t level = 1; level < tensor.order(); ++level) {
@@ -123,6 +134,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   made.facts.full.resize(plan.schedule.tensors.size());
   made.facts.fibers.resize(plan.schedule.tensors.size());
   made.facts.runs.resize(plan.schedule.tensors.size());
+  made.facts.means.resize(plan.schedule.tensors.size());
   made.facts.patterns.resize(plan.schedule.tensors.size());
   if (grade == Specialization::generic) return made;
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
@@ -135,7 +147,10 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
       made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
     }
     // As quantised as the plan's: what decides here may not differ where plans do not.
-    if (known != operands.end()) made.facts.runs[number] = run_lengths(known->statistics, scheduled.format);
+    if (known != operands.end()) {
+      made.facts.runs[number] = run_lengths(known->statistics, scheduled.format);
+      made.facts.means[number] = fiber_means(known->statistics, scheduled.format);
+    }
     const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
     if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text())
       made.facts.fibers[number] = short_fibers(tensor->second, resources.threads);

@@ -22,6 +22,8 @@ constexpr std::uint64_t most_baked_entries = 4096;
 std::vector<bool> full_levels(const Statistics& statistics, const Format& format, const std::vector<std::uint64_t>& extents);
 /// Mean number of entries with equal coordinates up to each level of a chain; 0 for other levels.
 std::vector<double> run_lengths(const Statistics& statistics, const Format& format);
+/// Mean number of entries of the fibers of each sparse level, empty ones left out; 0 for dense levels.
+std::vector<double> fiber_means(const Statistics& statistics, const Format& format);
 /// Fibers of compressed levels below another that are short: of these loops and searches are straight code.
 std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threads& threads);
 

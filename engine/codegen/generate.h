@@ -181,6 +181,12 @@ class Generator {
   std::vector<loop::Step> walked_steps(const loop::For& each, std::span<const loop::Step> steps) const;
   void bind_driven(const loop::For& each, const Driver& driver, llvm::Value* position, Scope& here);
 
+  // gather.cpp
+  struct GatheredLoop;
+  bool gathers(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const;
+  void gather_sums(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest, const Scope& scope);
+  void add_gathered(const GatheredLoop& loop, llvm::Value* position, llvm::Value* mask, std::size_t number, const Scope& scope);
+
   // drive.cpp
   Driver open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut);
   llvm::Value* coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope);

@@ -220,6 +220,10 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
 
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                         std::span<const Finger> fingers, const Scope& scope) {
+  if (gathers(each, drivers, rest, scope)) {
+    gather_sums(each, drivers[0], rest, scope);
+    return;
+  }
   const bool outer = has_running_loop(walked_body(each));
   const bool spends =
       outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(walked_body(each)));

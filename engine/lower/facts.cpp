@@ -30,9 +30,9 @@ class FixedIndices {
   }
 
   bool is_fixed(const loop::For& loop, std::size_t depth, bool in_with) const {
-    if (loop.marks.vector) return true;
     const bool is_driven =
         std::ranges::any_of(loop.steps, [](const loop::Step& step) { return step.use == loop::Use::drive; });
+    if (loop.marks.vector) return !is_driven;
     // Beside NaN, that a workspace is accumulated at all must be proven, and a loop of unknown extent may not run.
     if (in_with && !is_driven && !all_finite_) return true;
     return depth > 0 && !is_driven && network_.indices[nest_.indices[loop.index]].extent <= longest_fixed_loop;

@@ -387,10 +387,11 @@ class ForestBuilder {
     const IndexId index = first.loops[depth];
     const bool is_innermost = group.size() == 1 && depth + 1 == first.loops.size();
     const bool all_dense = std::ranges::all_of(steps, [](const LevelStep& step) { return is_dense(step.kind); });
-    result.vector = is_innermost && all_dense && first.vector == index;
+    result.vector = is_innermost && (first.gathers || (all_dense && first.vector == index));
     result.flat = first.flat == static_cast<std::uint32_t>(depth);
     if (depth == 0) result.parallel = parallel_targets(nest_, group, index);
-    if (is_driven(steps)) result.prefetch = prefetch_distance(nest_, network_, located(steps));
+    // What is gathered is asked for some at a time anyway.
+    if (is_driven(steps) && !result.vector) result.prefetch = prefetch_distance(nest_, network_, located(steps));
     return result;
   }
 

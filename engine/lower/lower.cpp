@@ -12,6 +12,7 @@
 #include "engine/lower/facts.h"
 #include "engine/lower/flat_walks.h"
 #include "engine/lower/forest.h"
+#include "engine/lower/gathers.h"
 #include "engine/lower/joined_results.h"
 #include "engine/lower/nest.h"
 #include "engine/lower/registers.h"
@@ -124,7 +125,7 @@ void add_patterns(LoweredNest& nest, const Network& network, const std::vector<s
 LoweredNest specialized(const Nest& given, const Network& network, const std::vector<bool>& finite,
                         const LoweringFacts& more) {
   if (more.grade == Specialization::generic) return lowered_generic(given, network, finite);
-  const Nest nest = with_flat_walks(given, more.runs);
+  const Nest nest = with_gathers(with_flat_walks(given, more.runs), more.means);
   LoweredNest result = lowered_with_rows(nest, network, finite);
   // A full level is no driver to the rule of presence, so that one more fact may prove less.
   LoweredNest full = result;

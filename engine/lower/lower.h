@@ -43,6 +43,8 @@ struct LoweringFacts {
   std::vector<std::vector<Fiber>> fibers;  ///< by tensor of the schedule and level: those that are short
   /// By tensor of the schedule and level: mean number of entries with equal coordinates up to there; 0 or empty: not known.
   std::vector<std::vector<double>> runs = {};
+  /// The same of entries of a fiber, empty fibers left out.
+  std::vector<std::vector<double>> means = {};
   std::vector<std::optional<std::uint64_t>> patterns;  ///< by tensor of the schedule: digests of what may be baked in
   /// Results, by name, whose sums have a coefficient word, 1 or not, so that runs may scale them; and dense results whose
   /// elements need not lie side by side but along the last level: the other levels have strides.

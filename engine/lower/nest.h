@@ -38,6 +38,7 @@ struct NestStatement {
   std::uint32_t fused = 0;     ///< loops shared with the statement before
   std::optional<IndexId> vector;
   std::optional<std::uint32_t> flat = {};   ///< the depth of the loop where a flat walk begins (flat_walks.h)
+  bool gathers = false;                     ///< the innermost loop sums a vector of entries at a time (gathers.h)
   std::vector<Intersection> intersections;  ///< parts count statements as `origin` does
   std::uint32_t origin = ~0u;               ///< statement of the schedule; ~0u where lowering added it
   std::optional<LevelKind> drained = {};    ///< the target is summed in a workspace of this kind first (drains.h)

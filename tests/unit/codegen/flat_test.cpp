@@ -1,9 +1,8 @@
 // A flat walk is one loop, unless iterations are counted; what is between the levels is done for every entry.
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "engine/codegen/codegen.h"
 #include "engine/loop/program.h"

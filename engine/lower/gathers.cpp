@@ -1,0 +1,43 @@
+#include "engine/lower/gathers.h"
+
+#include <algorithm>
+
+#include "runtime/level_traits.h"
+
+namespace weft {
+namespace {
+
+/// Entries of a fiber that fill a vector of doubles. SpMV with 20 a row: 1.6 times as fast; with 2.9 a row 8 % slower.
+constexpr double filled_vector = 8;
+
+bool gathers(const Nest& nest, std::size_t number, const FiberMeans& means) {
+  const NestStatement& statement = nest.statements[number];
+  if (statement.loops.size() < 2) return false;
+  const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
+  if (std::max<std::size_t>(statement.fused, after) == statement.loops.size()) return false;  // not alone in its innermost loop
+  const IndexId index = statement.loops.back();
+  if (first_level_of(statement.target, index) < statement.target.indices.size()) return false;
+  bool long_fibers = false;
+  std::size_t drivers = 0;
+  for (const NestAccess& factor : statement.factors) {
+    const std::size_t level = first_level_of(factor, index);
+    if (level == factor.indices.size()) continue;
+    const NestStorage& storage = nest.storages[factor.storage];
+    if (storage.storage.role != loop::Role::input || level + 1 != factor.indices.size()) return false;
+    const LevelKind kind = storage.storage.levels[level].kind;
+    if (is_dense(kind)) continue;
+    if (!is_compressed(kind) || ++drivers > 1) return false;
+    const std::uint32_t tensor = storage.tensor;
+    long_fibers = tensor < means.size() && level < means[tensor].size() && means[tensor][level] >= filled_vector;
+  }
+  return drivers == 1 && long_fibers;
+}
+
+}  // namespace
+
+Nest with_gathers(Nest nest, const FiberMeans& means) {
+  for (std::size_t number = 0; number < nest.statements.size(); ++number) nest.statements[number].gathers = gathers(nest, number, means);
+  return nest;
+}
+
+}  // namespace weft

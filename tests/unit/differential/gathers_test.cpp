@@ -1,0 +1,112 @@
+// Sums of long fibers in gathered vectors: products of a matrix or tensor with vectors, on several threads, against brute force.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiled_runs.h"
+#include "runs.h"
+
+namespace gathers_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Product {
+  std::string expression;
+  std::string format;                          ///< of T
+  std::vector<std::vector<std::string>> factors;  ///< indices of T, a, b, …
+  std::vector<std::string> result;
+};
+
+std::vector<Product> products() {
+  return {{"R(i) = T(i,j) * a(j)", "ds:0,1", {{"i", "j"}, {"j"}}, {"i"}},
+          {"R(i) = T(i,j) * a(j)", "ss:0,1", {{"i", "j"}, {"j"}}, {"i"}},
+          {"R() = T(i,j) * a(i) * b(j)", "ds:0,1", {{"i", "j"}, {"i"}, {"j"}}, {}},
+          {"R(j) = -2 * T(i,j) * a(i) * b(j)", "ds:1,0", {{"i", "j"}, {"i"}, {"j"}}, {"j"}},
+          {"R(i) = T(i,j) * T(i,j) * a(j) * b(j)", "ss:0,1", {{"i", "j"}, {"i", "j"}, {"j"}, {"j"}}, {"i"}},
+          {"R(k,i) = T(k,i,j) * a(j) * b(i,j)", "dss:0,1,2", {{"k", "i", "j"}, {"j"}, {"i", "j"}}, {"k", "i"}},
+          {"R(i) = T(i,j) * a(j)", "ds:0,1:f32", {{"i", "j"}, {"j"}}, {"i"}}};
+}
+
+RandomNetwork drawn_network(Dice& dice) {
+  const Product product = dice.pick(products());
+  std::map<std::string, std::uint64_t> extents = {{"i", 3 + dice.below(9)}, {"j", 40 + dice.below(60)}, {"k", 2}};
+  if (product.format == "ds:1,0") std::swap(extents["i"], extents["j"]);
+  RandomNetwork made;
+  made.expression = product.expression;
+  made.result = product.result;
+  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
+  const std::uint64_t share = 15 + dice.below(60);
+  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
+    const bool again = factor > 0 && product.factors[factor] == product.factors[0];
+    made.factors.push_back({again ? 0 : made.operands.size(), product.factors[factor]});
+    if (again) continue;
+    const bool sparse = factor == 0;
+    const Format like_t = *parse_format(product.format);
+    RandomOperand operand{sparse ? "T" : std::string(1, static_cast<char>('a' + made.operands.size() - 1)), {}, like_t, true, {}};
+    for (const std::string& index : product.factors[factor]) operand.extents.push_back(extents[index]);
+    if (!sparse) {
+      operand.format = *parse_format(std::string(operand.extents.size(), 'd'));
+      operand.format.scalar = like_t.scalar;
+    }
+    std::uint64_t all = 1;
+    for (const std::uint64_t extent : operand.extents) all *= extent;
+    for (std::uint64_t n = 0; n < all; ++n) {
+      if (sparse && !dice.percent(share)) continue;
+      std::vector<std::uint64_t> at(operand.extents.size());
+      std::uint64_t rest = n;
+      for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
+      operand.entries.push_back({at, static_cast<double>(dice.below(7)) - 3});
+    }
+    made.operands.push_back(operand);
+  }
+  return made;
+}
+
+bool has_gathered_sum(const loop::Block& block) {
+  return std::ranges::any_of(block, [](const loop::Statement& statement) {
+    const auto* each = std::get_if<loop::For>(&statement.node);
+    if (!each) return false;
+    const bool drives = std::ranges::find(each->steps, loop::Use::drive, &loop::Step::use) != each->steps.end();
+    return (each->marks.vector && drives) || has_gathered_sum(each->body);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("gathered sums are those of entries one by one") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const Pipeline pipeline = pipeline_with(false, false);
+  const Runs drawn = runs(is_sanitized() ? 20 : 150);
+  std::size_t gathered = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork random = drawn_network(dice);
+    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, 60);
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    const auto plan = pipeline.plan(made->network, made->facts, {});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    const CoordinateMap expected = expected_result(random);
+    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
+      const auto result = entries_of(tensor, given);
+      return result ? differences(*result, expected) : result.error().message;
+    };
+    const Plan cut = cut_for_threads(*plan, *made, {});
+    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {4}, {3, true}}, *made, judge) == "");
+    const auto kernel = pipeline.compile(made->network, cut, made->facts);
+    REQUIRE(kernel);
+    for (const CompiledNest& nest : kernel->nests()) gathered += has_gathered_sum(nest.nest.program.body) ? 1 : 0;
+  }
+  MESSAGE(gathered << " nests with gathered sums");
+  if (drawn.count >= 30) CHECK(gathered > drawn.count / 4);
+}
+
+}  // namespace gathers_test
