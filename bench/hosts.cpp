@@ -307,8 +307,14 @@ Expected<void> host_calls(unsigned threads, Errors& errors) {
   return converted_layout(threads, errors);
 }
 
-int hosts(const std::string& data) {
+int hosts(const std::string& data, bool threads_alone) {
   Errors errors;
+  if (threads_alone) {
+    print_head("Threads of a host");
+    const Expected<void> done = threads_on_engines(errors);
+    if (!done) fmt::print(stderr, "error: {}\n", done.error().message);
+    return done ? 0 : 1;
+  }
   print_head("Small calls, 1 thread");
   Expected<void> done = tiny_host_calls(errors);
   for (const unsigned threads : {1U, 2U}) {
