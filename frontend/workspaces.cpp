@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
+#include "frontend/runs_under_way.h"
 #include "runtime/overlap.h"
 #include "runtime/tensor_facts.h"
 
@@ -76,44 +76,6 @@ std::uint64_t IdleWorkspaces::bytes() const noexcept {
   return bytes;
 }
 
-bool ScratchInUse::take(std::span<const std::byte> memory) {
-  const std::lock_guard lock(mutex_);
-  const std::less<const std::byte*> before;
-  for (const std::span<const std::byte>& other : taken_) {
-    if (before(memory.data(), other.data() + other.size()) && before(other.data(), memory.data() + memory.size())) return false;
-  }
-  taken_.push_back(memory);
-  return true;
-}
-
-void ScratchInUse::give_back(std::span<const std::byte> memory) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto place = std::ranges::find(taken_, memory.data(), [](const auto& each) { return each.data(); });
-  if (place != taken_.end()) taken_.erase(place);
-}
-
-/// The scratch memory of the host for as long as a run writes to it.
-class Workspaces::ScratchLease {
- public:
-  static Expected<ScratchLease> of(const std::shared_ptr<IdleWorkspaces>& idle, std::span<const std::byte> memory) {
-    if (memory.empty()) return ScratchLease();
-    if (!idle->scratch().take(memory)) return input_error("the scratch memory is used by another run");
-    ScratchLease lease;
-    lease.idle_ = idle;
-    lease.memory_ = memory;
-    return lease;
-  }
-  ScratchLease(ScratchLease&& other) noexcept : idle_(std::move(other.idle_)), memory_(other.memory_) {}
-  ~ScratchLease() {
-    if (idle_) idle_->scratch().give_back(memory_);
-  }
-
- private:
-  ScratchLease() = default;
-  std::shared_ptr<IdleWorkspaces> idle_;
-  std::span<const std::byte> memory_;
-};
-
 /// Keeps what the tensors of a result point into, and puts it back with the last of them.
 class Workspaces::Lease {
  public:
@@ -132,6 +94,7 @@ Workspaces::Workspaces(CompiledNetwork code, const EngineOptions& options, std::
     : code_(std::move(code)),
       resources_(options.resources),
       deterministic_(options.deterministic),
+      checked_(options.checked),
       changing_(std::move(changing)),
       changing_patterns_(std::move(changing_patterns)),
       idle_(std::move(idle)),
@@ -289,7 +252,7 @@ Expected<std::uint64_t> Workspaces::scratch_bytes(const RunOperands& operands, c
 }
 
 Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellation* cancellation) {
-  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  const auto scratch = ScratchLease::of(operands.host.scratch);
   if (!scratch) return std::unexpected(scratch.error());
   auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
@@ -298,7 +261,7 @@ Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellati
 }
 
 Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancellation* cancellation) {
-  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  const auto scratch = ScratchLease::of(operands.host.scratch);
   if (!scratch) return std::unexpected(scratch.error());
   RunOperands alone(operands);
   alone.host.outputs.clear();  // memory that was made for patterns of before, perhaps
@@ -323,9 +286,10 @@ Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancel
 }
 
 Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellation* cancellation) {
-  std::unique_lock<std::mutex> turn(operands.turn, std::defer_lock);
-  if (!operands.host.outputs.empty()) turn.lock();
-  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  const Turns turns(operands);
+  const auto watched = WatchedRun::of(operands, checked_);
+  if (!watched) return std::unexpected(watched.error());
+  const auto scratch = ScratchLease::of(operands.host.scratch);
   if (!scratch) return std::unexpected(scratch.error());
   auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());

@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +25,6 @@ struct alignas(spread_bytes) RunOperands {
   std::uint64_t stamp = next_stamp();
   mutable std::atomic<bool> verified{false};
   mutable std::atomic<bool> known{false};  ///< some workspace may be bound to these: of the stamp, as is the former
-  mutable std::mutex turn;  ///< of runs that write to memory of the host
 
   RunOperands() = default;
   RunOperands(const RunOperands& other) : tensors(other.tensors), host(other.host) {}
@@ -35,18 +32,6 @@ struct alignas(spread_bytes) RunOperands {
   static std::uint64_t next_stamp();
   /// Borrowed arrays that nothing has verified yet, memory for results, and that none overlaps another.
   Expected<void> verify(const Resources& resources) const;
-};
-
-/// Memory of the host that runs use, by all kernels of an engine. Thread safe.
-class ScratchInUse {
- public:
-  /// False where another run uses some of it.
-  bool take(std::span<const std::byte> memory);
-  void give_back(std::span<const std::byte> memory) noexcept;
-
- private:
-  std::mutex mutex_;
-  std::vector<std::span<const std::byte>> taken_;
 };
 
 class Workspaces;
@@ -67,10 +52,8 @@ class IdleWorkspaces : public Kept {
   void make_room_for(std::uint64_t bytes) noexcept;
   /// Of those that wait.
   std::uint64_t bytes() const noexcept;
-  ScratchInUse& scratch() noexcept { return scratch_; }
 
  private:
-  ScratchInUse scratch_;
   const std::uint64_t most_;
   std::atomic<std::uint64_t> bytes_{0};  ///< of all that have ever waited and still are there: at least of those that do
   KeptList list_;
@@ -97,7 +80,7 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
 
-  /// As Kernel::run. With outputs in memory of the host runs over the same operands take turns.
+  /// As Kernel::run. Runs that write to the same tensor of the host take turns.
   Expected<Tensors> run(const RunOperands& operands, const Cancellation* cancellation);
   /// As Kernel::symbolic.
   Expected<Tensors> symbolic(const RunOperands& operands, const Cancellation* cancellation);
@@ -111,7 +94,6 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
 
  private:
   class Lease;
-  class ScratchLease;
   struct alignas(spread_bytes) Bound {
     Bound(std::shared_ptr<Workspaces> of, BoundNetwork made) : owner(std::move(of)), network(std::move(made)) {}
     ~Bound() { owner->idle_->resize(counted_bytes, 0); }
@@ -151,6 +133,7 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   CompiledNetwork code_;
   Resources resources_;
   bool deterministic_;
+  bool checked_;
   std::set<std::string> changing_;
   std::set<std::string> changing_patterns_;
   std::shared_ptr<IdleWorkspaces> idle_;

@@ -128,6 +128,7 @@ class ValueFacts {
     return known == Finite::unknown ? std::nullopt : std::optional(known == Finite::all);
   }
   void forget();
+  std::mutex writing;  ///< held by a run that writes to these, so that others wait
   /// Counts announced changes.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   /// Tells values apart: no two of a process have the same.
