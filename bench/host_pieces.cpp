@@ -19,7 +19,8 @@ Expected<void> host_pieces(Errors& errors) {
   const auto first = split(*T, 0, places, both);
   if (!errors.good(first)) return errors.first();
   const auto is_whole = [&](const Expected<Tensor>& whole) {
-    if (errors.good(whole) && (whole->nnz() != T->nnz() || !same_values(*whole, T->values().as<const double>()))) errors.wrong("what was put together");
+    if (!errors.good(whole)) return;
+    if (whole->nnz() != T->nnz() || !same_values(*whole, T->values().as<const double>())) errors.wrong("what was put together");
   };
   is_whole(append(*parts, 1, both));
   is_whole(append(*first, 0, both));

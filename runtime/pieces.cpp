@@ -169,7 +169,9 @@ Expected<std::vector<Coordinates>> distributed(const Coordinates& list, const Di
     const auto from = list.values.as<const T>();
     std::vector<std::span<T>> to;
     for (Coordinates& one : lists) to.push_back(one.values.as<T>());
-    distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) { to[number][place] = from[entry]; });
+    distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
+      to[number][place] = from[entry];
+    });
   });
   return lists;
 }
@@ -205,7 +207,8 @@ Expected<std::vector<Tensor>> parts_between(const Tensor& tensor, const Coordina
   if (!written) return std::unexpected(written.error());
   std::vector<Tensor> parts;
   for (Coordinates& one : *written) {
-    auto part = build_from(std::move(one), packed(tensor.format(), list.scalar), tensor.format().mode_order, resources, "a range of a tensor");
+    auto part = build_from(std::move(one), packed(tensor.format(), list.scalar), tensor.format().mode_order, resources,
+                           "a range of a tensor");
     if (!part) return std::unexpected(part.error());
     parts.push_back(std::move(*part));
   }
@@ -276,8 +279,8 @@ Expected<Tensor> appended_tensors(std::span<const Tensor> tensors, std::uint32_t
   const std::vector<std::uint32_t>& order = tensors.front().format().mode_order;
   const auto in_order = [&](const Tensor& tensor) { return tensor.format().mode_order == order; };
   const bool sorted = !order.empty() && order.front() == mode && std::ranges::all_of(tensors, in_order);
-  return build_from(std::move(*written), packed(tensors.front().format(), scalar), sorted ? std::span(order) : std::span<const std::uint32_t>(),
-                    resources, "appended tensors");
+  const std::span<const std::uint32_t> already = sorted ? std::span(order) : std::span<const std::uint32_t>();
+  return build_from(std::move(*written), packed(tensors.front().format(), scalar), already, resources, "appended tensors");
 }
 
 }  // namespace

@@ -84,7 +84,9 @@ void sort_keys(std::uint32_t* keys, std::uint32_t* scratch, std::uint64_t count,
                const std::uint8_t* marks) {
   if (count < 2) return;
   const bool wide = has_wide_sort();
-  const std::uint64_t columns_per_key = has_byte_compress() ? columns_per_key_by_bytes : wide ? columns_per_key_by_words : columns_per_key_alone;
+  const std::uint64_t columns_per_key = has_byte_compress() ? columns_per_key_by_bytes
+                                        : wide              ? columns_per_key_by_words
+                                                            : columns_per_key_alone;
   if (marks != nullptr && count > extent / columns_per_key)
     list_marked(marks, extent, keys);
   else if (wide && count <= longest_wide_sort)

@@ -157,7 +157,8 @@ __attribute__((target("avx512vbmi2"))) std::uint64_t wide_marked_by_bytes(const 
     const std::uint64_t found = marks_of(marks, column, extent);
     auto count = static_cast<unsigned>(_mm_popcnt_u64(found));
     const __m512i first = _mm512_set1_epi32(static_cast<int>(column));
-    for (__m512i listed = _mm512_maskz_compress_epi8(found, all);; listed = _mm512_shuffle_i32x4(listed, listed, 0b00'11'10'01)) {
+    __m512i listed = _mm512_maskz_compress_epi8(found, all);
+    for (;; listed = _mm512_shuffle_i32x4(listed, listed, 0b00'11'10'01)) {
       const __m512i columns = _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(listed)));
       const unsigned stored = count < lanes ? count : lanes;
       _mm512_mask_storeu_epi32(keys, static_cast<__mmask16>((1U << stored) - 1U), columns);

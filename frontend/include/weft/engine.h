@@ -117,8 +117,8 @@ class Bindings {
   /// Memory for what runs need beside operands and results, at least Kernel::scratch_bytes(), used instead of memory of
   /// the engine: workspaces of all threads, copies of results that threads sum, dense intermediates; not what grows
   /// (hash tables, sparse results and intermediates). Between runs the host may use it, too. In a run: resource error
-  /// of code memory_limit with the bytes wanted where it is too small, input error where another run uses some of it, or
-  /// it overlaps an operand or memory for results. Empty: the engine's again.
+  /// of code memory_limit with the bytes wanted where it is too small, input error where another run uses some of it,
+  /// or it overlaps an operand or memory for results. Empty: the engine's again.
   void scratch(std::span<std::byte> memory);
   /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
   /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the
