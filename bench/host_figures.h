@@ -55,5 +55,9 @@ Expected<void> tiny_host_calls(Errors& errors);
 Expected<void> host_methods(const std::string& data, unsigned threads, Errors& errors);
 /// Threads of a host on one engine and on one each; many kernels on one tensor.
 Expected<void> host_sharing(Errors& errors);
+/// Filter, split and append of a tensor.
+Expected<void> host_pieces(Errors& errors);
+/// The threads of host_sharing() alone.
+Expected<void> threads_on_engines(Errors& errors);
 
 }  // namespace weft::bench

@@ -1,7 +1,9 @@
 // What is shared: an engine by the threads of a host, a tensor by many kernels.
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <atomic>
+#include <barrier>
 #include <ctime>
 #include <functional>
 #include <thread>
@@ -54,80 +56,6 @@ Spent spent_by_thread() {
   return {static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6, usage.ru_nvcsw};
 }
 
-/// Threads of the host that all make tiny calls: on an engine each, and on one.
-Expected<void> threads_on_engines(Errors& errors) {
-  constexpr int calls = 10'000;
-  constexpr int rounds = 15;
-  constexpr unsigned most = 4;
-  const auto M = random_sparse({{20, 20}, 50, 1, 1}, Resources());
-  const auto x = random_dense({20}, 1, Resources());
-  if (!errors.good(M) || !errors.good(x)) return errors.first();
-  const Tensors operands = {{"M", *M}, {"x", *x}};
-  const Engine shared = engine_with(1);
-  std::vector<HostThread> own, sharing;
-  for (unsigned n = 0; n < most; ++n) {
-    // Tensors of their own too: what is known of one is shared by all engines.
-    const Tensors copies = {{"M", Tensor(M->arrays(), Validity::known)}, {"x", Tensor(x->arrays(), Validity::known)}};
-    const auto alone = host_thread(engine_with(1), copies);
-    const auto together = host_thread(shared, operands);
-    if (!errors.good(alone) || !errors.good(together)) return errors.first();
-    own.push_back(*alone);
-    sharing.push_back(*together);
-  }
-  const auto expected = own[0].kernel.run(own[0].bindings);
-  if (!errors.good(expected)) return errors.first();
-  const auto right = expected->at("y").values().as<const double>();
-  const auto is_right = [&](const Expected<Tensors>& results) { return results && same_values(results->at("y"), right); };
-
-  const auto compiles = [&](const HostThread& host) { return host.engine.compile(tiny_text, host.operands).has_value(); };
-  const auto runs = [&](const HostThread& host) { return is_right(host.kernel.run(host.bindings)); };
-  const auto evaluates = [&](const HostThread& host) { return is_right(host.session.evaluate(tiny_text)); };
-  const auto line = [&](const char* what, const std::function<bool(const HostThread&)>& call) {
-    // Which host thread n is: of its own, one that shares the engine, or the first of those for all.
-    const auto run = [&](unsigned threads, const std::vector<HostThread>& hosts, bool all_the_first) {
-      std::atomic<int> failed{0};
-      std::vector<Spent> spent(threads);
-      std::vector<std::jthread> running;
-      for (unsigned n = 0; n < threads; ++n)
-        running.emplace_back([&, n] {
-          for (int made = 0; made < calls; ++made)
-            if (!call(hosts[all_the_first ? 0 : n])) ++failed;
-          spent[n] = spent_by_thread();
-        });
-      running.clear();
-      if (failed > 0) errors.wrong("a call beside others");
-      Spent all;
-      for (const Spent& one : spent) all = {all.cpu_ms + one.cpu_ms, all.waits + one.waits};
-      return Spent{all.cpu_ms / threads, all.waits};
-    };
-    constexpr unsigned numbers[] = {1, 2, 4};
-    Timing cpu[3][3];  // by number of threads; by an engine each, one engine, one handle
-    long waits[3][3] = {};
-    for (int round = 0; round < rounds; ++round)
-      for (std::size_t number = 0; number < 3; ++number)
-        for (std::size_t way = 0; way < 3; ++way) {
-          const Spent once = run(numbers[number], way == 0 ? own : sharing, way == 2);
-          cpu[number][way].ms.push_back(once.cpu_ms);
-          waits[number][way] += once.waits;
-        }
-    for (std::size_t number = 0; number < 3; ++number) {
-      const unsigned threads = numbers[number];
-      const HostFigure each = figure_of(cpu[number][0], calls);
-      print_line(fmt::format("{}, {} thread{}, an engine each", what, threads, threads > 1 ? "s" : ""), each, "1 thread",
-                 figure_of(cpu[0][0], calls));
-      print_line("  one engine", figure_of(cpu[number][1], calls), "an engine each", each);
-      print_line("  one engine, one handle", figure_of(cpu[number][2], calls), "an engine each", each);
-      fmt::print("  waits in {} calls: {}, {}, {}\n", rounds * calls * static_cast<int>(threads), waits[number][0],
-                 waits[number][1], waits[number][2]);
-    }
-  };
-  fmt::print("  processor time of a call, by threads that all call at once\n");
-  line("compile a known kernel", compiles);
-  line("a run of 50 entries", runs);
-  line("a session's evaluation", evaluates);
-  return errors.first();
-}
-
 /// Kernels that read a tensor in a layout it is not stored in, all alive: the layout and the arrays are there once.
 Expected<void> kernels_on_a_tensor(Errors& errors) {
   constexpr int count = 300;
@@ -174,6 +102,97 @@ Expected<void> kernels_on_a_tensor(Errors& errors) {
 }
 
 }  // namespace
+
+/// Where there are as many processors, threads on others: one after the other they would share nothing.
+void on_processor(unsigned number) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&one);
+  if (pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) != 0) return;
+  number %= static_cast<unsigned>(CPU_COUNT(&allowed));
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &allowed) || number-- > 0) continue;
+    CPU_SET(processor, &one);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    return;
+  }
+}
+
+/// Threads of the host that all make tiny calls: on an engine each, and on one.
+Expected<void> threads_on_engines(Errors& errors) {
+  constexpr int calls = 20'000;
+  constexpr int rounds = 15;
+  constexpr unsigned most = 4;
+  const auto M = random_sparse({{20, 20}, 50, 1, 1}, Resources());
+  const auto x = random_dense({20}, 1, Resources());
+  if (!errors.good(M) || !errors.good(x)) return errors.first();
+  const Tensors operands = {{"M", *M}, {"x", *x}};
+  const Engine shared = engine_with(1);
+  std::vector<HostThread> own, sharing;
+  for (unsigned n = 0; n < most; ++n) {
+    // Tensors of their own too: what is known of one is shared by all engines.
+    const Tensors copies = {{"M", Tensor(M->arrays(), Validity::known)}, {"x", Tensor(x->arrays(), Validity::known)}};
+    const auto alone = host_thread(engine_with(1), copies);
+    const auto together = host_thread(shared, operands);
+    if (!errors.good(alone) || !errors.good(together)) return errors.first();
+    own.push_back(*alone);
+    sharing.push_back(*together);
+  }
+  const auto expected = own[0].kernel.run(own[0].bindings);
+  if (!errors.good(expected)) return errors.first();
+  const auto right = expected->at("y").values().as<const double>();
+  const auto is_right = [&](const Expected<Tensors>& results) { return results && same_values(results->at("y"), right); };
+
+  const auto compiles = [&](const HostThread& host) { return host.engine.compile(tiny_text, host.operands).has_value(); };
+  const auto runs = [&](const HostThread& host) { return is_right(host.kernel.run(host.bindings)); };
+  const auto evaluates = [&](const HostThread& host) { return is_right(host.session.evaluate(tiny_text)); };
+  const auto line = [&](const char* what, const std::function<bool(const HostThread&)>& call) {
+    // Which host thread n is: of its own, one that shares the engine, or the first of those for all.
+    const auto run = [&](unsigned threads, const std::vector<HostThread>& hosts, bool all_the_first) {
+      std::atomic<int> failed{0};
+      std::vector<Spent> spent(threads);
+      std::vector<std::jthread> running;
+      std::barrier all_there(threads);
+      for (unsigned n = 0; n < threads; ++n)
+        running.emplace_back([&, n] {
+          on_processor(n);
+          all_there.arrive_and_wait();
+          for (int made = 0; made < calls; ++made)
+            if (!call(hosts[all_the_first ? 0 : n])) ++failed;
+          spent[n] = spent_by_thread();
+        });
+      running.clear();
+      if (failed > 0) errors.wrong("a call beside others");
+      Spent all;
+      for (const Spent& one : spent) all = {all.cpu_ms + one.cpu_ms, all.waits + one.waits};
+      return Spent{all.cpu_ms / threads, all.waits};
+    };
+    constexpr unsigned numbers[] = {1, 2, 4};
+    Timing cpu[3][3];  // by number of threads; by an engine each, one engine, one handle
+    long waits[3][3] = {};
+    for (int round = 0; round < rounds; ++round)
+      for (std::size_t number = 0; number < 3; ++number)
+        for (std::size_t way = 0; way < 3; ++way) {
+          const Spent once = run(numbers[number], way == 0 ? own : sharing, way == 2);
+          cpu[number][way].ms.push_back(once.cpu_ms);
+          waits[number][way] += once.waits;
+        }
+    for (std::size_t number = 0; number < 3; ++number) {
+      const unsigned threads = numbers[number];
+      const HostFigure each = figure_of(cpu[number][0], calls);
+      print_line(fmt::format("{}, {} thread{}, an engine each", what, threads, threads > 1 ? "s" : ""), each, "1 thread",
+                 figure_of(cpu[0][0], calls));
+      print_line("  one engine", figure_of(cpu[number][1], calls), "an engine each", each);
+      print_line("  one engine, one handle", figure_of(cpu[number][2], calls), "an engine each", each);
+      fmt::print("  waits in {} calls: {}, {}, {}\n", rounds * calls * static_cast<int>(threads), waits[number][0],
+                 waits[number][1], waits[number][2]);
+    }
+  };
+  fmt::print("  processor time of a call, by threads that all call at once\n");
+  line("compile a known kernel", compiles);
+  line("a run of 50 entries", runs);
+  line("a session's evaluation", evaluates);
+  return errors.first();
+}
 
 Expected<void> host_sharing(Errors& errors) {
   if (auto done = threads_on_engines(errors); !done) return done;

@@ -307,10 +307,7 @@ Expected<void> host_calls(unsigned threads, Errors& errors) {
   return converted_layout(threads, errors);
 }
 
-int hosts(const std::string& data) {
-  Errors errors;
-  print_head("Small calls, 1 thread");
-  Expected<void> done = tiny_host_calls(errors);
+static Expected<void> large_and_shared(const std::string& data, Expected<void> done, Errors& errors) {
   for (const unsigned threads : {1U, 2U}) {
     if (done) print_head(fmt::format("Large operands, {} thread{}", threads, threads > 1 ? "s" : ""));
     if (done) done = host_calls(threads, errors);
@@ -318,6 +315,20 @@ int hosts(const std::string& data) {
   }
   if (done) print_head("Shared engines and tensors");
   if (done) done = host_sharing(errors);
+  return done;
+}
+
+int hosts(const std::string& data, const std::string& only) {
+  Errors errors;
+  Expected<void> done;
+  if (only != "pieces") print_head(only.empty() ? "Small calls, 1 thread" : "Threads of a host");
+  if (only == "threads") done = threads_on_engines(errors);
+  if (only.empty()) done = tiny_host_calls(errors);
+  if (done && only != "threads") {
+    print_head("Tensors in pieces");
+    done = host_pieces(errors);
+  }
+  if (only.empty()) done = large_and_shared(data, std::move(done), errors);
   if (done) return 0;
   fmt::print(stderr, "error: {}\n", done.error().message);
   return 1;

@@ -82,6 +82,9 @@ int main(int argc, char** argv) {
   CLI::App* loops = app.add_subcommand("hosts", "what a host pays around a kernel in a loop");
   std::string loops_data;
   loops->add_option("--data", loops_data, "directory with real tensors")->check(CLI::ExistingDirectory);
+  std::string loops_only;
+  loops->add_option("--only", loops_only, "threads: that call at once, on one engine and on one each; pieces: tensors cut and put together")
+      ->check(CLI::IsMember({"threads", "pieces"}));
   std::uint64_t calls = 1'000'000;
   std::uint64_t kernels = 10'000;
   engine->add_option("--calls", calls, "evaluations from 8 threads")->check(CLI::PositiveNumber);
@@ -93,7 +96,7 @@ int main(int argc, char** argv) {
   if (planning->parsed()) return weft::bench::run_planning(times);
   if (read->parsed()) return weft::bench::read_speed(file);
   if (wake->parsed()) return weft::bench::wake();
-  if (loops->parsed()) return weft::bench::hosts(loops_data);
+  if (loops->parsed()) return weft::bench::hosts(loops_data, loops_only);
   if (engine->parsed()) return weft::bench::engine_figures(calls, kernels);
   if (startup->parsed())
     return weft::bench::startup((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft").string());

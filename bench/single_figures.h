@@ -23,6 +23,7 @@ int engine_figures(std::uint64_t calls, std::uint64_t kernels);
 
 /// What a host pays around a kernel in a loop: compiling what is known, sessions, rebinding, new values over a converted
 /// layout; on 1 and 2 threads. With `data`, breadth-first search over notredame_www beside a hand-written one. Exit status.
-int hosts(const std::string& data);
+/// `only`: threads or pieces.
+int hosts(const std::string& data, const std::string& only);
 
 }  // namespace weft::bench

@@ -15,6 +15,7 @@
 #include "engine/run_progress.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
+#include "runtime/spread.h"
 
 namespace weft {
 
@@ -87,7 +88,8 @@ struct Replaced {
   bool any_pattern = false, any_values = false;
 };
 
-struct BoundNetwork::State {
+/// Written to by every run, on lines of its own.
+struct alignas(spread_bytes) BoundNetwork::State {
   std::shared_ptr<const CompiledNetwork::State> kernel;
   Resources resources;
   std::vector<Tensor> tensors;  ///< by position in Schedule::tensors

@@ -33,7 +33,7 @@ Expected<StoredCode> KernelStore::get(const CompiledNest& nest, const CodeOption
     return from_disk_or_compiled({wanted, nest.canonical.program, nest.nest.program, code, command}, origin, phases);
   };
   const auto found = options_.use_cache ? memory_.get(wanted, made) : made();
-  if (found && origin == KernelOrigin::memory) ++memory_hits_;
+  if (found && origin == KernelOrigin::memory) memory_hits_.add();
   return found;
 }
 

@@ -9,6 +9,7 @@
 #include "engine/cache/disk_cache.h"
 #include "engine/cache/memory_cache.h"
 #include "engine/compiled_network.h"
+#include "runtime/spread.h"
 #include "weft/options.h"
 
 namespace weft {
@@ -43,11 +44,11 @@ class KernelStore {
   /// Loads bytes that were saved elsewhere under the name that `nest` has here; no cache learns of them.
   Expected<LoadedCode> load(const CompiledNest& nest, const std::string& object);
 
-  std::uint64_t memory_hits() const { return memory_hits_; }
+  std::uint64_t memory_hits() const { return memory_hits_.total(); }
   std::uint64_t disk_hits() const { return disk_hits_; }
   std::uint64_t compiled() const { return compiled_; }
   /// Code that was found without asking for its parts: so many nests.
-  void found_again(std::uint64_t nests) { memory_hits_ += nests; }
+  void found_again(std::uint64_t nests) { memory_hits_.add(nests); }
   /// A nest whose code was loaded from bytes that a host kept.
   void restored() { ++disk_hits_; }
 
@@ -82,7 +83,7 @@ class KernelStore {
   TargetMachines machines_;
   std::shared_ptr<DiskCache> disk_;
   MemoryCache<StoredCode> memory_;
-  std::atomic<std::uint64_t> memory_hits_{0};
+  SpreadCount memory_hits_;
   std::atomic<std::uint64_t> disk_hits_{0};
   std::atomic<std::uint64_t> compiled_{0};
 };

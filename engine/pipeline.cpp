@@ -19,6 +19,7 @@
 #include "engine/specialize.h"
 #include "engine/trace.h"
 #include "runtime/elapsed.h"
+#include "runtime/spread.h"
 
 namespace weft {
 namespace {
@@ -122,7 +123,7 @@ struct Pipeline::State {
   std::shared_ptr<DiskCache> disk;  ///< of plans and kernels; null: none
   PlanStore plans;
   KernelStore kernels;
-  std::atomic<std::uint64_t> by_grade[grades] = {};
+  SpreadCount by_grade[grades];
   std::atomic<std::uint64_t> fallbacks{0};
 
   State(EngineOptions chosen, Jit jit)
@@ -150,9 +151,9 @@ CacheCounters Pipeline::counters() const {
   return {.memory = state_->kernels.memory_hits(),
           .disk = state_->kernels.disk_hits(),
           .compiled = state_->kernels.compiled(),
-          .generic = state_->by_grade[0],
-          .profiled = state_->by_grade[1],
-          .baked = state_->by_grade[2],
+          .generic = state_->by_grade[0].total(),
+          .profiled = state_->by_grade[1].total(),
+          .baked = state_->by_grade[2].total(),
           .fallbacks = state_->fallbacks,
           .plans_memory = state_->plans.counted(PlanOrigin::memory),
           .plans_disk = state_->plans.counted(PlanOrigin::disk),
@@ -161,7 +162,7 @@ CacheCounters Pipeline::counters() const {
 
 void Pipeline::found_again(const CompiledNetwork& code) const {
   state_->kernels.found_again(code.nests().size());
-  ++state_->by_grade[static_cast<std::size_t>(code.grade())];
+  state_->by_grade[static_cast<std::size_t>(code.grade())].add();
   state_->plans.found_again();
 }
 
@@ -215,7 +216,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   if (!known) return std::unexpected(known.error());
   kernel->grade = known->facts.grade;
   if (!known->patterns.empty()) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
-  ++state_->by_grade[static_cast<std::size_t>(kernel->grade)];
+  state_->by_grade[static_cast<std::size_t>(kernel->grade)].add();
   kernel->generalise = Fallback(*this, network, plan, operands, count, wanted);
   auto lowered = lowering(network, plan, operands, known->facts, wanted.planned.machine);
   if (!lowered) return std::unexpected(lowered.error());
@@ -265,7 +266,7 @@ Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan&
   kernel->finite = saved.finite;
   if (saved.schedule != print(plan.schedule, kernel->network) || saved.finite.size() != plan.schedule.tensors.size())
     return damaged("its plan is another one");
-  ++state_->by_grade[static_cast<std::size_t>(saved.grade)];
+  state_->by_grade[static_cast<std::size_t>(saved.grade)].add();
   kernel->generalise = Fallback(*this, network, plan, operands, false, made_for);
   const auto start = Clock::now();
   for (const SavedNest& nest : saved.nests) {

@@ -14,7 +14,7 @@ PlanStore::PlanStore(const EngineOptions& options, std::shared_ptr<DiskCache> di
 Expected<Plan> PlanStore::get(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   const auto start = Clock::now();
   Expected<Plan> found = remembered_or_made(network, operands, options);
-  if (found) ++by_origin_[static_cast<std::size_t>(found->origin)];
+  if (found) by_origin_[static_cast<std::size_t>(found->origin)].add();
   if (found && options_.trace) {
     constexpr std::string_view origins[] = {"made", "memory", "disk"};
     trace(network, operands, options, found->schedule,

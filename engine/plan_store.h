@@ -10,6 +10,7 @@
 #include "engine/cache/disk_cache.h"
 #include "engine/cache/memory_cache.h"
 #include "engine/plan/plan.h"
+#include "runtime/spread.h"
 #include "weft/options.h"
 
 namespace weft {
@@ -26,9 +27,9 @@ class PlanStore {
   /// Whether get() would find it, as far as can be told without reading it.
   bool holds(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) const;
 
-  std::uint64_t counted(PlanOrigin origin) const { return by_origin_[static_cast<std::size_t>(origin)]; }
+  std::uint64_t counted(PlanOrigin origin) const { return by_origin_[static_cast<std::size_t>(origin)].total(); }
   /// A plan that was found with the kernel made of it.
-  void found_again() { ++by_origin_[static_cast<std::size_t>(PlanOrigin::memory)]; }
+  void found_again() { by_origin_[static_cast<std::size_t>(PlanOrigin::memory)].add(); }
 
  private:
   Expected<Plan> remembered_or_made(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options);
@@ -46,7 +47,7 @@ class PlanStore {
   const EngineOptions& options_;
   std::shared_ptr<DiskCache> disk_;
   MemoryCache<std::shared_ptr<const Plan>> memory_;
-  std::atomic<std::uint64_t> by_origin_[3] = {};
+  SpreadCount by_origin_[3];
 };
 
 }  // namespace weft

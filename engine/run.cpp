@@ -383,7 +383,10 @@ Expected<void> BoundNetwork::run() {
 const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
 const std::vector<double>& BoundNetwork::nest_ms() const { return state_->nest_ms; }
 void BoundNetwork::time_nests() { state_->timed = true; }
-void BoundNetwork::cancel_with(const Cancellation& cancellation) { state_->resources.cancellation = cancellation; }
+void BoundNetwork::cancel_with(const Cancellation& cancellation) {
+  // Handles of a token are counted where all threads that have it count theirs.
+  if (state_->resources.cancellation.flag() != cancellation.flag()) state_->resources.cancellation = cancellation;
+}
 
 std::uint64_t BoundNetwork::bytes() const {
   const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;

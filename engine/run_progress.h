@@ -16,7 +16,7 @@ namespace weft {
 class RunProgress {
  public:
   RunProgress(const Progress& progress, std::string what, std::size_t nests)
-      : progress_(progress), what_(std::move(what)), nests_(nests) {}
+      : progress_(progress), what_(std::move(what)), nests_(nests), last_(progress ? Clock::now() : Clock::time_point()) {}
   void begin(std::size_t nest, std::size_t chunks) {
     nest_ = nest;
     chunks_ = chunks;
@@ -40,7 +40,7 @@ class RunProgress {
   std::size_t chunks_ = 1;
   std::atomic<std::size_t> done_{0};
   std::mutex turn_;
-  Clock::time_point last_ = Clock::now();
+  Clock::time_point last_;
 };
 
 }  // namespace weft

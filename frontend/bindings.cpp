@@ -22,6 +22,7 @@ void Bindings::separate() {
   if (state_ && state_.use_count() == 1) {
     state_->stamp = State::next_stamp();
     state_->verified.store(false, std::memory_order_relaxed);
+    state_->known.store(false, std::memory_order_relaxed);
     return;
   }
   state_ = state_ ? std::make_shared<State>(*state_) : std::make_shared<State>();

@@ -86,7 +86,14 @@ Kernel Engine::Kernels::found_again(const Kernel& kernel) {
   return found;
 }
 
-Kernel Engine::Kernels::over(const Kernel& kernel, const Tensors& operands) {
+Kernel Engine::Kernels::apart(const Kernel& kernel) {
+  Kernel other;
+  const auto let_go = [held = kernel.state_](const Kernel::State*) mutable { held.reset(); };
+  other.state_ = std::shared_ptr<const Kernel::State>(kernel.state_.get(), let_go);
+  return other;
+}
+
+Kernel Engine::Kernels::over(Kernel kernel, const Tensors& operands) {
   const auto sizes_told = [&](const auto& one) {
     const auto tensor = operands.find(one.first);
     return tensor == operands.end() || (tensor->second.nnz() == one.second.nnz && tensor->second.bytes() == one.second.bytes);
@@ -107,15 +114,15 @@ Kernel Engine::Kernels::over(const Kernel& kernel, const Tensors& operands) {
 Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const Tensors& operands,
                                           const CompileOptions& options, const Cancellation& cancellation) {
   const EngineOptions& engine = pipeline.options();
-  const Resources resources = engine.resources.with(cancellation);
   const auto compiled = [&]() -> Expected<Kernel> {
-    const auto inputs = named_facts(operands, resources);
+    const auto inputs = named_facts(operands, engine.resources.with(cancellation));
     if (!inputs) return std::unexpected(inputs.error());
     return made(pipeline, prepared(pipeline, machine, text, *inputs, options, cancellation), options);
   };
   if (!engine.use_cache) return compiled();
   for (const auto& [name, tensor] : operands) {
-    if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
+    if (is_verified(tensor)) continue;
+    if (auto valid = verify_once(tensor, engine.resources.with(cancellation), name); !valid) return std::unexpected(valid.error());
   }
   for (;;) {
     KernelRequest request(text.text(), operands, options, engine.resources);
@@ -134,10 +141,10 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
         return fail(ErrorKind::cancelled, "asked for anew");
       return found_again(*first);
     };
-    auto found = known->get(request, make);
+    auto found = known->get(request, make, apart);
     if (mine && !found) {
       request = KernelRequest(text.text(), operands, options, engine.resources);
-      (void)known->get(request, make);
+      (void)known->get(request, make, apart);
     }
     if (mine) return std::move(*mine);
     // Another who asked for the same may have cancelled what both waited for.
@@ -151,7 +158,7 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
     known->hit();
     pipeline.found_again(found->state_->code);
     if (engine.trace) engine.trace(fmt::format("{} # ask known", found->state_->command));
-    return over(*found, operands);
+    return over(std::move(*found), operands);
   }
 }
 
@@ -161,9 +168,8 @@ Expected<Kernel> Engine::Kernels::made(const Pipeline& pipeline, Expected<Prepar
   const CompiledNetwork& code = *prepared->code;
   std::string command;
   if (engine.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, engine);
-  auto workspaces = std::make_shared<Workspaces>(code, engine, std::set(options.changing.begin(), options.changing.end()),
-                                                 std::set(options.changing_patterns.begin(), options.changing_patterns.end()),
-                                                 idle, layouts);
+  auto workspaces = Workspaces::of(code, engine, std::set(options.changing.begin(), options.changing.end()),
+                                   std::set(options.changing_patterns.begin(), options.changing_patterns.end()), idle, layouts);
   idle->enlist(workspaces);
   auto request = std::make_shared<SavedRequest>(SavedRequest{prepared->report.expression, options, {}});
   for (const OperandFacts& operand : prepared->facts)

@@ -24,6 +24,8 @@ struct Engine::Kernels {
   /// As Engine::compile: what was compiled before is looked up by the text and what is known of the operands.
   Expected<Kernel> compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const Tensors& operands,
                            const CompileOptions& options, const Cancellation& cancellation);
+  /// The same kernel, as a handle whose references are counted by themselves.
+  static Kernel apart(const Kernel& kernel);
 
   std::shared_ptr<IdleWorkspaces> idle;
   std::shared_ptr<LayoutTotals> layouts = std::make_shared<LayoutTotals>();
@@ -33,7 +35,7 @@ struct Engine::Kernels {
   /// What those get who ask again: nothing of the time it took.
   static Kernel found_again(const Kernel& kernel);
   /// The same over other tensors of the kind, in whose report their sizes stand.
-  static Kernel over(const Kernel& kernel, const Tensors& operands);
+  static Kernel over(Kernel kernel, const Tensors& operands);
 };
 
 struct Engine::State {

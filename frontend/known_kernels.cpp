@@ -90,6 +90,7 @@ std::vector<KernelRequest::Part> KernelRequest::parts() const {
 
 void KnownKernels::give_back() noexcept {
   (void)had_memory_for([&] { known_.clear(); });
+  near_.clear();
   const std::lock_guard lock(mutex_);
   last_.clear();
 }

@@ -13,6 +13,8 @@
 
 #include "engine/cache/memory_cache.h"
 #include "runtime/kept.h"
+#include "runtime/near_copies.h"
+#include "runtime/spread.h"
 #include "weft/engine.h"
 
 namespace weft {
@@ -45,25 +47,32 @@ class KnownKernels : public Kept {
   explicit KnownKernels(std::size_t most) : known_(MemoryCacheLimits{.entries = most}), most_(most) {}
 
   /// A kernel as those who ask again get it, or what `make` makes, which is told to `first` alone; `missed` is told in which part
-  /// the request differs from the last one of this text. `make` returns the kernel for others.
-  template <class Make>
-  Expected<Kernel> get(const KernelRequest& request, Make&& make) {
-    return known_.get(request.key(), std::forward<Make>(make));
+  /// the request differs from the last one of this text. `make` returns the kernel for others. `apart`: the same kernel as a
+  /// handle of its own, so that threads do not count its references where others do.
+  template <class Make, class Apart>
+  Expected<Kernel> get(const KernelRequest& request, Make&& make, Apart&& apart) {
+    const std::uint64_t version = known_.removals();
+    if (std::optional<Kernel> near = near_.find(request.key(), version, [&] { known_.use(request.key()); })) return std::move(*near);
+    auto found = known_.get(request.key(), std::forward<Make>(make));
+    if (known_.removals() != version) near_.clear();  // what was forgotten is kept nowhere
+    if (found) near_.keep(request.key(), version, [&] { return known_.removals(); }, [&] { return apart(*found); });
+    return found;
   }
   void give_back() noexcept override;
   /// How a request that is not there differs from the last one with its text; counted, and remembered for the next.
   std::string missed(const KernelRequest& request);
   std::uint64_t missed(Missed why) const { return counts_[static_cast<std::size_t>(why)].load(std::memory_order_relaxed); }
   void hit() {
-    hits_.fetch_add(1, std::memory_order_relaxed);
+    hits_.add();
     touch();
   }
-  std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  std::uint64_t hits() const { return hits_.total(); }
 
  private:
   MemoryCache<Kernel> known_;
   std::size_t most_;
-  std::atomic<std::uint64_t> hits_{0};
+  NearCopies<Kernel> near_;
+  SpreadCount hits_;
   std::array<std::atomic<std::uint64_t>, ways_to_miss> counts_{};
   std::mutex mutex_;
   std::map<std::string, std::vector<KernelRequest::Part>, std::less<>> last_;  // by text

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "frontend/unset_names.h"
+#include "runtime/near_copies.h"
+#include "runtime/spread.h"
 #include "weft/session.h"
 
 namespace weft {
 
 /// The kernel of a text. Without bindings it is for tensors that were replaced since.
-struct KnownText {
+struct alignas(spread_bytes) KnownText {
   Kernel kernel;
   std::vector<std::string> operands;
   std::optional<Bindings> bindings = {};
@@ -30,7 +32,7 @@ struct KnownText {
 /// The tensors of those names that there are.
 Tensors chosen(const Tensors& tensors, const std::vector<std::string>& names);
 
-struct Session::State : std::enable_shared_from_this<Session::State> {
+struct alignas(spread_bytes) Session::State : std::enable_shared_from_this<Session::State> {
   explicit State(Engine made);
 
   /// The tensors and when they were so: what is learnt of them is only kept while none of them has been replaced.
@@ -46,6 +48,8 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
   std::optional<Error> failure() const;
 
   std::shared_ptr<const KnownText> find(std::string_view text) const;
+  /// The same, over tables of its own.
+  static std::shared_ptr<const KnownText> apart(const KnownText& known);
   /// Evaluates a text whose bindings are not known, and keeps them. `known`: a kernel for earlier tensors, or null.
   Expected<Tensors> evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
                              const Cancellation* cancellation);
@@ -61,6 +65,7 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
 
   Bindings bound(const Tensors& operands) const;
   void keep(std::string_view text, std::shared_ptr<KnownText> known, const Table& table);
+  void forget_oldest(std::vector<std::shared_ptr<KnownText>>& forgotten);
   void improve(const std::string& text, const std::vector<std::string>& operands, const Table& table);
 
   mutable std::shared_mutex mutex_;
@@ -69,6 +74,10 @@ struct Session::State : std::enable_shared_from_this<Session::State> {
   std::unordered_map<std::string, std::uint64_t> replaced_;  // when, by name
   std::unordered_map<std::string, std::shared_ptr<KnownText>, Hash, std::equal_to<>> texts_;
   mutable std::atomic<std::uint64_t> uses_{0};
+  std::atomic<bool> failed_{false};  ///< whether a name is unset
+  // Not written to where texts are found: the version counts what replaces tensors and kernels.
+  alignas(spread_bytes) std::atomic<std::uint64_t> version_{0};
+  mutable NearCopies<std::shared_ptr<const KnownText>> near_;
 };
 
 }  // namespace weft

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
+#include "frontend/runs_under_way.h"
 #include "runtime/overlap.h"
 #include "runtime/tensor_facts.h"
 
@@ -21,10 +21,7 @@ bool in_host_memory(const RunOperands& operands, const std::string& name, const 
 
 }  // namespace
 
-std::uint64_t RunOperands::next_stamp() {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
+std::uint64_t RunOperands::next_stamp() { return next_number<RunOperands>(); }
 
 Expected<void> RunOperands::verify(const Resources& resources) const {
   if (verified.load(std::memory_order_acquire)) return {};
@@ -60,64 +57,34 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
   return {};
 }
 
-void IdleWorkspaces::add(std::uint64_t bytes) noexcept {
-  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+void IdleWorkspaces::enlist(const std::shared_ptr<Workspaces>& one) {
+  list_.enlist(one);
   touch();
+}
+
+void IdleWorkspaces::make_room_for(std::uint64_t bytes) noexcept {
+  if (bytes_.load(std::memory_order_relaxed) <= most_) return;
   list_.make_room([&] {
-    const std::uint64_t all = bytes_.load(std::memory_order_relaxed);
-    return all <= most_ || all <= bytes;
+    const std::uint64_t waiting = this->bytes();
+    return waiting == 0 || waiting + bytes <= most_;
   });
 }
 
-bool ScratchInUse::take(std::span<const std::byte> memory) {
-  const std::lock_guard lock(mutex_);
-  const std::less<const std::byte*> before;
-  for (const std::span<const std::byte>& other : taken_) {
-    if (before(memory.data(), other.data() + other.size()) && before(other.data(), memory.data() + memory.size())) return false;
-  }
-  taken_.push_back(memory);
-  return true;
+std::uint64_t IdleWorkspaces::bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  list_.for_each([&](const Kept& one) { bytes += static_cast<const Workspaces&>(one).idle_bytes(); });
+  return bytes;
 }
-
-void ScratchInUse::give_back(std::span<const std::byte> memory) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto place = std::ranges::find(taken_, memory.data(), [](const auto& each) { return each.data(); });
-  if (place != taken_.end()) taken_.erase(place);
-}
-
-/// The scratch memory of the host for as long as a run writes to it.
-class Workspaces::ScratchLease {
- public:
-  static Expected<ScratchLease> of(const std::shared_ptr<IdleWorkspaces>& idle, std::span<const std::byte> memory) {
-    if (memory.empty()) return ScratchLease();
-    if (!idle->scratch().take(memory)) return input_error("the scratch memory is used by another run");
-    ScratchLease lease;
-    lease.idle_ = idle;
-    lease.memory_ = memory;
-    return lease;
-  }
-  ScratchLease(ScratchLease&& other) noexcept : idle_(std::move(other.idle_)), memory_(other.memory_) {}
-  ~ScratchLease() {
-    if (idle_) idle_->scratch().give_back(memory_);
-  }
-
- private:
-  ScratchLease() = default;
-  std::shared_ptr<IdleWorkspaces> idle_;
-  std::span<const std::byte> memory_;
-};
 
 /// Keeps what the tensors of a result point into, and puts it back with the last of them.
 class Workspaces::Lease {
  public:
-  Lease(std::shared_ptr<Workspaces> workspaces, std::unique_ptr<Bound> bound)
-      : workspaces_(std::move(workspaces)), bound_(std::move(bound)) {}
-  ~Lease() { workspaces_->put_back(std::move(bound_)); }
+  explicit Lease(std::unique_ptr<Bound> bound) : bound_(std::move(bound)) {}
+  ~Lease() { put_back(std::move(bound_)); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
  private:
-  std::shared_ptr<Workspaces> workspaces_;
   std::unique_ptr<Bound> bound_;
 };
 
@@ -127,48 +94,85 @@ Workspaces::Workspaces(CompiledNetwork code, const EngineOptions& options, std::
     : code_(std::move(code)),
       resources_(options.resources),
       deterministic_(options.deterministic),
+      checked_(options.checked),
       changing_(std::move(changing)),
       changing_patterns_(std::move(changing_patterns)),
       idle_(std::move(idle)),
       totals_(std::move(totals)) {}
 
-Workspaces::~Workspaces() { give_back(); }
+std::shared_ptr<Workspaces> Workspaces::of(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
+                                           std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle,
+                                           std::shared_ptr<LayoutTotals> totals) {
+  auto made = std::make_shared<Workspaces>(std::move(code), options, std::move(changing), std::move(changing_patterns), std::move(idle),
+                                           std::move(totals));
+  Workspaces* const all = made.get();
+  return {all, [kept = std::move(made)](Workspaces* closing) mutable {
+            closing->close();
+            kept.reset();  // lists may know the handle for longer
+          }};
+}
 
-void Workspaces::give_back() noexcept {
-  for (Place& place : places_) {
-    const std::unique_ptr<Bound> bound(place.bound.exchange(nullptr, std::memory_order_acq_rel));
-    if (bound) idle_->subtract(bound->idle_bytes);
+Workspaces::Bound* Workspaces::closed() noexcept {
+  alignas(Bound) static constinit std::byte nothing[sizeof(Bound)] = {};
+  return reinterpret_cast<Bound*>(nothing);
+}
+
+std::unique_ptr<Workspaces::Bound> Workspaces::Place::taken() noexcept {
+  Bound* there = bound.load(std::memory_order_relaxed);
+  if (there == nullptr || there == closed()) return nullptr;
+  return std::unique_ptr<Bound>(bound.compare_exchange_strong(there, nullptr, std::memory_order_acq_rel) ? there : nullptr);
+}
+
+void Workspaces::close() noexcept {
+  for (Place& each : places_) {
+    Bound* const there = each.bound.exchange(closed(), std::memory_order_acq_rel);
+    if (there != closed()) delete there;
   }
 }
 
-std::unique_ptr<Workspaces::Bound> Workspaces::taken(std::uint64_t stamp) noexcept {
+void Workspaces::give_back() noexcept {
+  for (Place& each : places_) (void)each.taken();
+}
+
+std::uint64_t Workspaces::idle_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const Place& each : places_) {
+    const Bound* const there = each.bound.load(std::memory_order_relaxed);
+    if (there != nullptr && there != closed()) bytes += each.bytes.load(std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
+std::unique_ptr<Workspaces::Bound> Workspaces::taken(const RunOperands& operands) noexcept {
+  const bool known = operands.known.load(std::memory_order_relaxed);
   for (const bool any : {false, true}) {
-    for (Place& place : places_) {
-      if (place.bound.load(std::memory_order_relaxed) == nullptr) continue;
-      if (!any && place.stamp.load(std::memory_order_relaxed) != stamp) continue;
-      std::unique_ptr<Bound> bound(place.bound.exchange(nullptr, std::memory_order_acq_rel));
-      if (bound == nullptr) continue;
-      idle_->subtract(std::exchange(bound->idle_bytes, 0));
-      return bound;
+    if (!any && !known) continue;
+    for (std::size_t others = 0; others < places; ++others) {
+      Place& each = place(others);
+      if (!any && each.stamp.load(std::memory_order_relaxed) != operands.stamp) continue;
+      if (auto bound = each.taken()) return bound;
     }
   }
   return nullptr;
 }
 
 void Workspaces::put_back(std::unique_ptr<Bound> bound) noexcept {
+  Workspaces& all = *bound->owner;
   bound->network.let_go();
-  bound->idle_bytes = bound->network.bytes();
-  touch();
-  for (Place& place : places_) {
-    if (place.bound.load(std::memory_order_relaxed) != nullptr) continue;
-    const std::uint64_t bytes = bound->idle_bytes;
-    const std::uint64_t stamp = bound->stamp;
+  const std::uint64_t bytes = bound->network.bytes();
+  all.idle_->resize(std::exchange(bound->counted_bytes, bytes), bytes);
+  all.idle_->make_room_for(bytes);
+  all.touch();
+  for (std::size_t others = 0; others < places; ++others) {
+    Place& each = all.place(others);
+    if (each.bound.load(std::memory_order_relaxed) != nullptr) continue;
+    each.stamp.store(bound->stamp, std::memory_order_relaxed);
+    each.bytes.store(bytes, std::memory_order_relaxed);
     Bound* empty = nullptr;
-    if (!place.bound.compare_exchange_strong(empty, bound.get(), std::memory_order_acq_rel)) continue;
-    (void)bound.release();
-    place.stamp.store(stamp, std::memory_order_relaxed);
-    idle_->add(bytes);
-    return;
+    // From here on another thread may end it, and with it these.
+    Bound* const waiting = bound.release();
+    if (each.bound.compare_exchange_strong(empty, waiting, std::memory_order_acq_rel)) return;
+    bound.reset(waiting);
   }
 }
 
@@ -182,14 +186,21 @@ void Workspaces::count(Bound& bound) noexcept {
 }
 
 Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOperands& operands, const Cancellation& cancellation) {
-  const Resources resources = resources_.with(cancellation);
-  if (auto right = operands.verify(resources); !right) return std::unexpected(right.error());
   const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
-  auto bound = taken(operands.stamp);
+  auto bound = operands.verified.load(std::memory_order_acquire) ? taken(operands) : nullptr;
   if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.looked_at() && !changes) {
     bound->network.cancel_with(cancellation);
     return bound;
   }
+  return bound_anew(std::move(bound), operands, cancellation);
+}
+
+Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_anew(std::unique_ptr<Bound> bound, const RunOperands& operands,
+                                                                    const Cancellation& cancellation) {
+  const Resources resources = resources_.with(cancellation);
+  if (auto right = operands.verify(resources); !right) return std::unexpected(right.error());
+  const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
+  if (!bound) bound = taken(operands);
   const Tensors* tensors = &operands.tensors;
   const HostMemory* host = &operands.host;
   Tensors renewed;
@@ -222,9 +233,10 @@ Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOpera
   if (!bound) {
     auto network = code_.bind(*tensors, resources, deterministic_, *host);
     if (!network) return std::unexpected(network.error());
-    bound = std::make_unique<Bound>(Bound{std::move(*network)});
+    bound = std::make_unique<Bound>(shared_from_this(), std::move(*network));
   }
   bound->stamp = operands.stamp;
+  operands.known.store(true, std::memory_order_relaxed);
   count(*bound);
   return bound;
 }
@@ -240,7 +252,7 @@ Expected<std::uint64_t> Workspaces::scratch_bytes(const RunOperands& operands, c
 }
 
 Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellation* cancellation) {
-  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  const auto scratch = ScratchLease::of(operands.host.scratch);
   if (!scratch) return std::unexpected(scratch.error());
   auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
@@ -249,7 +261,7 @@ Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellati
 }
 
 Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancellation* cancellation) {
-  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  const auto scratch = ScratchLease::of(operands.host.scratch);
   if (!scratch) return std::unexpected(scratch.error());
   RunOperands alone(operands);
   alone.host.outputs.clear();  // memory that was made for patterns of before, perhaps
@@ -274,9 +286,10 @@ Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancel
 }
 
 Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellation* cancellation) {
-  std::unique_lock<std::mutex> turn(operands.turn, std::defer_lock);
-  if (!operands.host.outputs.empty()) turn.lock();
-  const auto scratch = ScratchLease::of(idle_, operands.host.scratch);
+  const Turns turns(operands);
+  const auto watched = WatchedRun::of(operands, checked_);
+  if (!watched) return std::unexpected(watched.error());
+  const auto scratch = ScratchLease::of(operands.host.scratch);
   if (!scratch) return std::unexpected(scratch.error());
   auto bound = bound_to(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
@@ -288,7 +301,7 @@ Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellatio
     return results;
   }
   const std::map<std::string, std::string>& patterns = network.patterns();
-  const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(*bound));
+  const auto lease = std::make_shared<Lease>(std::move(*bound));
   for (auto& [name, tensor] : *results) {
     if (in_host_memory(operands, name, tensor)) continue;  // nothing of it is the workspace's
     const auto pattern = patterns.find(name);

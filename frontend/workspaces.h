@@ -1,29 +1,30 @@
 // Workspaces: what the runs of a kernel need beside its operands, kept from one run to the next.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/compiled_network.h"
 #include "runtime/kept.h"
+#include "runtime/spread.h"
 #include "weft/engine.h"
 
 namespace weft {
 
-/// What a run is over: the tables of Bindings. A stamp stands for one content of them.
-struct RunOperands {
+/// What a run is over: the tables of Bindings. A stamp stands for one content of them. Every run counts a reference to it, so
+/// that it shares no line with what runs of other threads write to.
+struct alignas(spread_bytes) RunOperands {
   Tensors tensors;
   HostMemory host{.outputs = {}, .changing = {}, .assume_finite = {}, .scratch = {}, .lent = true};
   std::uint64_t stamp = next_stamp();
   mutable std::atomic<bool> verified{false};
-  mutable std::mutex turn;  ///< of runs that write to memory of the host
+  mutable std::atomic<bool> known{false};  ///< some workspace may be bound to these: of the stamp, as is the former
 
   RunOperands() = default;
   RunOperands(const RunOperands& other) : tensors(other.tensors), host(other.host) {}
@@ -33,35 +34,28 @@ struct RunOperands {
   Expected<void> verify(const Resources& resources) const;
 };
 
-/// Memory of the host that runs use, by all kernels of an engine. Thread safe.
-class ScratchInUse {
- public:
-  /// False where another run uses some of it.
-  bool take(std::span<const std::byte> memory);
-  void give_back(std::span<const std::byte> memory) noexcept;
-
- private:
-  std::mutex mutex_;
-  std::vector<std::span<const std::byte>> taken_;
-};
+class Workspaces;
 
 /// Workspaces that wait for a run, of all kernels of an engine: all of them go when memory runs short.
 class IdleWorkspaces : public Kept {
  public:
   explicit IdleWorkspaces(std::uint64_t most) : most_(most) {}
-  void enlist(std::weak_ptr<Kept> one) { list_.enlist(std::move(one)); }
+  void enlist(const std::shared_ptr<Workspaces>& one);
   void give_back() noexcept override { list_.give_back(); }
-  /// One of so many bytes waits now: others go, the least recently used kernels first, until all together keep within the
-  /// bound. It stays itself, however large it is.
-  void add(std::uint64_t bytes) noexcept;
-  void subtract(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
-  std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-  ScratchInUse& scratch() noexcept { return scratch_; }
+  std::uint64_t last_used() const noexcept override { return std::max(Kept::last_used(), list_.last_used()); }
+  /// One that has waited before, and is of so many bytes now, has other bytes than then. Nothing is written where it has not.
+  void resize(std::uint64_t before, std::uint64_t bytes) noexcept {
+    if (before != bytes) bytes_.fetch_add(bytes - before, std::memory_order_relaxed);
+  }
+  /// One of so many bytes is about to wait: others go, the least recently used kernels first, until all together keep
+  /// within the bound. It stays itself, however large it is.
+  void make_room_for(std::uint64_t bytes) noexcept;
+  /// Of those that wait.
+  std::uint64_t bytes() const noexcept;
 
  private:
-  ScratchInUse scratch_;
   const std::uint64_t most_;
-  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::uint64_t> bytes_{0};  ///< of all that have ever waited and still are there: at least of those that do
   KeptList list_;
 };
 
@@ -71,16 +65,22 @@ struct LayoutTotals {
 };
 
 /// Bound networks of one kernel: as many as run at once or are held by results. Idle ones are kept for the next run, a few;
-/// taking one takes no lock. One that waits holds no operand and no layout of one. Thread safe.
+/// taking one takes no lock. One that waits holds no operand and no layout of one. A run writes to nothing that runs of other
+/// threads write to: each thread has places of its own, where it looks first, and bound networks keep these alive themselves,
+/// so that no run counts references. Thread safe.
 class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> {
  public:
+  /// With the last handle those that wait end, and the others when their results do.
+  static std::shared_ptr<Workspaces> of(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
+                                        std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle,
+                                        std::shared_ptr<LayoutTotals> totals);
+  /// As `of` makes them.
   Workspaces(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
              std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle, std::shared_ptr<LayoutTotals> totals);
-  ~Workspaces() override;
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
 
-  /// As Kernel::run. With outputs in memory of the host runs over the same operands take turns.
+  /// As Kernel::run. Runs that write to the same tensor of the host take turns.
   Expected<Tensors> run(const RunOperands& operands, const Cancellation* cancellation);
   /// As Kernel::symbolic.
   Expected<Tensors> symbolic(const RunOperands& operands, const Cancellation* cancellation);
@@ -89,35 +89,56 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   /// As Kernel::prepare.
   Expected<void> prepare(const RunOperands& operands, const Cancellation* cancellation);
   void give_back() noexcept override;
+  /// Of those that wait.
+  std::uint64_t idle_bytes() const noexcept;
 
  private:
   class Lease;
-  class ScratchLease;
-  struct Bound {
+  struct alignas(spread_bytes) Bound {
+    Bound(std::shared_ptr<Workspaces> of, BoundNetwork made) : owner(std::move(of)), network(std::move(made)) {}
+    ~Bound() { owner->idle_->resize(counted_bytes, 0); }
+    Bound(const Bound&) = delete;
+    Bound& operator=(const Bound&) = delete;
+
+    std::shared_ptr<Workspaces> owner;
     BoundNetwork network;
     std::uint64_t stamp = 0;  ///< of the operands it is bound to
-    std::uint64_t idle_bytes = 0;
+    std::uint64_t counted_bytes = 0;  ///< when it waited last
     LayoutCounters told = {};
   };
-  struct Place {
+  struct alignas(spread_bytes) Place {
     std::atomic<Bound*> bound{nullptr};
-    std::atomic<std::uint64_t> stamp{0};  ///< a hint, for who looks for one
+    // Hints, written before one is put here.
+    std::atomic<std::uint64_t> stamp{0};
+    std::atomic<std::uint64_t> bytes{0};
+
+    /// What is here, or null.
+    std::unique_ptr<Bound> taken() noexcept;
   };
-  /// An idle one, rather of that stamp, or null.
-  std::unique_ptr<Bound> taken(std::uint64_t stamp) noexcept;
+  static constexpr std::size_t places = 16;
+  /// What stands in every place once no handle is left: nothing is put there any more.
+  static Bound* closed() noexcept;
+  void close() noexcept;
+  /// The place where the calling thread looks after so many others.
+  Place& place(std::size_t others) noexcept { return places_[(2 * spread_place() + others) % places]; }
+  /// An idle one, rather of the stamp of the operands, or null.
+  std::unique_ptr<Bound> taken(const RunOperands& operands) noexcept;
   /// One that is bound to the operands.
   Expected<std::unique_ptr<Bound>> bound_to(const RunOperands& operands, const Cancellation& cancellation);
-  void put_back(std::unique_ptr<Bound> bound) noexcept;
+  Expected<std::unique_ptr<Bound>> bound_anew(std::unique_ptr<Bound> bound, const RunOperands& operands, const Cancellation& cancellation);
+  /// May end the workspaces themselves.
+  static void put_back(std::unique_ptr<Bound> bound) noexcept;
   void count(Bound& bound) noexcept;
 
   CompiledNetwork code_;
   Resources resources_;
   bool deterministic_;
+  bool checked_;
   std::set<std::string> changing_;
   std::set<std::string> changing_patterns_;
   std::shared_ptr<IdleWorkspaces> idle_;
   std::shared_ptr<LayoutTotals> totals_;
-  std::array<Place, 16> places_;
+  std::array<Place, places> places_;
 };
 
 }  // namespace weft

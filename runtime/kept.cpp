@@ -4,6 +4,27 @@
 
 namespace weft {
 
+void Kept::touch() noexcept {
+  constexpr unsigned told_at_least_every = 64;
+  struct Recent {
+    const Kept* one = nullptr;
+    std::uint64_t at = 0;
+    unsigned calls = 0;
+  };
+  thread_local constinit Recent recent;
+  // Neither the clock nor the time of what other threads use too is written to where nothing else was used meanwhile.
+  const bool again = recent.one == this && last_used_.load(std::memory_order_relaxed) >= recent.at;
+  if (again && ++recent.calls % told_at_least_every != 0) return;
+  recent = {this, clock().fetch_add(1, std::memory_order_relaxed), 0};
+  last_used_.store(recent.at, std::memory_order_relaxed);
+}
+
+std::uint64_t KeptList::last_used() const noexcept {
+  std::uint64_t last = 0;
+  for_each([&](const Kept& one) { last = std::max(last, one.last_used()); });
+  return last;
+}
+
 void KeptList::enlist(std::weak_ptr<Kept> one) {
   const std::lock_guard lock(mutex_);
   if (all_.size() >= pruned_at_) prune();

@@ -18,8 +18,10 @@ class Kept {
   /// Gives back the memory, but for what is in use or just being made. From any thread, which may hold any lock but those
   /// that this function takes: what takes them charges nothing meanwhile.
   virtual void give_back() noexcept = 0;
-  void touch() noexcept { last_used_.store(clock().fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed); }
-  std::uint64_t last_used() const noexcept { return last_used_.load(std::memory_order_relaxed); }
+  /// It is used now. A thread that uses the same again and again tells so now and then only: the order is exact for what
+  /// one thread uses, and roughly that of the calls of several.
+  void touch() noexcept;
+  virtual std::uint64_t last_used() const noexcept { return last_used_.load(std::memory_order_relaxed); }
   static std::uint64_t now() noexcept { return clock().load(std::memory_order_relaxed); }
 
  private:
@@ -36,6 +38,15 @@ class KeptList {
   void enlist(std::weak_ptr<Kept> one);
   /// Gives back everything.
   void give_back() noexcept;
+  /// When one of them was used last; 0: none yet.
+  std::uint64_t last_used() const noexcept;
+  /// Calls `visit(one)` for all that live.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const std::weak_ptr<Kept>& each : all_)
+      if (const std::shared_ptr<Kept> one = each.lock()) visit(*one);
+  }
   /// Gives back one after the other, the least recently used first, until `enough()`; false if that never came. What others
   /// use meanwhile is left alone, so that it ends.
   template <class Enough>
@@ -54,7 +65,7 @@ class KeptList {
   /// The one that was used longest ago, of those used later than `after`, and not later than `until`.
   std::shared_ptr<Kept> next(std::uint64_t after, std::uint64_t until) noexcept;
   void prune() noexcept;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::weak_ptr<Kept>> all_;
   std::size_t pruned_at_ = 64;
 };

@@ -2,7 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <iterator>
+#include <utility>
 
+#include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/extents.h"
 #include "runtime/guarded.h"
@@ -34,44 +39,39 @@ class ListedEntries {
   std::vector<Indices> crd_;
 };
 
-/// A list that is written one entry after the other.
-class WrittenEntries {
+/// An index array of either width that is written to.
+class PlacedIndices {
  public:
-  static Expected<WrittenEntries> create(std::vector<std::uint64_t> extents, Scalar scalar, std::uint64_t count,
-                                         const Resources& resources) {
-    WrittenEntries made;
-    Coordinates& list = made.list_;
-    list.scalar = scalar;
-    list.count = count;
-    for (const std::uint64_t extent : extents) {
-      auto crd = Buffer::allocate(saturating_product(count, coordinate_bits(extent) / 8), resources.memory, "entries");
-      if (!crd) return std::unexpected(crd.error());
-      list.crd.push_back(std::move(*crd));
-    }
-    auto values = Buffer::allocate(saturating_product(count, scalar_bytes(scalar)), resources.memory, "entries");
-    if (!values) return std::unexpected(values.error());
-    list.values = std::move(*values);
-    list.extents = std::move(extents);
-    return made;
-  }
-
-  void coordinate(std::size_t mode, std::uint64_t value) {
-    if (coordinate_bits(list_.extents[mode]) == 64) {
-      list_.crd[mode].as<std::uint64_t>()[next_] = value;
+  PlacedIndices(Buffer& buffer, unsigned bits) : data_(buffer.data()), wide_(bits == 64) {}
+  void put(std::uint64_t place, std::uint64_t value) const {
+    if (wide_) {
+      static_cast<std::uint64_t*>(data_)[place] = value;
     } else {
-      list_.crd[mode].as<std::uint32_t>()[next_] = static_cast<std::uint32_t>(value);
+      static_cast<std::uint32_t*>(data_)[place] = static_cast<std::uint32_t>(value);
     }
   }
-  void value(double value) {
-    put_value(list_.values, list_.scalar, next_, value);
-    ++next_;
-  }
-  Coordinates take() { return std::move(list_); }
 
  private:
-  Coordinates list_;
-  std::uint64_t next_ = 0;
+  void* data_;
+  bool wide_;
 };
+
+/// Memory for a list of so many entries.
+Expected<Coordinates> room_for(std::vector<std::uint64_t> extents, Scalar scalar, std::uint64_t count, const Resources& resources) {
+  Coordinates list;
+  list.scalar = scalar;
+  list.count = count;
+  for (const std::uint64_t extent : extents) {
+    auto crd = Buffer::allocate(saturating_product(count, coordinate_bits(extent) / 8), resources.memory, "entries");
+    if (!crd) return std::unexpected(crd.error());
+    list.crd.push_back(std::move(*crd));
+  }
+  auto values = Buffer::allocate(saturating_product(count, scalar_bytes(scalar)), resources.memory, "entries");
+  if (!values) return std::unexpected(values.error());
+  list.values = std::move(*values);
+  list.extents = std::move(extents);
+  return list;
+}
 
 /// What build() takes: host memory has strides, what is made has none.
 Format packed(Format format, Scalar scalar) {
@@ -80,28 +80,100 @@ Format packed(Format format, Scalar scalar) {
   return format;
 }
 
-/// The entries of which `chosen` is true, with the coordinates of `mode` moved down by `begin`.
-template <class Chosen>
-Expected<Tensor> of_chosen(const Tensor& tensor, const Coordinates& list, std::vector<std::uint64_t> extents, std::size_t mode,
-                           std::uint64_t begin, const Chosen& chosen, const Resources& resources, std::string_view name) {
-  auto count = Buffer::allocate(list.count, resources.memory, "entries");  // a byte tells whether an entry is chosen
-  if (!count) return std::unexpected(count.error());
-  std::uint64_t kept = 0;
-  for (std::uint64_t entry = 0; entry < list.count; ++entry) {
-    if (entry % entries_between_polls == 0 && resources.cancellation.cancelled()) return interrupted();
-    if (!chosen(entry)) continue;
-    count->as<unsigned char>()[entry] = 1;
-    ++kept;
+/// Entries that go to one of several lists, or to none, each list in the order of the entries, whatever the number of threads.
+/// For every block of them `in_block()` makes what is asked once for each entry: its list, or the number of lists for none. By
+/// several threads at once, unless `calls` says otherwise.
+class Distribution {
+ public:
+  template <class InBlock>
+  static Expected<Distribution> of(std::uint64_t entries, std::uint32_t lists, Calls calls, const Resources& resources,
+                                   const InBlock& in_block) {
+    auto chosen = Buffer::allocate(saturating_product(entries, sizeof(std::uint16_t)), resources.memory, "entries");
+    if (!chosen) return std::unexpected(chosen.error());
+    Distribution made(Blocks(entries, resources.threads), lists, std::move(*chosen));
+    std::atomic<bool> stopped{false};
+    const auto choose = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+      const std::span<std::uint16_t> to = made.chosen_.as<std::uint16_t>();
+      auto list_of = in_block();
+      for (std::uint64_t entry = begin; entry < end; ++entry) {
+        if ((entry - begin) % entries_between_polls == 0 && (stopped = stopped || resources.cancellation.cancelled())) return;
+        to[entry] = static_cast<std::uint16_t>(list_of(entry));
+        ++made.next_[block * (lists + 1) + to[entry]];
+      }
+    };
+    if (calls == Calls::one_at_a_time) {
+      for (std::uint64_t block = 0; block < made.blocks_.number; ++block) choose(made.blocks_.begin(block), made.blocks_.end(block), block);
+    } else {
+      for_blocks(resources.threads, made.blocks_, choose);
+    }
+    if (stopped) return interrupted();
+    made.place();
+    return made;
   }
-  auto written = WrittenEntries::create(std::move(extents), list.scalar, kept, resources);
-  if (!written) return std::unexpected(written.error());
-  const ListedEntries entries(list);
-  for (std::uint64_t entry = 0; entry < list.count; ++entry) {
-    if (count->as<unsigned char>()[entry] == 0) continue;
-    for (std::size_t m = 0; m < list.crd.size(); ++m) written->coordinate(m, entries.coordinate(m, entry) - (m == mode ? begin : 0));
-    written->value(entries.value(entry));
+  /// Of the places of std::uint16_t one stands for none.
+  static constexpr std::uint32_t most_lists = 1024;
+
+  std::uint64_t count(std::uint32_t list) const { return counts_[list]; }
+
+  /// Writes an array of every list: f(list, place, entry) for every entry that goes to one.
+  template <class F>
+  void for_each(const Resources& resources, const F& f) const {
+    for_blocks(resources.threads, blocks_, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+      const auto first = next_.begin() + static_cast<std::ptrdiff_t>(block * (lists_ + 1));
+      std::vector<std::uint64_t> next(first, first + lists_ + 1);
+      const std::span<const std::uint16_t> to = chosen_.as<const std::uint16_t>();
+      for (std::uint64_t entry = begin; entry < end; ++entry)
+        if (const std::uint32_t list = to[entry]; list < lists_) f(list, next[list]++, entry);
+    });
   }
-  return build_from(written->take(), packed(tensor.format(), list.scalar), tensor.format().mode_order, resources, name);
+
+ private:
+  Distribution(Blocks blocks, std::uint32_t lists, Buffer chosen)
+      : blocks_(blocks), lists_(lists), chosen_(std::move(chosen)), next_(blocks.number * (lists + 1)), counts_(lists + 1) {}
+
+  /// Counts become the places where the entries of each block begin.
+  void place() {
+    for (std::uint64_t block = 0; block < blocks_.number; ++block)
+      for (std::uint32_t list = 0; list <= lists_; ++list) {
+        std::uint64_t& next = next_[block * (lists_ + 1) + list];
+        counts_[list] += std::exchange(next, counts_[list]);
+      }
+  }
+
+  Blocks blocks_;
+  std::uint32_t lists_;
+  Buffer chosen_;                     ///< by entry: its list, or lists_
+  std::vector<std::uint64_t> next_;   ///< by block and list
+  std::vector<std::uint64_t> counts_; ///< by list
+};
+
+/// The lists of a distribution, the coordinates of `mode` moved down by begins[list], over those extents.
+Expected<std::vector<Coordinates>> distributed(const Coordinates& list, const Distribution& distribution, std::uint32_t mode,
+                                               const std::vector<std::uint64_t>& begins,
+                                               const std::vector<std::vector<std::uint64_t>>& extents, const Resources& resources) {
+  std::vector<Coordinates> lists;
+  for (std::uint32_t number = 0; number < extents.size(); ++number) {
+    auto room = room_for(extents[number], list.scalar, distribution.count(number), resources);
+    if (!room) return std::unexpected(room.error());
+    lists.push_back(std::move(*room));
+  }
+  for (std::uint32_t m = 0; m < list.crd.size(); ++m) {
+    const Indices from(list.crd[m], coordinate_bits(list.extents[m]));
+    std::vector<PlacedIndices> to;
+    for (Coordinates& one : lists) to.emplace_back(one.crd[m], coordinate_bits(one.extents[m]));
+    distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
+      to[number].put(place, from[entry] - (m == mode ? begins[number] : 0));
+    });
+  }
+  with_width(scalar_bytes(list.scalar) * 8, [&]<class T>(T) {  // moved as bits, whatever the scalar is
+    const auto from = list.values.as<const T>();
+    std::vector<std::span<T>> to;
+    for (Coordinates& one : lists) to.push_back(one.values.as<T>());
+    distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
+      to[number][place] = from[entry];
+    });
+  });
+  return lists;
 }
 
 Expected<void> check_within(const Tensor& tensor, std::uint32_t mode, std::uint64_t begin, std::uint64_t end) {
@@ -114,13 +186,33 @@ Expected<void> check_within(const Tensor& tensor, std::uint32_t mode, std::uint6
               fmt::format("the range {}:{} is not within the extent {} of mode {}", begin, end, tensor.extents()[mode], mode));
 }
 
-Expected<Tensor> part(const Tensor& tensor, const Coordinates& list, std::uint32_t mode, std::uint64_t begin, std::uint64_t end,
-                      const Resources& resources) {
-  std::vector<std::uint64_t> extents = tensor.extents();
-  extents[mode] = end - begin;
+/// The parts between neighbouring places: entries before the first and from the last on are in none.
+Expected<std::vector<Tensor>> parts_between(const Tensor& tensor, const Coordinates& list, std::uint32_t mode,
+                                            std::span<const std::uint64_t> places, const Resources& resources) {
+  const auto lists = static_cast<std::uint32_t>(places.size() - 1);
   const Indices crd(list.crd[mode], coordinate_bits(list.extents[mode]));
-  const auto inside = [&](std::uint64_t entry) { return crd[entry] >= begin && crd[entry] < end; };
-  return of_chosen(tensor, list, std::move(extents), mode, begin, inside, resources, "a range of a tensor");
+  const auto in_block = [&] {
+    return [&](std::uint64_t entry) {
+      const std::uint64_t coordinate = crd[entry];
+      if (coordinate < places.front() || coordinate >= places.back()) return lists;
+      return static_cast<std::uint32_t>(std::ranges::upper_bound(places, coordinate) - places.begin() - 1);
+    };
+  };
+  const auto distribution = Distribution::of(list.count, lists, Calls::at_once, resources, in_block);
+  if (!distribution) return std::unexpected(distribution.error());
+  const std::vector<std::uint64_t> begins(places.begin(), places.end() - 1);
+  std::vector<std::vector<std::uint64_t>> extents(lists, tensor.extents());
+  for (std::uint32_t number = 0; number < lists; ++number) extents[number][mode] = places[number + 1] - places[number];
+  auto written = distributed(list, *distribution, mode, begins, extents, resources);
+  if (!written) return std::unexpected(written.error());
+  std::vector<Tensor> parts;
+  for (Coordinates& one : *written) {
+    auto part = build_from(std::move(one), packed(tensor.format(), list.scalar), tensor.format().mode_order, resources,
+                           "a range of a tensor");
+    if (!part) return std::unexpected(part.error());
+    parts.push_back(std::move(*part));
+  }
+  return parts;
 }
 
 /// The extents of what is put together.
@@ -146,6 +238,20 @@ Expected<std::vector<std::uint64_t>> joined_extents(std::span<const Tensor> tens
   return extents;
 }
 
+/// Writes a list to places of another from `first` on, the coordinates of `mode` moved up by `begin`.
+void copy_entries(const Coordinates& from, Coordinates& to, std::uint64_t first, std::uint32_t mode, std::uint64_t begin,
+                  const Resources& resources) {
+  for_blocks(resources.threads, Blocks(from.count, resources.threads), [&](std::uint64_t begins, std::uint64_t ends, std::uint64_t) {
+    for (std::uint32_t m = 0; m < from.crd.size(); ++m) {
+      const Indices crd(from.crd[m], coordinate_bits(from.extents[m]));
+      const PlacedIndices places(to.crd[m], coordinate_bits(to.extents[m]));
+      for (std::uint64_t entry = begins; entry < ends; ++entry) places.put(first + entry, crd[entry] + (m == mode ? begin : 0));
+    }
+    for (std::uint64_t entry = begins; entry < ends; ++entry)
+      put_value(to.values, to.scalar, first + entry, value_at(from.values, from.scalar, entry));
+  });
+}
+
 Expected<Tensor> appended_tensors(std::span<const Tensor> tensors, std::uint32_t mode, const Resources& resources) {
   auto extents = joined_extents(tensors, mode);
   if (!extents) return std::unexpected(extents.error());
@@ -159,20 +265,22 @@ Expected<Tensor> appended_tensors(std::span<const Tensor> tensors, std::uint32_t
     scalar = wider(scalar, list->scalar);
     lists.push_back(std::move(*list));
   }
-  auto written = WrittenEntries::create(std::move(*extents), scalar, count, resources);
+  auto written = room_for(std::move(*extents), scalar, count, resources);
   if (!written) return std::unexpected(written.error());
-  std::uint64_t begin = 0;
+  std::uint64_t begin = 0, first = 0;
   for (std::size_t number = 0; number < lists.size(); ++number) {
-    Coordinates list = std::move(lists[number]);
-    const ListedEntries entries(list);
-    for (std::uint64_t entry = 0; entry < list.count; ++entry) {
-      if (entry % entries_between_polls == 0 && resources.cancellation.cancelled()) return interrupted();
-      for (std::size_t m = 0; m < list.crd.size(); ++m) written->coordinate(m, entries.coordinate(m, entry) + (m == mode ? begin : 0));
-      written->value(entries.value(entry));
-    }
+    if (resources.cancellation.cancelled()) return interrupted();
+    const Coordinates list = std::move(lists[number]);
+    copy_entries(list, *written, first, mode, begin, resources);
+    first += list.count;
     begin += tensors[number].extents()[mode];
   }
-  return build_from(written->take(), packed(tensors.front().format(), scalar), {}, resources, "appended tensors");
+  // One behind the other in the mode that is stored first they are in order; else not in any that is known.
+  const std::vector<std::uint32_t>& order = tensors.front().format().mode_order;
+  const auto in_order = [&](const Tensor& tensor) { return tensor.format().mode_order == order; };
+  const bool sorted = !order.empty() && order.front() == mode && std::ranges::all_of(tensors, in_order);
+  const std::span<const std::uint32_t> already = sorted ? std::span(order) : std::span<const std::uint32_t>();
+  return build_from(std::move(*written), packed(tensors.front().format(), scalar), already, resources, "appended tensors");
 }
 
 }  // namespace
@@ -192,18 +300,28 @@ Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, con
   });
 }
 
-Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources) {
+Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources, Calls calls) {
   return guarded({"filtering a tensor"}, [&]() -> Expected<Tensor> {
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     const ListedEntries entries(*list);
-    std::vector<std::uint64_t> coordinates(tensor.order());
-    const auto kept = [&](std::uint64_t entry) {
-      for (std::size_t mode = 0; mode < coordinates.size(); ++mode) coordinates[mode] = entries.coordinate(mode, entry);
-      return keep(coordinates, entries.value(entry));
+    const auto in_block = [&] {
+      return [&, coordinates = std::vector<std::uint64_t>(tensor.order())](std::uint64_t entry) mutable {
+        for (std::size_t mode = 0; mode < coordinates.size(); ++mode) coordinates[mode] = entries.coordinate(mode, entry);
+        return keep(coordinates, entries.value(entry)) ? 0U : 1U;
+      };
     };
-    return of_chosen(tensor, *list, tensor.extents(), 0, 0, kept, resources, "a filtered tensor");
+    const auto distribution = Distribution::of(list->count, 1, calls, resources, in_block);
+    if (!distribution) return std::unexpected(distribution.error());
+    auto kept = distributed(*list, *distribution, 0, {0}, {tensor.extents()}, resources);
+    if (!kept) return std::unexpected(kept.error());
+    return build_from(std::move(kept->front()), packed(tensor.format(), list->scalar), tensor.format().mode_order, resources,
+                      "a filtered tensor");
   });
+}
+
+Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources) {
+  return filter(tensor, keep, resources, Calls::one_at_a_time);
 }
 
 Expected<Tensor> range(const Tensor& tensor, std::uint32_t mode, std::uint64_t begin, std::uint64_t end, const Resources& resources) {
@@ -211,7 +329,9 @@ Expected<Tensor> range(const Tensor& tensor, std::uint32_t mode, std::uint64_t b
     if (auto right = check_within(tensor, mode, begin, end); !right) return std::unexpected(right.error());
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
-    return part(tensor, *list, mode, begin, end, resources);
+    auto parts = parts_between(tensor, *list, mode, std::array{begin, end}, resources);
+    if (!parts) return std::unexpected(parts.error());
+    return std::move(parts->front());
   });
 }
 
@@ -230,14 +350,15 @@ Expected<std::vector<Tensor>> split(const Tensor& tensor, std::uint32_t mode, co
     if (auto right = check_within(tensor, mode, begin, begin); !right) return std::unexpected(right.error());
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
+    std::vector<std::uint64_t> all{0};
+    all.insert(all.end(), places.begin(), places.end());
+    all.push_back(tensor.extents()[mode]);
     std::vector<Tensor> parts;
-    begin = 0;
-    for (std::size_t number = 0; number <= places.size(); ++number) {
-      const std::uint64_t end = number < places.size() ? places[number] : tensor.extents()[mode];
-      auto one = part(tensor, *list, mode, begin, end, resources);
-      if (!one) return std::unexpected(one.error());
-      parts.push_back(std::move(*one));
-      begin = end;
+    for (std::size_t first = 0; first + 1 < all.size(); first += Distribution::most_lists) {
+      const auto several = std::span(all).subspan(first).first(std::min<std::size_t>(all.size() - first, Distribution::most_lists + 1));
+      auto some = parts_between(tensor, *list, mode, several, resources);
+      if (!some) return std::unexpected(some.error());
+      std::ranges::move(*some, std::back_inserter(parts));
     }
     return parts;
   });

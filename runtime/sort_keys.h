@@ -24,6 +24,8 @@ std::uint64_t list_marked(const std::uint8_t* marks, std::uint64_t extent, std::
 
 /// Whether this processor has the instructions of the functions below.
 bool has_wide_sort();
+/// Whether it has AVX-512 VBMI2 too, which compresses bytes.
+bool has_byte_compress();
 /// The longest list that wide_sort takes.
 constexpr std::uint64_t longest_wide_sort = 256;
 void wide_sort(std::uint32_t* keys, std::uint64_t count);
@@ -31,6 +33,9 @@ void wide_sort(std::uint32_t* keys, std::uint64_t count);
 constexpr std::uint64_t longest_wide_rank = 96;
 /// Writes distinct keys in order.
 void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* ordered);
-std::uint64_t wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
+/// As list_marked, 16 columns at a time.
+std::uint64_t wide_marked_by_words(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
+/// The same, 64 at a time, where has_byte_compress() says so.
+std::uint64_t wide_marked_by_bytes(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
 
 }  // namespace weft

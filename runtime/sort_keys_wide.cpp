@@ -116,20 +116,55 @@ void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* or
   }
 }
 
-std::uint64_t wide_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
+namespace {
+
+/// Which of 64 columns from `column` on have a mark.
+inline std::uint64_t marks_of(const std::uint8_t* marks, std::uint64_t column, std::uint64_t extent) {
+  const std::uint64_t left = extent - column;
+  const __mmask64 inside = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+  const __m512i some = _mm512_maskz_loadu_epi8(inside, marks + column);
+  return _mm512_test_epi8_mask(some, some);
+}
+
+}  // namespace
+
+/// Sixteen columns at a time, without a branch that depends on what is marked.
+std::uint64_t wide_marked_by_words(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys) {
   const std::uint32_t* const first_key = keys;
   const __m512i offsets = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (std::uint64_t column = 0; column < extent; column += 64) {
-    const std::uint64_t left = extent - column;
-    const __mmask64 inside = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
-    const __m512i some = _mm512_maskz_loadu_epi8(inside, marks + column);
-    std::uint64_t found = _mm512_test_epi8_mask(some, some);
-    for (std::uint64_t first = column; found != 0; found >>= lanes, first += lanes) {
-      const auto mask = static_cast<__mmask16>(found);
+    const std::uint64_t found = marks_of(marks, column, extent);
+    for (unsigned quarter = 0; quarter < 64; quarter += lanes) {
+      const auto mask = static_cast<__mmask16>(found >> quarter);
       const auto count = static_cast<unsigned>(_mm_popcnt_u32(mask));
-      const __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), offsets);
+      const __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(column + quarter)), offsets);
       _mm512_mask_storeu_epi32(keys, static_cast<__mmask16>((1U << count) - 1U), _mm512_maskz_compress_epi32(mask, numbers));
       keys += count;
+    }
+  }
+  return static_cast<std::uint64_t>(keys - first_key);
+}
+
+/// 64 columns at a time: their numbers are compressed as bytes, which branches only where more than 16 are marked.
+__attribute__((target("avx512vbmi2"))) std::uint64_t wide_marked_by_bytes(const std::uint8_t* marks, std::uint64_t extent,
+                                                                         std::uint32_t* keys) {
+  alignas(64) constexpr std::uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                                    22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+                                                    44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+  const std::uint32_t* const first_key = keys;
+  const __m512i all = _mm512_load_si512(numbers);
+  for (std::uint64_t column = 0; column < extent; column += 64) {
+    const std::uint64_t found = marks_of(marks, column, extent);
+    auto count = static_cast<unsigned>(_mm_popcnt_u64(found));
+    const __m512i first = _mm512_set1_epi32(static_cast<int>(column));
+    __m512i listed = _mm512_maskz_compress_epi8(found, all);
+    for (;; listed = _mm512_shuffle_i32x4(listed, listed, 0b00'11'10'01)) {
+      const __m512i columns = _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(listed)));
+      const unsigned stored = count < lanes ? count : lanes;
+      _mm512_mask_storeu_epi32(keys, static_cast<__mmask16>((1U << stored) - 1U), columns);
+      keys += stored;
+      count -= stored;
+      if (count == 0) break;
     }
   }
   return static_cast<std::uint64_t>(keys - first_key);

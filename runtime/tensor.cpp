@@ -9,6 +9,7 @@
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/spread.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -28,15 +29,9 @@ struct ValuesWithFacts : StoredValues {
 
 }  // namespace
 
-std::uint64_t PatternFacts::next_number() {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
+std::uint64_t PatternFacts::next_number() { return weft::next_number<PatternFacts>(); }
 
-std::uint64_t ValueFacts::next_number() {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
+std::uint64_t ValueFacts::next_number() { return weft::next_number<ValueFacts>(); }
 
 std::shared_ptr<const Statistics> PatternFacts::keep(Scalar scalar, std::shared_ptr<const Statistics> counted) {
   std::shared_ptr<const Statistics> known;
@@ -45,7 +40,7 @@ std::shared_ptr<const Statistics> PatternFacts::keep(Scalar scalar, std::shared_
 
 void ValueFacts::forget() {
   const std::lock_guard lock(mutex_);
-  finite_.reset();
+  finite_.store(Finite::unknown, std::memory_order_release);
   version_.fetch_add(1, std::memory_order_release);
 }
 

@@ -87,13 +87,11 @@ struct PatternFacts {
   /// What plans and code know of the pattern, as a number of 128 bits; made by `make` when first asked.
   template <class Make>
   std::array<std::uint64_t, 2> digest(Make&& make) {
-    {
-      const std::lock_guard lock(digesting_);
-      if (digest_) return *digest_;
-    }
+    if (digested_.load(std::memory_order_acquire)) return digest_;
     const std::array<std::uint64_t, 2> made = make();
     const std::lock_guard lock(digesting_);
-    digest_ = made;
+    if (!digested_.load(std::memory_order_relaxed)) digest_ = made;
+    digested_.store(true, std::memory_order_release);
     return made;
   }
 
@@ -107,7 +105,8 @@ struct PatternFacts {
   static std::size_t place(Scalar scalar) { return static_cast<std::size_t>(scalar); }
   std::shared_ptr<const Statistics> counted_[scalar_types.size()];
   std::mutex digesting_;
-  std::optional<std::array<std::uint64_t, 2>> digest_;
+  std::atomic<bool> digested_{false};  ///< from then on the digest is read without the lock
+  std::array<std::uint64_t, 2> digest_{};
 };
 
 /// What is known of values, by all tensors that share them. Thread safe.
@@ -116,15 +115,20 @@ class ValueFacts {
   /// Whether all are finite: as `scan` finds when nothing is known since the last change.
   template <class Scan>
   bool finite(Scan&& scan) {
+    if (const std::optional<bool> known = known_finite()) return *known;
     const std::lock_guard lock(mutex_);
-    if (!finite_) finite_ = scan();
-    return *finite_;
+    if (const std::optional<bool> known = known_finite()) return *known;
+    const bool found = scan();
+    finite_.store(found ? Finite::all : Finite::not_all, std::memory_order_release);
+    return found;
   }
+  /// Takes no lock.
   std::optional<bool> known_finite() const {
-    const std::lock_guard lock(mutex_);
-    return finite_;
+    const Finite known = finite_.load(std::memory_order_acquire);
+    return known == Finite::unknown ? std::nullopt : std::optional(known == Finite::all);
   }
   void forget();
+  std::mutex writing;  ///< held by a run that writes to these, so that others wait
   /// Counts announced changes.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   /// Tells values apart: no two of a process have the same.
@@ -133,8 +137,9 @@ class ValueFacts {
 
  private:
   static std::uint64_t next_number();
-  mutable std::mutex mutex_;
-  std::optional<bool> finite_;
+  enum class Finite : std::uint8_t { unknown, all, not_all };
+  std::mutex mutex_;  ///< of who looks, and of changes
+  std::atomic<Finite> finite_{Finite::unknown};
   std::atomic<std::uint64_t> version_{0};
 };
 
@@ -166,6 +171,12 @@ struct TensorParts {
 
 /// `figures` told of the values of `counted`: whether these are finite is looked at when first asked.
 Statistics of_values(Statistics figures, const Statistics& counted);
+
+/// Whether its arrays have been verified, or need not be.
+inline bool is_verified(const Tensor& tensor) {
+  const PatternFacts* const facts = TensorParts::pattern_facts(tensor);
+  return facts != nullptr && facts->valid.load(std::memory_order_acquire);
+}
 
 /// Whether no value of the tensor is NaN or Inf, of which nothing else is counted; remembered with the values.
 bool finite_values(const Tensor& tensor, const Threads& threads);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/guarded.h"
+#include "runtime/spread.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -63,6 +64,13 @@ class MemoryCache {
     }
   }
 
+  /// Tells that the value of the key was used by somebody who has a copy of it.
+  void use(std::string_view key) {
+    const std::shared_lock lock(mutex_);
+    const auto known = entries_.find(key);
+    if (known != entries_.end()) use(*known->second);
+  }
+
   /// Forgets what is finished.
   void clear() {
     Removed removed;  // ends after the lock does
@@ -76,6 +84,7 @@ class MemoryCache {
       weight_ -= entry->second->weight;
       removed.push_back(std::move(entry->second));
       entry = entries_.erase(entry);
+      count_removal();
     }
   }
 
@@ -85,6 +94,9 @@ class MemoryCache {
     const auto known = entries_.find(key);
     return known != entries_.end() && known->second->finished;
   }
+  /// Counts what was forgotten: a copy of a value is what get() would give while this stays as it was before get() gave it.
+  /// Read by many; nothing else is written beside it.
+  std::uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
   std::size_t size() const {
     const std::shared_lock lock(mutex_);
     return entries_.size();
@@ -168,6 +180,7 @@ class MemoryCache {
       weight_ -= place->second->weight;
       removed.push_back(std::move(place->second));
       entries_.erase(place);
+      count_removal();
     }
   }
 
@@ -182,6 +195,8 @@ class MemoryCache {
     return removed;
   }
 
+  void count_removal() { removals_.fetch_add(1, std::memory_order_release); }
+
   using Entries = std::unordered_map<std::string, std::shared_ptr<Entry>, Hash, std::equal_to<>>;
   MemoryCacheLimits limits_;
   Weigh weigh_;
@@ -191,6 +206,7 @@ class MemoryCache {
   std::atomic<std::uint64_t> clock_{0};
   std::atomic<std::uint64_t> hits_{0};
   std::atomic<std::uint64_t> misses_{0};
+  alignas(spread_bytes) std::atomic<std::uint64_t> removals_{0};
 };
 
 }  // namespace weft

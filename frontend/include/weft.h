@@ -144,7 +144,7 @@ int32_t weft_options_set_perf_map(weft_options* options, int32_t perf_map, weft_
 int32_t weft_options_set_deterministic(weft_options* options, int32_t deterministic, weft_error** error);
 /* 1: the loop nest exactly as printed, without fused multiply-add, every sum in loop order. Default 0. */
 int32_t weft_options_set_strict_fp(weft_options* options, int32_t strict, weft_error** error);
-/* 1: kernels check every access; slow. Default 0. */
+/* 1: kernels check every access, and runs whether others of the process use what they write to; slow. Default 0. */
 int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_error** error);
 /* Text that `weft calibrate` writes, and the name that errors call it by. */
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
@@ -397,7 +397,8 @@ int32_t weft_bindings_replace_values(weft_bindings* bindings, const char* name, 
 /* The result is written to this memory, shaped as for weft_tensor_dense: computed in place if it is laid out like the
  * result and of its scalar type (with strides: if weft_request_add_strided named it), else copied there. What lies
  * between its elements is not touched. It must not overlap an operand or other memory for results, and runs that share
- * these bindings take turns. */
+ * this call, as those of copies of the bindings do, take turns. That no other run reads or writes it meanwhile is the
+ * host's duty, which checked engines watch (WEFT_INPUT, naming both). */
 int32_t weft_bindings_set_output(weft_bindings* bindings, const char* name, int32_t scalar, uint32_t order,
                                  const uint64_t* extents, const int64_t* strides, void* values, weft_error** error);
 /* The same for a sparse result: its values are written into those of a tensor over the pattern of the operand at whose

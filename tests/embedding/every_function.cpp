@@ -59,6 +59,7 @@ int main() {
   const VisitEntry all = [](std::span<const std::uint64_t>, double) { return true; };
   right(for_each_entry(M, all, resources));
   right(filter(M, all, resources));
+  right(filter(M, all, resources, Calls::at_once));
   right(range(M, 0, 0, 2, resources));
   const std::vector<Tensor> pieces = right(split(M, 0, {1}, resources));
   right(append(pieces, 0, resources));

@@ -16,7 +16,7 @@ struct EngineOptions {
   Resources resources;         ///< memory and its limit, threads, cancellation of everything, progress
   bool deterministic = false;  ///< bit-identical results for every number of threads
   bool strict_fp = false;      ///< the nest exactly as printed, no FMA, every sum in loop order
-  bool checked = false;        ///< kernels check every access; slow
+  bool checked = false;        ///< kernels check every access, and runs whether others use what they write to; slow
   bool use_cache = true;       ///< false: plans and kernels are made anew and not kept
   std::optional<std::string> cache_directory;  ///< of plans and kernels on disk; none: memory only
   /// Plans and kernels each that are kept in memory for the next who asks (of kernels also at most 64 MiB of code): the

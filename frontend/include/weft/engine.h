@@ -98,9 +98,11 @@ class Bindings {
   void set(const std::string& name, Tensor tensor, OperandUse use = {});
   /// The result is written to this dense host memory (borrow_dense), strided or not: computed in place where the kernel
   /// stores it so (the layout of the result, the same scalar type; with strides if CompileOptions::strided names it),
-  /// else copied there. What lies between its elements is not touched. Runs then take turns. Input error in a run:
-  /// memory that overlaps an operand, or other memory for results. Parts of one array whose elements are apart (other
-  /// columns of one matrix) do not overlap.
+  /// else copied there. What lies between its elements is not touched. Runs that write to one tensor, or to copies of
+  /// its handle, take turns, whatever their bindings and kernels are. That the memory is not lent twice (other tensors
+  /// over it), or read by another run meanwhile, is the host's duty, and found by engines that are `checked`, in all of
+  /// the process: input error, naming both. Input error in a run: memory that overlaps an operand, or other memory for
+  /// results. Parts of one array whose elements are apart (other columns of one matrix) do not overlap.
   /// For a sparse result: a tensor over the pattern of the operand at whose positions it is stored
   /// (CompileOptions::patterns), or over one that Kernel::symbolic gave; its values are written. Runs then return that
   /// tensor, of which all is known that is known of its pattern: the next kernel reads it without verifying, counting
@@ -115,8 +117,8 @@ class Bindings {
   /// Memory for what runs need beside operands and results, at least Kernel::scratch_bytes(), used instead of memory of
   /// the engine: workspaces of all threads, copies of results that threads sum, dense intermediates; not what grows
   /// (hash tables, sparse results and intermediates). Between runs the host may use it, too. In a run: resource error
-  /// of code memory_limit with the bytes wanted where it is too small, input error where another run of the engine uses
-  /// some of it, or it overlaps an operand or memory for results. Empty: the engine's again.
+  /// of code memory_limit with the bytes wanted where it is too small, input error where another run uses some of it,
+  /// or it overlaps an operand or memory for results. Empty: the engine's again.
   void scratch(std::span<std::byte> memory);
   /// Other values over the pattern of an operand that is set, as many as it stores, lent like those of borrow(): what
   /// is known of the pattern, and what runs have made of it, stays. Input error where there is no such operand, or the

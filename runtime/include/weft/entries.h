@@ -36,10 +36,18 @@ using VisitEntry = std::function<bool(std::span<const std::uint64_t> coordinates
 /// all elements of dense levels are among them. Errors: resource, cancelled, input for arrays that are not valid.
 Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, const Resources& resources);
 
+/// Who may call a function of the host's.
+enum class Calls : std::uint8_t {
+  one_at_a_time,  ///< the calling thread, entry by entry in the order of the levels
+  at_once,        ///< the threads of the resources, in any order
+};
+
 /// The entries for which `keep` returns true, of a tensor of the same extents. What is left out below a dense last
 /// level is stored as 0; convert() to a sparse format leaves it out. Errors: as above; input where a singleton level
-/// would have positions without an entry.
+/// would have positions without an entry. `keep` is called once for each entry; all else is done on the threads of the
+/// resources, like range(), append() and split() as a whole, and the same for any number of them.
 Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources);
+Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources, Calls calls);
 
 /// The entries whose coordinate in `mode` is in [begin, end), counted from `begin`: that mode has the extent
 /// end - begin. Input error of code out_of_range for a mode that it has not, or a range that is not within its extent.

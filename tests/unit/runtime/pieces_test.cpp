@@ -1,7 +1,13 @@
 // Elements looked up, entries visited and chosen, tensors cut and put together, against maps.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstring>
+#include <iterator>
+#include <random>
+
 #include "unit/runtime/reference.h"
+#include "unit/sanitized.h"
 #include "weft/arrays.h"
 #include "weft/entries.h"
 
@@ -140,6 +146,136 @@ TEST_CASE("entries chosen, ranges, splits and what puts them together again") {
     REQUIRE(joined);
     CHECK(joined->extents() == tensor.extents());
     CHECK(visited(*joined) == visited(tensor));
+  }
+}
+
+namespace {
+
+bool same_bytes(const Buffer& a, const Buffer& b) {
+  return a.size_bytes() == b.size_bytes() && (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+/// The same arrays, byte by byte.
+bool identical(const Tensor& a, const Tensor& b) {
+  if (a.format() != b.format() || a.extents() != b.extents() || !same_bytes(a.values(), b.values())) return false;
+  for (std::size_t level = 0; level < a.order(); ++level)
+    if (!same_bytes(a.levels()[level].pos, b.levels()[level].pos) || !same_bytes(a.levels()[level].crd, b.levels()[level].crd)) return false;
+  return true;
+}
+
+Resources on_threads(unsigned count) { return {Memory(), Threads(count), {}, {}}; }
+
+/// Many entries, in several blocks for every number of threads above one; few different coordinates where `crowded`.
+Tensor large(std::uint64_t seed, const std::string& format, bool crowded) {
+  std::mt19937_64 dice(seed);
+  const std::size_t order = parse_format(format)->order();
+  Coordinates list;
+  list.extents.assign(order, crowded ? 40 : 5000);
+  list.extents.front() = crowded ? 3 : (std::uint64_t{1} << 33);
+  list.count = 100'000;
+  for (const std::uint64_t extent : list.extents) {
+    const bool wide = extent > (std::uint64_t{1} << 32);
+    auto crd = Buffer::allocate(list.count * (wide ? 8 : 4), Memory(), "crd");
+    REQUIRE(crd);
+    for (std::uint64_t n = 0; n < list.count; ++n) {
+      if (wide) crd->as<std::uint64_t>()[n] = dice() % extent;
+      if (!wide) crd->as<std::uint32_t>()[n] = static_cast<std::uint32_t>(dice() % extent);
+    }
+    list.crd.push_back(*crd);
+  }
+  list.values = *Buffer::allocate(list.count * 8, Memory(), "values");
+  for (double& value : list.values.as<double>()) value = static_cast<double>(dice() % 7 + 1);
+  auto tensor = build(std::move(list), *parse_format(format), on_threads(2), "T");
+  REQUIRE(tensor);
+  return *tensor;
+}
+
+}  // namespace
+
+TEST_CASE("what is chosen, cut and put together is the same for every number of threads") {
+  struct Case {
+    std::string format;
+    bool crowded;
+    std::uint32_t mode;
+  };
+  const Case cases[] = {{"sss", false, 0}, {"sss:1,2,0", false, 1}, {"uqq", false, 0}, {"sss", true, 0}, {"uq:1,0", true, 1},
+                        {"ds:1,0:f32", false, 1}, {"ss", false, 1}};
+  for (const Case& each : cases) {
+    for (std::uint64_t seed = 1; seed <= std::max(1U, test::scaled(2)); ++seed) {
+      CAPTURE(seed);
+      CAPTURE(each.format);
+      const Tensor tensor = large(seed, each.format, each.crowded);
+      const std::uint64_t extent = tensor.extents()[each.mode];
+      const std::vector<std::uint64_t> places = {0, extent / 3, extent / 3, extent / 3 + 1, extent};
+      const VisitEntry keep = [](std::span<const std::uint64_t> at, double value) { return (at.back() + at.front()) % 3 == 1 || value == 7; };
+      std::vector<Tensor> alone;
+      for (const unsigned threads : {1U, 2U, 3U, 7U}) {
+        CAPTURE(threads);
+        const Resources resources = on_threads(threads);
+        std::vector<Tensor> now;
+        for (const Calls calls : {Calls::one_at_a_time, Calls::at_once}) now.push_back(*filter(tensor, keep, resources, calls));
+        now.push_back(*range(tensor, each.mode, extent / 4, extent / 2 + 1, resources));
+        const auto parts = split(tensor, each.mode, places, resources);
+        REQUIRE(parts);
+        REQUIRE(parts->size() == 6);
+        std::ranges::copy(*parts, std::back_inserter(now));
+        now.push_back(*append(*parts, each.mode, resources));
+        CHECK(identical(now[0], now[1]));
+        CHECK(identical(now.back(), tensor));
+        for (const Tensor& one : now) CHECK(verify(one, resources, "a piece"));
+        if (threads == 1) alone = now;
+        for (std::size_t number = 0; number < now.size(); ++number) CHECK(identical(now[number], alone[number]));
+      }
+      std::uint64_t kept = 0, cut = 0;
+      REQUIRE(for_each_entry(tensor, [&](std::span<const std::uint64_t> at, double value) {
+        kept += keep(at, value) && !tensor.format().all_dense() ? 1 : 0;
+        cut += at[each.mode] >= extent / 4 && at[each.mode] < extent / 2 + 1 ? 1 : 0;
+        return true;
+      }, resources()));
+      CHECK(alone[0].nnz() == kept);
+      CHECK(alone[2].nnz() == cut);
+    }
+  }
+}
+
+TEST_CASE("cut into more parts than go in one pass, without an entry, with one") {
+  std::vector<std::uint32_t> crd;
+  std::vector<double> values;
+  std::vector<std::uint64_t> places;
+  for (std::uint32_t n = 0; n < 2500; ++n) {
+    if (n % 2 == 0) crd.push_back(n), values.push_back(n % 7 + 1);
+    if (n > 0) places.push_back(n);
+  }
+  const auto tensor = from_coo({2500}, {crd}, values, resources());
+  REQUIRE(tensor);
+  const auto parts = split(*tensor, 0, places, resources());
+  REQUIRE(parts);
+  REQUIRE(parts->size() == 2500);
+  for (std::size_t n = 0; n < parts->size(); ++n) CHECK(*at((*parts)[n], {0}) == Element{n % 2 == 0 ? static_cast<double>(n % 7 + 1) : 0.0, n % 2 == 0});
+  CHECK(identical(*append(*parts, 0, resources()), *tensor));
+  const auto nothing = filter(*tensor, [](std::span<const std::uint64_t>, double) { return false; }, on_threads(4), Calls::at_once);
+  REQUIRE(nothing);
+  CHECK(nothing->nnz() == 0);
+  CHECK(identical(*append(std::vector{*nothing, *tensor}, 0, resources()), *append(std::vector{*nothing, *tensor}, 0, on_threads(3))));
+  const auto empty = split(*nothing, 0, {1, 1}, on_threads(3));
+  REQUIRE(empty);
+  CHECK((*empty)[1].extents().front() == 0);
+}
+
+TEST_CASE("choosing ends soon when it is cancelled, and by what the function throws") {
+  const Tensor tensor = large(3, "ss", false);
+  for (const Calls calls : {Calls::one_at_a_time, Calls::at_once}) {
+    Resources resources = on_threads(2);
+    std::atomic<std::uint64_t> asked{0};
+    const auto cancelled = filter(tensor, [&](std::span<const std::uint64_t>, double) {
+      if (++asked == 1) resources.cancellation.cancel();
+      return true;
+    }, resources, calls);
+    REQUIRE(!cancelled);
+    CHECK(cancelled.error().kind == ErrorKind::cancelled);
+    CHECK(asked < tensor.nnz());
+    const VisitEntry throwing = [](std::span<const std::uint64_t>, double) -> bool { throw 7; };
+    CHECK_THROWS_AS((void)filter(tensor, throwing, on_threads(2), calls), int);
   }
 }
 

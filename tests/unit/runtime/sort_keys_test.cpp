@@ -71,9 +71,38 @@ TEST_CASE("keys of every width are sorted, full ranges too") {
 
 TEST_CASE("lists that fill their extent are read from the marks") {
   for (const std::uint64_t extent : {2, 15, 16, 17, 63, 64, 65, 127, 129, 1000, 4099})
-    for (const std::uint64_t share : {1, 2, 10, 50, 70, 300}) {
+    for (const std::uint64_t share : {1, 2, 4, 7, 10, 20, 50, 70, 85, 300}) {
       check_sorted<std::uint32_t>(share, (extent + share - 1) / share, extent, true);
       check_sorted<std::uint64_t>(share, (extent + share - 1) / share, extent, true);
+    }
+}
+
+TEST_CASE("marks of every value and density are listed, by bytes and by words, and nothing behind the last is written") {
+  if (!has_wide_sort()) {
+    MESSAGE("skipped: no AVX-512");
+    return;
+  }
+  for (const std::uint64_t extent : {0, 1, 15, 16, 63, 64, 65, 128, 200, 1000, 4099})
+    for (const std::uint64_t percent : {0, 1, 3, 10, 50, 97, 100}) {
+      CAPTURE(extent);
+      CAPTURE(percent);
+      Random random(extent * 101 + percent);
+      std::vector<std::uint8_t> marks;
+      std::vector<std::uint32_t> expected;
+      for (std::uint32_t column = 0; column < extent; ++column) {
+        marks.push_back(random.chance(static_cast<unsigned>(percent)) ? static_cast<std::uint8_t>(1 + random.below(255)) : std::uint8_t{0});
+        if (marks.back() != 0) expected.push_back(column);
+      }
+      const std::uint64_t count = expected.size();
+      expected.push_back(7);
+      const auto listed = [&](auto* list) {
+        std::vector<std::uint32_t> keys(count + 1, 7);
+        CHECK(list(marks.data(), extent, keys.data()) == count);
+        CHECK(keys == expected);
+      };
+      listed(&list_marked);
+      listed(&wide_marked_by_words);
+      if (has_byte_compress()) listed(&wide_marked_by_bytes);
     }
 }
 
