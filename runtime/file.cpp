@@ -31,7 +31,7 @@ Expected<FileName> writable_name(const std::string& path) {
 }
 
 /// Equal but for index widths, which are the builder's choice: a request for 32 bits is one for at least 32.
-bool same_layout(const Format& have, const Format& wanted) {
+bool satisfies(const Format& have, const Format& wanted) {
   return have.scalar == wanted.scalar && have.mode_order == wanted.mode_order &&
          std::equal(have.levels.begin(), have.levels.end(), wanted.levels.begin(), wanted.levels.end(),
                     [](const Level& a, const Level& b) {
@@ -157,7 +157,7 @@ Expected<Tensor> read_named(const std::string& text, const ReadOptions& options,
                             : *kind == FileKind::npy ? read_npy(std::move(*source), request)
                                                      : read_npz(std::move(*source), request);
   if (!tensor) return std::unexpected(of_operand(tensor.error(), request.path, name));
-  if (!options.format || same_layout(tensor->format(), *options.format)) return tensor;
+  if (!options.format || satisfies(tensor->format(), *options.format)) return tensor;
   return convert(*tensor, *options.format, resources, name);
 }
 

@@ -128,7 +128,7 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
 bool is_unordered(LevelKind kind) { return !is_ordered(kind); }
 
 // A sparse access that takes part in a loop, and how.
-struct Participant {
+struct LoopParticipant {
   std::uint32_t tensor = 0;
   bool unordered = false;
   bool several_modes = false;
@@ -136,17 +136,17 @@ struct Participant {
   bool gallop = false;
 };
 
-std::vector<Participant> participants(const Schedule& schedule, std::size_t number, std::size_t loop) {
+std::vector<LoopParticipant> participants(const Schedule& schedule, std::size_t number, std::size_t loop) {
   const std::vector<Intersection>& intersections = schedule.statements[number].intersections;
   const auto intersection = std::ranges::find(intersections, schedule.statements[number].loops[loop], &Intersection::index);
-  std::vector<Participant> found;
+  std::vector<LoopParticipant> found;
   for (std::size_t sharer = number; sharer <= last_sharer(schedule, number, loop); ++sharer) {
     const ScheduledStatement& statement = schedule.statements[sharer];
     for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
       if (!met.direct) continue;
       const std::uint32_t number_met = statement.factors[met.factor].tensor;
       const ScheduledTensor& tensor = schedule.tensors[number_met];
-      Participant one{number_met, is_unordered(met.kind),
+      LoopParticipant one{number_met, is_unordered(met.kind),
                       tensor.role == TensorRole::intermediate &&
                           std::ranges::count(tensor.format.levels, met.kind, &Level::kind) > 1};
       if (intersection != intersections.end()) {
@@ -167,11 +167,11 @@ std::vector<Participant> participants(const Schedule& schedule, std::size_t numb
 Expected<void> check_unordered(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   for (std::size_t loop = statement.fused; loop < statement.loops.size(); ++loop) {
-    const std::vector<Participant> parts = participants(schedule, number, loop);
+    const std::vector<LoopParticipant> parts = participants(schedule, number, loop);
     const std::string& index = network.indices[statement.loops[loop]].name;
-    const auto drivers = std::ranges::count(parts, true, &Participant::drive);
-    const auto gallops = std::ranges::count(parts, true, &Participant::gallop);
-    for (const Participant& part : parts) {
+    const auto drivers = std::ranges::count(parts, true, &LoopParticipant::drive);
+    const auto gallops = std::ranges::count(parts, true, &LoopParticipant::gallop);
+    for (const LoopParticipant& part : parts) {
       const std::string& name = schedule.tensors[part.tensor].name;
       if (!part.unordered) continue;
       if (part.drive && (drivers > 1 || gallops > 0)) {

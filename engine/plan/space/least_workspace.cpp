@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_orders = 5000;
+constexpr std::size_t most_orders_tried = 5000;
 
 // The largest intermediate of the best parenthesisation of the statements between two places; min of max, so groups
 // decide for themselves. `size(producer, loops)` of what a producer stores inside shared loops.
@@ -40,7 +40,7 @@ double least_of_largest(const OperationTree& tree, const std::vector<std::uint32
 // Every order in which producers come before readers, until there are too many.
 void append_orders(const OperationTree& tree, std::vector<std::uint32_t>& order, std::vector<bool>& done,
                    std::vector<std::vector<std::uint32_t>>& orders) {
-  if (orders.size() > most_orders) return;
+  if (orders.size() > most_orders_tried) return;
   if (order.size() == tree.operations.size()) orders.push_back(order);
   for (std::uint32_t number = 0; number < tree.operations.size(); ++number) {
     if (done[number]) continue;
@@ -64,7 +64,7 @@ double least_over_orders(const OperationTree& tree, Size size) {
   std::vector<std::uint32_t> order;
   std::vector<bool> done(tree.operations.size(), false);
   append_orders(tree, order, done, orders);
-  if (orders.size() > most_orders) return 0;
+  if (orders.size() > most_orders_tried) return 0;
   double least = std::numeric_limits<double>::infinity();
   for (const std::vector<std::uint32_t>& one : orders) least = std::min(least, least_of_largest(tree, one, size));
   return least;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "frontend/resolve.h"
+#include "unit/sanitized.h"
 
 namespace network_round_trip_test {
 
@@ -239,7 +240,7 @@ class RandomNetwork {
 TEST_CASE("random networks: print parses back, and other ways of writing them mean the same") {
   const char* chosen = std::getenv("WEFT_SEED");
   const unsigned first = chosen ? static_cast<unsigned>(std::strtoul(chosen, nullptr, 10)) : 1;
-  for (unsigned seed = first; seed < first + (chosen ? 1 : 3000); ++seed) {
+  for (unsigned seed = first; seed < first + (chosen ? 1 : test::scaled(3000)); ++seed) {
     INFO("to repeat: WEFT_SEED=", seed, " test_frontend -tc='random networks*'");
     RandomNetwork random(seed);
     const Network network = random.network();
