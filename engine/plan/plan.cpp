@@ -21,6 +21,7 @@
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/search/smaller_intermediates.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -165,12 +166,13 @@ class AssignmentPlanner {
     }
     const bool copied = marks(plan.schedule);
     const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
-    const bool transposed = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
-      return tensor.role == TensorRole::operand && tensor.converted && tensor.format.all_dense();
+    const bool beyond = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
+      const bool chained = std::ranges::any_of(tensor.format.levels, begins_chain, &Level::kind);
+      return tensor.role == TensorRole::operand && tensor.converted && (tensor.format.all_dense() || chained);
     });
     // What such a schedule takes less than the least without is beyond the claim, and no reason to claim less.
     plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
-    plan.proof = proof_of(plan.optimal, copied || opened || transposed, frontier.why_not(plan.cost.ns));
+    plan.proof = proof_of(plan.optimal, copied || opened || beyond, frontier.why_not(plan.cost.ns));
     if (!scope_.fused) plan.proof = among_unfused + plan.proof;
   }
 
@@ -187,7 +189,7 @@ class AssignmentPlanner {
 Expected<Plan> plan_one(const Problem& problem) {
   if (problem.options.objective == Objective::workspace_order) return plan(problem);
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
-  return AssignmentPlanner(problem, {.transposes = false}).plan();
+  return AssignmentPlanner(problem, {.transposes = false, .chains = false}).plan();
 }
 
 Expected<Plan> plan_several(const Problem& problem, const Planner& planner, bool layouts) {
@@ -216,7 +218,7 @@ Expected<Plan> plan_unfused(const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_several(problem, plan_unfused, false);
-  auto chosen = AssignmentPlanner(problem, {.fused = false, .transposes = false, .marks = false}).plan();
+  auto chosen = AssignmentPlanner(problem, {.fused = false, .transposes = false, .chains = false, .marks = false}).plan();
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();

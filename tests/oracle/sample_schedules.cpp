@@ -161,7 +161,9 @@ class Sampler {
     AccessPaths paths(schedule.tensors.size());
     const double converted = draws_.unit();
     for (const std::uint32_t factor : convertible_) {
-      if (draws_.chance(converted)) paths[factor] = AccessPath::of_loops();
+      if (!draws_.chance(converted)) continue;
+      paths[factor] = AccessPath::of_loops();
+      paths[factor].chained = schedule.tensors[factor].format.order() > 2 && draws_.chance(0.3);
     }
     const double fill_limit = dense_fill_limits[draws_.below(std::size(dense_fill_limits))];
     for (AccessPath& path : paths) {

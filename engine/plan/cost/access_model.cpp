@@ -6,6 +6,7 @@
 
 #include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/schedule/binding.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -28,7 +29,8 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
       scalar_(tensor.format.scalar),
       follows_(path.follows_loops()),
       fill_limit_(path.fill_limit),
-      converted_(tensor.converted) {
+      converted_(tensor.converted),
+      chained_(path.chained) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
   for (const IndexId index : access.indices) {
@@ -73,7 +75,8 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   }
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
   const bool stored = facts != nullptr && !converted_ && !follows_;
-  bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? 6 : 0));
+  const double coordinates = chained_ ? 2 + 4 * static_cast<double>(levels_.size() - 1) : 6;
+  bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? coordinates : 0));
 }
 
 void AccessModel::add_block(IndexSet indices, const Network& network) {
@@ -140,7 +143,8 @@ double AccessModel::positions_of(BoundState modes) const {
   const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
   const double combinations = product_of_extents(modes);
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
-  known = !last && combinations <= most_dense_positions && combinations <= fill_limit_ * distinct ? combinations : distinct;
+  const bool first = (modes & (modes - 1)) == 0;
+  known = !last && (first || !chained_) && combinations <= most_dense_positions && combinations <= fill_limit_ * distinct ? combinations : distinct;
   return known;
 }
 
@@ -185,6 +189,19 @@ double AccessModel::largest_share(IndexId root) const {
   if (follows_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
   const double below = positions_by_level_[2];
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
+}
+
+bool AccessModel::begins_walk(BoundState state) const {
+  if (follows_) return chained_ && state != 0 && (state & (state - 1)) == 0;
+  return state + 1 < levels_.size() && begins_chain(levels_[state].kind) && is_per_parent(levels_[state + 1].kind) &&
+         has_short_runs(state + 1);
+}
+
+std::size_t AccessModel::walked(BoundState state) const {
+  if (follows_) return chained_ && state != 0 ? static_cast<std::size_t>(std::popcount(state)) - 1 : 0;
+  BoundState above = 0;
+  while (above < state && !begins_walk(above)) ++above;
+  return state - above;
 }
 
 double AccessModel::unforeseen_ends(BoundState state) const {
@@ -242,7 +259,16 @@ std::uint32_t AccessModel::filtering_modes(BoundState state) const {
   return modes;
 }
 
+// Whether the loops over all levels but the first stand directly in each other.
+bool AccessModel::stands_together(const std::vector<IndexId>& loops) const {
+  const auto is_own = [&](IndexId index) { return contains(indices_, index); };
+  const auto first = std::ranges::find_if(loops, is_own);
+  const auto begin = first == loops.end() ? first : std::find_if(first + 1, loops.end(), is_own);
+  return std::find_if(std::find_if_not(begin, loops.end(), is_own), loops.end(), is_own) == loops.end();
+}
+
 Format AccessModel::realized(const std::vector<IndexId>& loops) const {
+  const bool chained = chained_ && stands_together(loops);
   Format format = sparse_format(mode_index_.size(), scalar_);
   format.mode_order.clear();
   BoundState modes = 0;
@@ -250,7 +276,10 @@ Format AccessModel::realized(const std::vector<IndexId>& loops) const {
     for (std::uint32_t mode = 0; mode < mode_index_.size(); ++mode) {
       if (mode_index_[mode] != index) continue;
       modes |= BoundState{1} << mode;
-      if (is_dense(modes)) format.levels[format.mode_order.size()].kind = LevelKind::dense;
+      Level& level = format.levels[format.mode_order.size()];
+      const std::size_t above = format.mode_order.size();
+      if (is_dense(modes)) level.kind = LevelKind::dense;
+      else if (chained && above > 0) level.kind = above == 1 ? LevelKind::compressed_nonunique : LevelKind::singleton;
       format.mode_order.push_back(mode);
     }
   }

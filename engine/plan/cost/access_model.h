@@ -77,6 +77,10 @@ class AccessModel {
   /// Whether what lies below a position is so little that a processor which went over it a moment ago foresees where its
   /// fibers end.
   bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }
+  /// Whether one loop may walk over all levels from this state on to the entries: they are a chain with short runs of equal coordinates.
+  bool begins_walk(BoundState state) const;
+  /// How far inside such a chain the state lies: levels behind its first; 0 where it does not.
+  std::size_t walked(BoundState state) const;
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
   double unforeseen_ends(BoundState state) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
@@ -86,6 +90,7 @@ class AccessModel {
   Format realized(const std::vector<IndexId>& loops) const;
 
  private:
+  static constexpr double long_run = 16;  // as lower/flat_walks.cpp has it: loops over longer ones stay
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
   double ratio(BoundState below, BoundState above) const;
@@ -94,6 +99,8 @@ class AccessModel {
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
+  bool stands_together(const std::vector<IndexId>& loops) const;
+  bool has_short_runs(BoundState state) const { return entries() < long_run * std::max(1.0, positions(state)); }
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
   const Statistics* statistics_ = nullptr;       // of operands; outlives the model
@@ -119,6 +126,7 @@ class AccessModel {
   bool follows_ = false;  // the loops
   double fill_limit_ = 1;
   bool converted_ = false;
+  bool chained_ = false;
   IndexSet contiguous_ = 0;
   double bytes_ = 0;
   double scalar_bytes_ = 8;

@@ -27,10 +27,14 @@ struct AccessPath {
   };
   Way way = Way::stored;
   double fill_limit = 0;   ///< of_loops: combinations of coordinates that a dense level may have per stored one
+  /// of_loops, three modes or more: all levels below the first are a chain (u, q, …), whose entries one loop walks over. Fibers of a few
+  /// entries cost more for finding their ends than for their entries (lower/flat_walks.h).
+  bool chained = false;
   std::uint32_t last = 0;  ///< transposed
 
-  static AccessPath of_loops(double fill_limit = dense_fill_limits[0]) { return {Way::of_loops, fill_limit, 0}; }
-  static AccessPath transposed(std::uint32_t last) { return {Way::transposed, 0, last}; }
+  static AccessPath of_loops(double fill_limit = dense_fill_limits[0]) { return {Way::of_loops, fill_limit, false, 0}; }
+  static AccessPath chain_of_loops(double fill_limit) { return {Way::of_loops, fill_limit, true, 0}; }
+  static AccessPath transposed(std::uint32_t last) { return {Way::transposed, 0, false, last}; }
 
   /// Which layout it is becomes known with the order of the loops.
   bool follows_loops() const { return way == Way::of_loops; }

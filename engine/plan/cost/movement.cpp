@@ -6,6 +6,12 @@
 #include "engine/plan/cost/statement_models.h"
 
 namespace weft {
+namespace {
+
+// Nanoseconds per entry of a walk over a chain and level of it above the last: its coordinate is read, and its row found, anew.
+constexpr double walked_level = 0.5;
+
+}  // namespace
 
 // Bytes that a block of a dense array brings into a cache: columns of a row-major array drag whole lines along.
 double StatementModels::spread(const AccessModel& access, IndexSet block) const {
@@ -100,8 +106,9 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
   const std::size_t from = options_.machine.cache_level(bytes_below(before));
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   if (rest == 0) {
-    const double bytes = access.scalar_bytes() + 4;
-    return {bytes, bytes / options_.machine.stream[from]};
+    const double above = statements_[statement]->walks ? static_cast<double>(access.walked(before)) : 0;
+    const double bytes = access.scalar_bytes() + 4 + 4 * above;
+    return {bytes, bytes / options_.machine.stream[from], walked_level * above};
   }
   const double bytes = bytes_below(after) * share_below(statement, access, bound, index, inside, after);
   if (options_.machine.cache_level(bytes) >= from) return {};
@@ -127,10 +134,11 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   const BoundState after = inside.factors[factor].state;
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   const Statement& model = *statements_[statement];
+  if (model.walks && access.walked(after) > 0) return 0;
   if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
   if (access.is_remembered(before) && model.ends_alone(access, bound)) return 0;
   const double ns = options_.machine.branch_miss;
-  if (!access.is_remembered(after)) return ns;
+  if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns;
   return ns * access.unforeseen_ends(after) * share_below(statement, access, bound, index, inside, after);
 }
 

@@ -128,6 +128,7 @@ class StatementModels {
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
     ShortRow<std::uint32_t, usual_factors> fillers;  // of those, by factor: the statements that fill them
     bool fills_copy = false;      // is such a copy's own
+    bool walks = false;           // one loop may walk over a chain of levels: the only statement, of one sparse operand
     bool dense_target = false;
     ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors

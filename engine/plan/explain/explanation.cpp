@@ -14,6 +14,7 @@
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/search/open_layouts.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -210,6 +211,9 @@ class Explainer {
       return std::ranges::count(format.levels, LevelKind::dense, &Level::kind);
     };
     if (dense(tensor.format) > dense(facts.format)) changes.push_back("dense levels replace searches by table lookups");
+    if (std::ranges::any_of(tensor.format.levels, begins_chain, &Level::kind)) {
+      changes.push_back("one loop walks over its entries, whose fibers are too short for loops of their own");
+    }
     if (changes.empty()) changes.push_back("other level kinds suit the loops better");
     const char* how = tensor.opened ? "opened in place" : "converted";
     return fmt::format("{} from {}: {}; {} once, {} a run over {:.6g} {}", how, facts.format.text(), fmt::join(changes, ", and "),

@@ -189,7 +189,7 @@ SearchResult AlternativeSearch::finish() {
     if (result_.memory_binds) result_.open.push_back(alternative(record));
     else leave_out(record.tree);
   }
-  if (winner_ && problem_.options.prove && result_.transposed == 0) result_.winner = alternative(records_[*winner_]);
+  if (winner_ && problem_.options.prove && !records_[*winner_].choice.is_beyond()) result_.winner = alternative(records_[*winner_]);
   result_.models = std::move(priced_);
   return std::move(result_);
 }
@@ -228,10 +228,10 @@ void AlternativeSearch::judge(Record& record, const CostModel& model) {
 
 // The program's figure is a bound: what the alternative really can do is for the solver to say. About layouts on the way to a sparse
 // result, which are priced before they are known, it is asked for a proof only. Where it is not legal, another order of the same loops
-// might be. Nothing is claimed of transposed operands.
+// might be. Nothing is claimed of transposed operands and chains.
 void AlternativeSearch::keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal) {
   const bool fits = candidate.cost.announced_bytes <= memory_;
-  if (record.choice.transposed != 0 || (fits && legal && candidate.cost.ns <= record.least_ns * (1 + accuracy))) return;
+  if (record.choice.is_beyond() || (fits && legal && candidate.cost.ns <= record.least_ns * (1 + accuracy))) return;
   const bool asked = !sparse_result() || too_large || !legal || problem_.options.prove;
   (asked ? open_ : undecided_).push_back(number_of(record));
 }

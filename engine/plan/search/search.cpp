@@ -135,12 +135,13 @@ class Search {
     Refined best;
     refine_converted(tree, best);
     refine_transposed(tree, best);
+    refine_chained(tree, best);
   }
 
   bool attempt(std::size_t tree, const PathChoice& choice, Refined& best) {
     if (!search_.pays(tree, choice)) return false;
     if (search_.is_spent(1.5)) {
-      if (choice.transposed == 0) search_.leave_out(tree);
+      if (!choice.is_beyond()) search_.leave_out(tree);
       return false;
     }
     const double ns = search_.solve(tree, choice, std::max(search_.limit(), best.ns));
@@ -191,6 +192,15 @@ class Search {
       if (!tried) attempt(tree, {0, dense_fill_limits[0], transposed}, best);
       if (others.converted == 0 || (tried && others == everything())) continue;
       attempt(tree, {others.converted, others.fill_limit, transposed}, best);
+    }
+  }
+
+  // The product as a whole over a chain of levels.
+  void refine_chained(std::size_t tree, Refined& best) {
+    if (!scope_.chains || !search_.space().chains() || !search_.is_one_statement(tree)) return;
+    for (std::size_t fill_limit = 0; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
+      if (fill_limit > 0 && !search_.space().differs(1, fill_limit)) continue;
+      attempt(tree, {1, dense_fill_limits[fill_limit], 0, true}, best);
     }
   }
 

@@ -23,6 +23,10 @@ PathSpace::PathSpace(const Problem& problem)
     if (!may_be_converted(facts) || facts.format.order() > most_convertible_modes || factor >= most_converted) continue;
     factors_.push_back(factor);
   }
+  const auto sparse = std::ranges::count_if(term.factors, [&](const TensorAccess& factor) {
+    return has_sparse_level(facts_of(problem.operands, factor.tensor).format);
+  });
+  chains_ = sparse == 1 && factors_.size() == 1 && access(0).indices.size() > 2;
   const std::size_t dense = transposable_.size();
   if (dense > 1) transposed_.push_back((std::uint64_t{1} << dense) - 1);
   for (std::size_t number = 0; number < dense; ++number) transposed_.push_back(std::uint64_t{1} << number);
@@ -75,7 +79,9 @@ AccessPaths PathSpace::paths(const Schedule& statements, const PathChoice& choic
   AccessPaths paths(statements.tensors.size());
   const std::uint64_t converted = choice.converted & converted_in(statements);
   for (std::size_t number = 0; number < factors_.size(); ++number) {
-    if ((converted >> number & 1) != 0) paths[factors_[number]] = AccessPath::of_loops(choice.fill_limit);
+    if ((converted >> number & 1) == 0) continue;
+    const bool chained = choice.chained && statements.statements.size() == 1;
+    paths[factors_[number]] = chained ? AccessPath::chain_of_loops(choice.fill_limit) : AccessPath::of_loops(choice.fill_limit);
   }
   const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
   for (std::size_t number = 0; number < transposable_.size(); ++number) {

@@ -16,6 +16,10 @@ struct PathChoice {
   std::uint64_t converted = 0;  ///< a bit per convertible occurrence, in the order of the factors: in the order of its loops
   double fill_limit = dense_fill_limits[0];  ///< of these
   std::uint64_t transposed = 0;  ///< a bit per transposable operand
+  bool chained = false;          ///< converted ones into chains of levels, in statements of one sparse operand
+
+  /// Nothing is claimed of such choices.
+  bool is_beyond() const { return transposed != 0 || chained; }
 
   bool converts() const { return (converted | transposed) != 0; }
   bool operator==(const PathChoice&) const = default;
@@ -29,6 +33,8 @@ class PathSpace {
   /// Occurrences of sparse operands that may be converted, and the bits of all of them.
   std::size_t convertible() const { return factors_.size(); }
   std::uint64_t all_converted() const { return (std::uint64_t{1} << factors_.size()) - 1; }
+  /// Whether the term has one sparse operand, that may be converted to a chain of levels.
+  bool chains() const { return chains_; }
   /// Choices of dense operands to transpose: all that may be, and each alone.
   const std::vector<std::uint64_t>& transposed() const { return transposed_; }
 
@@ -53,6 +59,7 @@ class PathSpace {
   std::vector<std::uint32_t> factors_;  // convertible ones
   std::vector<Transposable> transposable_;
   std::vector<std::uint64_t> transposed_;
+  bool chains_ = false;
 };
 
 }  // namespace weft

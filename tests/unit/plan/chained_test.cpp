@@ -1,0 +1,117 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "engine/plan/cost/cost.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
+#include "engine/plan/search/complete.h"
+#include "engine/plan/search/search.h"
+#include "engine/plan/space/access_paths.h"
+#include "engine/plan/space/trees.h"
+#include "tests/oracle/enumerate.h"
+#include "unit/plan/random_networks.h"
+
+namespace chained_test {
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+OwnedProblem mttkrp(std::uint64_t entries, std::uint64_t extent) {
+  OwnedProblem made = problem("T:ijk:sss:" + std::to_string(entries) + " B:jr C:kr -> ir",
+                              {{'i', extent}, {'j', extent}, {'k', extent}, {'r', 16}});
+  made.options.calls = 1e6;
+  return made;
+}
+
+std::string layout_of_first(const Plan& found) { return found.schedule.tensors.front().format.text(); }
+bool is_chained(const Plan& found) { return layout_of_first(found).find("uq") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("operands with fibers of a few entries are converted to a chain where calls pay for it") {
+  OwnedProblem made = mttkrp(60'000, 200);  // 1.5 entries a fiber
+  const Plan found = planned(made);
+  CHECK(layout_of_first(found) == "duq:0,1,2");
+  CHECK(found.schedule.statements.size() == 1);
+  CHECK(found.optimal != Optimal::none);
+  CHECK(found.proof.find("chains of levels") != std::string::npos);
+  made.options.calls = 1;
+  CHECK_FALSE(is_chained(planned(made)));
+  made.options.calls = 1e6;
+  made.operands.front().pinned = true;
+  const Plan pinned = planned(made);
+  CHECK(layout_of_first(pinned) == "sss:0,1,2");
+  CHECK(found.cost.ns < pinned.cost.ns);
+  CHECK_FALSE(is_chained(planned(mttkrp(4'000'000, 200))));  // 100 entries a fiber
+}
+
+TEST_CASE("no chain where another sparse operand co-iterates, nor of a matrix") {
+  OwnedProblem two = problem("T:ijk:sss:60000 M:jk:ss:20000 B:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 16}});
+  CHECK_FALSE(PathSpace(two).chains());
+  const OwnedProblem matrix = problem("M:ij:ss:60000 B:jr -> ir", {{'i', 2000}, {'j', 2000}, {'r', 16}});
+  CHECK_FALSE(PathSpace(matrix).chains());
+  CHECK(PathSpace(mttkrp(60'000, 200)).chains());
+}
+
+TEST_CASE("loops that do not stand together read compressed levels") {
+  const OwnedProblem made = mttkrp(60'000, 200);
+  Schedule schedule = statements_of(made.network, flat_tree(3), {3}, made.operands, made.options);
+  AccessPaths paths(schedule.tensors.size());
+  paths.front() = AccessPath::chain_of_loops(4);
+  const CostModel model(schedule, made, paths);
+  const auto layout = [&](std::vector<IndexId> loops) {
+    schedule.statements.front().loops = std::move(loops);
+    return complete(schedule, made.network, model, paths, made.operands).tensors.front().format.text();
+  };
+  const auto& indices = made.network.indices;
+  const auto named = [&](const char* name) {
+    return static_cast<IndexId>(std::ranges::find(indices, name, &Index::name) - indices.begin());
+  };
+  const IndexId i = named("i"), j = named("j"), k = named("k"), r = named("r");
+  CHECK(layout({i, j, k, r}) == "duq:0,1,2");
+  CHECK(layout({i, r, k, j}) == "duq:0,2,1");
+  CHECK(layout({i, j, r, k}) == "dss:0,1,2");
+}
+
+// The search with chains finds what the enumeration finds with every nest of the product over a chain beside all others.
+TEST_CASE("the cheapest nest over a chain is found, and judged as it was priced") {
+  std::size_t compared = 0, chained = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    OwnedProblem made = problem("T:ijk:" + std::string(seed % 4 == 0 ? "dss" : "sss") + ":" + std::to_string(50 + 97 * seed) + " B:jr -> ir",
+                                {{'i', 10 + seed}, {'j', 60}, {'k', 5 + seed % 40}, {'r', 1 + seed % 17}});
+    made.options.calls = seed % 5 == 0 ? 10 : 1e6;
+    constexpr std::size_t limit = 100'000;
+    const std::vector<Schedule> all = enumerate_schedules(made, limit);
+    REQUIRE(all.size() < limit);
+    double cheapest = std::numeric_limits<double>::infinity();
+    for (const Schedule& schedule : all) cheapest = std::min(cheapest, cost(schedule, made).ns);
+    const double without = cheapest;
+    const Schedule product = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
+    for (const double fill_limit : dense_fill_limits) {
+      AccessPaths paths(product.tensors.size());
+      paths.front() = AccessPath::chain_of_loops(fill_limit);
+      const CostModel model(product, made, paths);
+      for_each_nest(product, [&](const Schedule& nest) {
+        const Schedule schedule = complete(nest, made.network, model, paths, made.operands);
+        if (check(schedule, made)) cheapest = std::min(cheapest, cost(schedule, made).ns);
+        return true;
+      });
+    }
+    OwnedProblem proving = made;
+    proving.options.prove = true;
+    const SearchResult found = search_schedules(proving);
+    CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
+    ++compared;
+    if (cheapest < without) ++chained;
+  }
+  CHECK(compared == 60);
+  CHECK(chained >= 10);
+}
+
+}  // namespace chained_test
