@@ -138,7 +138,7 @@ class BoundNetwork {
   Expected<Tensor> kept(const std::string& name, const Tensor& result) const;
   /// What each nest took in the last run, in milliseconds of wall clock, once time_nests() was called; else nothing.
   const std::vector<double>& nest_ms() const;
-  void time_nests();
+  void time_nests(bool timed = true);
   /// Of a counting kernel: how often the body of every loop ran since the binding was made, by nest and loop
   /// (LoweredNest::loops); else zeros.
   const std::vector<std::vector<std::uint64_t>>& counts() const;

@@ -382,7 +382,7 @@ Expected<void> BoundNetwork::run() {
 
 const std::vector<std::vector<std::uint64_t>>& BoundNetwork::counts() const { return state_->counts; }
 const std::vector<double>& BoundNetwork::nest_ms() const { return state_->nest_ms; }
-void BoundNetwork::time_nests() { state_->timed = true; }
+void BoundNetwork::time_nests(bool timed) { state_->timed = timed; }
 void BoundNetwork::cancel_with(const Cancellation& cancellation) {
   // Handles of a token are counted where all threads that have it count theirs.
   if (state_->resources.cancellation.flag() != cancellation.flag()) state_->resources.cancellation = cancellation;

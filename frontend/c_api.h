@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <future>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,8 +73,10 @@ struct weft_kernel {
   weft::Kernel kernel;
   std::mutex guard;
   std::map<std::string, std::string> stages;  ///< those asked for, so that their texts have an owner
-  std::string json, page;                     ///< empty until asked for
+  std::string json;                           ///< empty until asked for
+  std::deque<std::string> pages;              ///< likewise; those shown before stay: of no run, then of ever faster ones
   std::string saved;                          ///< likewise
+  double shown_ms = std::numeric_limits<double>::infinity();  ///< the run of the last page
 };
 
 struct weft_compilation {

@@ -327,8 +327,13 @@ int32_t weft_kernel_page(weft_kernel* kernel, const char** html, weft_error** er
   return guarded(error, [&]() -> Expected<void> {
     if (auto there = all(given(kernel, "kernel"), given(html, "html")); !there) return there;
     const std::lock_guard lock(kernel->guard);
-    if (kernel->page.empty()) kernel->page = page(kernel->kernel.report(), {}, false);
-    *html = kernel->page.c_str();
+    const auto report = kernel->kernel.measured();
+    if (!report) return std::unexpected(report.error());
+    const bool ran = !report->run_ms.empty();
+    const bool faster = ran && report->run_ms.front() < 0.8 * kernel->shown_ms;
+    if (kernel->pages.empty() || faster) kernel->pages.push_back(page(*report, {}, ran));
+    if (faster) kernel->shown_ms = report->run_ms.front();
+    *html = kernel->pages.back().c_str();
     return {};
   });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/stages.h"
+#include "engine/counted.h"
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/file_text.h"
@@ -380,6 +381,17 @@ Expected<std::string> Kernel::explain(const std::string& stage) const {
 Expected<std::string> Kernel::explain(Stage stage) const {
   if (!state_) return input_error(empty_kernel);
   return guarded({"explaining ", name(stage)}, [&] { return state_->code.explain(stage); });
+}
+Expected<Report> Kernel::measured() const {
+  if (!state_) return input_error(empty_kernel);
+  return guarded({"telling what runs took"}, [&]() -> Expected<Report> {
+    const MeasuredRun run = state_->workspaces->measured();
+    Report report = state_->report;
+    if (run.timed == 0 || !report.explained) return report;
+    report.run_ms = {run.ms};
+    report.explained = std::make_shared<const Explanation>(with_nest_times(*report.explained, state_->code, run.nest_ms));
+    return report;
+  });
 }
 const Report& Kernel::report() const {
   static const Report none;

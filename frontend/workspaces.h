@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -64,6 +65,13 @@ struct LayoutTotals {
   std::atomic<std::uint64_t> made{0}, known{0}, refilled{0};
 };
 
+/// What runs took: one in 64 is timed, and all that are long enough not to be slowed by it. The fastest of these.
+struct MeasuredRun {
+  double ms = 0;
+  std::vector<double> nest_ms;
+  std::uint64_t timed = 0;  ///< runs; none: nothing is known
+};
+
 /// Bound networks of one kernel: as many as run at once or are held by results. Idle ones are kept for the next run, a few;
 /// taking one takes no lock. One that waits holds no operand and no layout of one. A run writes to nothing that runs of other
 /// threads write to: each thread has places of its own, where it looks first, and bound networks keep these alive themselves,
@@ -91,6 +99,8 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   void give_back() noexcept override;
   /// Of those that wait.
   std::uint64_t idle_bytes() const noexcept;
+  /// Of runs of the kernel itself, not of a more general one that had to take its place.
+  MeasuredRun measured() const;
 
  private:
   class Lease;
@@ -105,6 +115,7 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
     std::uint64_t stamp = 0;  ///< of the operands it is bound to
     std::uint64_t counted_bytes = 0;  ///< when it waited last
     LayoutCounters told = {};
+    std::uint64_t runs = 0;
   };
   struct alignas(spread_bytes) Place {
     std::atomic<Bound*> bound{nullptr};
@@ -129,6 +140,8 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   /// May end the workspaces themselves.
   static void put_back(std::unique_ptr<Bound> bound) noexcept;
   void count(Bound& bound) noexcept;
+  /// Runs it, timed or not.
+  Expected<void> run_bound(Bound& bound);
 
   CompiledNetwork code_;
   Resources resources_;
@@ -139,6 +152,8 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   std::shared_ptr<IdleWorkspaces> idle_;
   std::shared_ptr<LayoutTotals> totals_;
   std::array<Place, places> places_;
+  mutable std::mutex measuring_;
+  MeasuredRun measured_;
 };
 
 }  // namespace weft

@@ -472,7 +472,7 @@ int32_t weft_kernel_save_file(const weft_kernel* kernel, const char* path, weft_
 int32_t weft_engine_load(const weft_engine* engine, const void* saved, uint64_t bytes, weft_kernel** made,
                          weft_error** error);
 int32_t weft_engine_load_file(const weft_engine* engine, const char* path, weft_kernel** made, weft_error** error);
-/* The plan as the self-contained page of --html. */
+/* The plan as the self-contained page of --html, with what the fastest run so far took where there was one. */
 int32_t weft_kernel_page(weft_kernel* kernel, const char** html, weft_error** error);
 /* What the kernel reads and makes, each in the order of the names; "" for a number that is none. */
 uint64_t weft_kernel_operand_count(const weft_kernel* kernel);

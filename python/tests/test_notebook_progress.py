@@ -1,6 +1,7 @@
 """Progress of calls that take longer than a second, as a kernel's front end and a terminal see it."""
 
 import contextvars
+import io
 import os
 import pty
 import re
@@ -143,10 +144,13 @@ class Engine:
 
 class Seen:
     def __init__(self):
-        self.updates, self.cleared = [], threading.Event()
+        self.updates, self.waited, self.cleared = [], [], threading.Event()
 
     def update(self, what, fraction):
         self.updates.append((what, fraction))
+
+    def wait(self, seconds):
+        self.waited.append(seconds)
 
     def clear(self):
         self.cleared.set()
@@ -159,6 +163,39 @@ def test_what_an_earlier_call_told_is_not_shown(monkeypatch):
     time.sleep(1.3)
     end()
     assert seen.updates == [("planning", 0.5)] and seen.cleared.is_set()
+
+
+def test_a_call_that_tells_nothing_is_seen_after_a_second(monkeypatch):
+    seen = Seen()
+    monkeypatch.setattr(progress, "_display", lambda: seen)
+    end = progress.show(Engine())
+    time.sleep(0.5)
+    assert not seen.waited
+    time.sleep(1.5)
+    end()
+    assert not seen.updates and seen.waited and seen.cleared.is_set()
+    assert 1 <= seen.waited[0] and seen.waited == sorted(seen.waited)
+
+
+def test_once_something_was_told_that_stays(monkeypatch):
+    seen = Seen()
+    monkeypatch.setattr(progress, "_display", lambda: seen)
+    end = progress.show(Engine(None, ("planning", 0.5)))
+    time.sleep(1.7)
+    end()
+    assert seen.updates == [("planning", 0.5)] and not seen.waited
+
+
+def test_what_turns_on_a_terminal_is_written_over():
+    stream = io.StringIO()
+    line = progress.Terminal(stream)
+    line.wait(1.2)
+    line.wait(12.4)
+    line.update("planning", 0.5)
+    line.clear()
+    told = stream.getvalue().split("\r")
+    assert told[1:3] == ["computing / 1 s", "computing - 12 s"]
+    assert told[3].startswith("planning [") and told[-2].strip() == "" and told[-1] == ""
 
 
 def test_what_is_shown_is_of_the_callers_context(monkeypatch):

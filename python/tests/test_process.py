@@ -46,10 +46,13 @@ def interrupted_after(seconds, call):
 def test_interrupts_end_a_run(again):
     operands = long_operands()
     kernel = weft.compile("s = (A(i,j) * B(j,k) * C(k,l) * D(l,i))", **operands)
-    for _ in range(2 if again else 1):
+    times = []
+    # Within 0.2 s. Others that use the processors at that moment may delay one, not each of several.
+    while len(times) < (2 if again else 1) or (min(times) >= 0.2 and len(times) < 10):
         took, error = interrupted_after(0.3, lambda: kernel(operands))
         assert type(error) is KeyboardInterrupt
-        assert took < 1.0  # 0.2 on a machine of its own
+        times.append(took)
+    assert min(times) < 0.2 and max(times) < 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert weft.evaluate("s = x(i)", x=np.ones(3)) == 3
 

@@ -19,6 +19,13 @@ class Notebook:
                f'<span style="font:13px system-ui,sans-serif">{escape(told)}</span>')
         self._send({"text/plain": told, "text/html": bar})
 
+    def wait(self, seconds):
+        """That a call is under way which has told nothing for so many seconds: a bar that moves, without a fraction."""
+        told = f"computing {seconds:.0f} s"
+        bar = (f'<progress style="width:16em; vertical-align:middle"></progress> '
+               f'<span style="font:13px system-ui,sans-serif">{told}</span>')
+        self._send({"text/plain": told, "text/html": bar})
+
     def clear(self):
         """Nothing is seen any more; nothing is done where nothing was."""
         if self._shown:

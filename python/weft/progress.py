@@ -3,6 +3,7 @@
 import contextvars
 import sys
 import threading
+import time
 
 
 def show(engine):
@@ -28,18 +29,26 @@ def show(engine):
 
 
 def _watch(engine, display, ended):
+    began = time.monotonic()
     if ended.wait(1.0):
         return
     try:
-        shown = False
-        while not ended.wait(0.2 if shown else 0):
-            told = engine._progress()
-            if told is not None:
-                display.update(*told)
-            shown = True
+        told = None
+        pause = 0
+        while not ended.wait(pause):
+            news = engine._progress()
+            told = news or told
+            if news is not None:
+                display.update(*news)
+            elif told is None:  # a call that tells nothing: planning, compiling, reading a pipe
+                display.wait(time.monotonic() - began)
+            pause = 0.2
         display.clear()
     except (OSError, ValueError):  # the stream is closed, or its reader gone: the call goes on unseen
         pass
+
+
+_TURNING = "|/-\\"
 
 
 class Terminal:
@@ -48,10 +57,16 @@ class Terminal:
     def __init__(self, stream):
         self._stream = stream
         self._width = 0
+        self._turn = 0
 
     def update(self, what, fraction):
         filled = int(30 * min(max(fraction, 0.0), 1.0))
         self._write(f"{what} [{'#' * filled}{'.' * (30 - filled)}] {100 * fraction:3.0f} %")
+
+    def wait(self, seconds):
+        """That a call is under way which has told nothing for so many seconds."""
+        self._turn += 1
+        self._write(f"computing {_TURNING[self._turn % len(_TURNING)]} {seconds:.0f} s")
 
     def clear(self):
         if self._width:

@@ -44,7 +44,9 @@ struct Product {
     made.output("y", of_y);
     return made;
   }
-  Kernel kernel(const Engine& engine) const { return compiled(engine, "y(i) = M(i,j) * x(j)", {{"M", M}, {"x", *borrow_dense({rows}, x)}}); }
+  Kernel kernel(const Engine& engine) const {
+    return compiled(engine, "y(i) = M(i,j) * x(j)", {{"M", M}, {"x", *borrow_dense({rows}, x)}});
+  }
   /// Of an x that is `entry` everywhere.
   std::vector<double> expected(double entry) const {
     std::vector<double> sums(rows);
@@ -136,7 +138,9 @@ TEST_CASE("runs at once: a checked engine names what another run writes to, or r
 }
 
 TEST_CASE("runs at once: scratch memory is one run's, whichever engine the other is of") {
-  const Tensors operands = {{"T", operand("sparse(60x50x40,nnz=6000,seed=1)")}, {"B", operand("uniform(50x200)")}, {"C", operand("uniform(40x200)")}};
+  const Tensors operands = {{"T", operand("sparse(60x50x40,nnz=6000,seed=1)")},
+                            {"B", operand("uniform(50x200)")},
+                            {"C", operand("uniform(40x200)")}};
   const std::string text = "y(i,r) = T(i,j,k) * B(j,r) * C(k,r)";
   std::function<void()> meanwhile;
   const Engine first = engine_that_calls(meanwhile, false), second = engine_with(1);

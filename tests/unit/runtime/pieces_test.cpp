@@ -158,8 +158,10 @@ bool same_bytes(const Buffer& a, const Buffer& b) {
 /// The same arrays, byte by byte.
 bool identical(const Tensor& a, const Tensor& b) {
   if (a.format() != b.format() || a.extents() != b.extents() || !same_bytes(a.values(), b.values())) return false;
-  for (std::size_t level = 0; level < a.order(); ++level)
-    if (!same_bytes(a.levels()[level].pos, b.levels()[level].pos) || !same_bytes(a.levels()[level].crd, b.levels()[level].crd)) return false;
+  for (std::size_t level = 0; level < a.order(); ++level) {
+    const LevelArrays &one = a.levels()[level], &other = b.levels()[level];
+    if (!same_bytes(one.pos, other.pos) || !same_bytes(one.crd, other.crd)) return false;
+  }
   return true;
 }
 
@@ -207,7 +209,9 @@ TEST_CASE("what is chosen, cut and put together is the same for every number of 
       const Tensor tensor = large(seed, each.format, each.crowded);
       const std::uint64_t extent = tensor.extents()[each.mode];
       const std::vector<std::uint64_t> places = {0, extent / 3, extent / 3, extent / 3 + 1, extent};
-      const VisitEntry keep = [](std::span<const std::uint64_t> at, double value) { return (at.back() + at.front()) % 3 == 1 || value == 7; };
+      const VisitEntry keep = [](std::span<const std::uint64_t> at, double value) {
+        return (at.back() + at.front()) % 3 == 1 || value == 7;
+      };
       std::vector<Tensor> alone;
       for (const unsigned threads : {1U, 2U, 3U, 7U}) {
         CAPTURE(threads);
@@ -251,7 +255,10 @@ TEST_CASE("cut into more parts than go in one pass, without an entry, with one")
   const auto parts = split(*tensor, 0, places, resources());
   REQUIRE(parts);
   REQUIRE(parts->size() == 2500);
-  for (std::size_t n = 0; n < parts->size(); ++n) CHECK(*at((*parts)[n], {0}) == Element{n % 2 == 0 ? static_cast<double>(n % 7 + 1) : 0.0, n % 2 == 0});
+  for (std::size_t n = 0; n < parts->size(); ++n) {
+    const Element expected{n % 2 == 0 ? static_cast<double>(n % 7 + 1) : 0.0, n % 2 == 0};
+    CHECK(*at((*parts)[n], {0}) == expected);
+  }
   CHECK(identical(*append(*parts, 0, resources()), *tensor));
   const auto nothing = filter(*tensor, [](std::span<const std::uint64_t>, double) { return false; }, on_threads(4), Calls::at_once);
   REQUIRE(nothing);
