@@ -100,6 +100,7 @@ int main() {
   right(kernel.run(bindings));
   right(kernel.explain(Stage::loops));
   const Report& report = kernel.report();
+  right(kernel.measured());
   if (report.producer() == PlanProducer::unknown || report.kernel_source() == KernelSource::unknown) return 1;
   if (report.results.at("y").modes.at(0).operand != "M" || report.results.at("y").scalar != "f64") return 1;
   if (!report.specialised() || name(Stage::tree).empty()) return 1;
