@@ -41,6 +41,7 @@ unsigned networks(unsigned usual);
 struct Enumerated {
   bool complete = false;
   double ns = std::numeric_limits<double>::infinity();  ///< of the cheapest that fits
+  double unbounded_ns = std::numeric_limits<double>::infinity();  ///< of the cheapest, also where this machine has no memory for it
   std::uint64_t least_bytes = ~std::uint64_t{0};
   std::uint64_t bytes_of_cheapest = 0;
 };
