@@ -40,6 +40,7 @@ void Generator::run() {
     scope.cursors.push_back({0, emit_->constant(0), nullptr});
   scope.coordinates.resize(program_.indices.size(), nullptr);
   scope.values.resize(program_.accesses.size(), nullptr);
+  scope.rows.resize(program_.accesses.size());
   scope.held.resize(program_.storages.size());
   scope.flags.resize(program_.storages.size());
   scope.fresh.resize(program_.storages.size());

@@ -27,6 +27,7 @@ struct Scope {
   std::vector<Cursor> cursors;            ///< by access
   std::vector<llvm::Value*> coordinates;  ///< by index; 64 bits; null: not bound
   std::vector<llvm::Value*> values;       ///< by access: of inputs all of whose levels are bound
+  std::vector<std::vector<llvm::Value*>> rows;  ///< by access: the vectors of a row of an input, loaded before the loops that read it
   std::vector<std::vector<Slot>> held;    ///< by storage: one scalar, or the vectors of a row; empty: in memory
   std::vector<Slot> flags;  ///< by storage: whether anything was accumulated, where that is not certain
   std::vector<bool> fresh;  ///< by storage: elements of a new entry that nothing was written to and that are written once
@@ -216,6 +217,7 @@ class Generator {
   // hold.cpp
   void hold(const Hold& hold, bool from_zero, Scope& scope);
   void release(const Hold& hold, bool from_zero, const Scope& scope);
+  void load_steady_rows(const loop::For& each, Scope& scope);
   bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                     const Scope& scope) const;
   std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);

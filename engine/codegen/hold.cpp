@@ -54,6 +54,32 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
   });
 }
 
+/// Rows of inputs that stay the same while the loop runs are read once, while there are registers: half of them, with the sums that are
+/// in registers already or will be inside.
+void Generator::load_steady_rows(const loop::For& each, Scope& scope) {
+  if (options_.symbolic || emit_->checked()) return;
+  const std::vector<SteadyRow> steady = steady_rows(program_, each, scope.depths());
+  if (steady.empty()) return;
+  std::size_t taken = 0;
+  for (const std::vector<Slot>& held : scope.held) taken += held.size();
+  for (const std::vector<llvm::Value*>& row : scope.rows) taken += row.size();
+  for (const loop::StorageId workspace : uses(each.body).workspaces) {
+    if (!in_registers(program_, workspace) || program_.storages[workspace].levels.empty()) continue;
+    const auto access = std::ranges::find(program_.accesses, workspace, &loop::Access::storage);
+    taken += pieces(*known_extent(program_, access->indices[0])).size();
+  }
+  const std::size_t most = vector_bits_ >= 512 ? 16 : 8;
+  for (const auto& [access, index] : steady) {
+    if (!scope.rows[access].empty()) continue;
+    const std::vector<Piece> parts = pieces(*known_extent(program_, index));
+    if (taken + parts.size() > most) continue;
+    taken += parts.size();
+    const StorageCode& storage = storage_of(access);
+    const Lanes lanes{first_of_row(*emit_, storage, scope.cursors[access].begin), emit_->constant(1)};
+    for (const Piece& piece : parts) scope.rows[access].push_back(load_piece(storage, piece, lanes));
+  }
+}
+
 /// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
 bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                              const Scope& scope) const {

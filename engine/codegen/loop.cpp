@@ -63,6 +63,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
       const StorageCode& storage = storage_of(each_hold.access);
       sums.emplace_back(*this, storage, scope.held[storage.id]);
     }
+  load_steady_rows(each, scope);
   const auto release_all = [&] {
     for (; !sums.empty(); sums.pop_back()) sums.back().end();
     for (const Hold& each_hold : held) release(each_hold, from_zero, scope);

@@ -72,7 +72,7 @@ llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t lev
 namespace {
 
 /// A vector of coordinates at a time: how many of its first ones are equal is a count of bits. Compared one by one, entries of
-/// short runs each ask for a branch that the processor cannot foresee, and those of long ones take 2.5 ns.
+/// short runs each ask for a branch that the processor cannot foresee.
 llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
                                 llvm::Value* end) {
   llvm::IRBuilder<>& ir = emit.ir();

@@ -282,6 +282,21 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
   return found;
 }
 
+std::vector<SteadyRow> steady_rows(const Program& program, const For& each, const Depths& depths) {
+  std::vector<SteadyRow> found;
+  if (is_vector_loop(program, each)) return found;
+  for (const loop::AccessId factor : uses(each.body).factors) {
+    const loop::Storage& storage = program.storages[program.accesses[factor].storage];
+    if (storage.role != loop::Role::input || depths[factor] + 1 != storage.levels.size() || storage.levels.back().strided ||
+        is_sparse(storage.levels.back().kind))
+      continue;
+    RowSearch search{program, factor, std::nullopt};
+    search.visit(each);
+    if (search.possible && search.row) found.push_back({factor, *search.row});
+  }
+  return found;
+}
+
 const For* last_drain(const Program& program, const With& live) {
   if (key_levels(program.storages[live.workspace]) != 1 || live.body.empty()) return nullptr;
   const auto* each = std::get_if<For>(&live.body.back().node);

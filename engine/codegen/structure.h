@@ -47,6 +47,14 @@ bool may_skip(const loop::Program& program, const loop::For& each, const Depths&
 /// The targets to keep in registers across the loop, where `depths` is the state before its steps.
 std::vector<Hold> holds(const loop::Program& program, const loop::For& each, const Depths& depths);
 
+/// A row of an input that does not change while the loop runs: all levels of the access but the last are bound before it, where `depths` is
+/// the state before its steps, and unrolled vector loops inside go through the last one.
+struct SteadyRow {
+  loop::AccessId access = 0;
+  loop::IndexId row = 0;
+};
+std::vector<SteadyRow> steady_rows(const loop::Program& program, const loop::For& each, const Depths& depths);
+
 /// The loop that reads the workspace of the `with` last, if it alone visits all its entries, once, and nothing looks
 /// entries up under it: what it has read it may forget. Null: there is none.
 const loop::For* last_drain(const loop::Program& program, const loop::With& live);

@@ -153,7 +153,9 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
     const StorageCode& storage = storage_of(access);
     const std::vector<Slot>& held = scope.held[storage.id];
     llvm::Value* row = nullptr;
-    if (held.empty())
+    if (!scope.rows[access].empty())
+      row = scope.rows[access][number];
+    else if (held.empty())
       row = load_piece(storage, piece, lanes);
     else if (is_number(lanes.stride, 0))  // one scalar in a register: every lane has it
       row = ir.CreateVectorSplat(piece.lanes, emit_->get(held.front()));

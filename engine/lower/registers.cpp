@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace weft {
@@ -53,6 +54,15 @@ std::size_t first_reduction(const NestStatement& statement) {
   return depth;
 }
 
+/// The depth of the flat walk that the statement is in: its own, or that of a statement before it that shares those loops.
+std::optional<std::size_t> flat_walk_of(const Nest& nest, std::size_t number) {
+  for (std::size_t first = 0; first <= number; ++first) {
+    const auto& flat = nest.statements[first].flat;
+    if (flat && last_sharer(nest.statements, first, *flat) >= number) return *flat;
+  }
+  return std::nullopt;
+}
+
 bool wants_row(const Nest& nest, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
   if (!statement.vector || statement.loops.size() < 3 || statement.loops.back() != *statement.vector) return false;
@@ -62,7 +72,8 @@ bool wants_row(const Nest& nest, std::size_t number) {
   const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
   const bool is_alone = std::max<std::size_t>(statement.fused, after) < statement.loops.size();
   const std::size_t depth = first_reduction(statement);
-  if (statement.flat && depth > *statement.flat) return false;  // nothing stands between the loops of a flat walk
+  const auto flat = flat_walk_of(nest, number);
+  if (flat && depth > *flat) return false;  // nothing stands between the loops of a flat walk
   return is_alone && is_dense_inside(nest, statement, *statement.vector) && depth + 1 < statement.loops.size();
 }
 

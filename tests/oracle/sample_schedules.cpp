@@ -163,7 +163,9 @@ class Sampler {
     for (const std::uint32_t factor : convertible_) {
       if (!draws_.chance(converted)) continue;
       paths[factor] = AccessPath::of_loops();
-      paths[factor].chained = schedule.tensors[factor].format.order() > 2 && draws_.chance(0.3);
+      const std::vector<IndexId>& indices = network_.assignments.front().terms.front().factors[factor].indices;
+      const bool diagonal = members(index_set(indices)).size() < indices.size();
+      paths[factor].chained = indices.size() > 2 && !diagonal && draws_.chance(0.3);
     }
     const double fill_limit = dense_fill_limits[draws_.below(std::size(dense_fill_limits))];
     for (AccessPath& path : paths) {

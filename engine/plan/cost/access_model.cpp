@@ -150,7 +150,8 @@ double AccessModel::positions_of(BoundState modes) const {
 
 bool AccessModel::is_dense(BoundState modes) const {
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
-  return !last && positions_of(modes) == product_of_extents(modes);
+  const bool in_chain = chained_ && (modes & (modes - 1)) != 0;
+  return !last && !in_chain && positions_of(modes) == product_of_extents(modes);
 }
 
 double AccessModel::positions(BoundState state) const {

@@ -26,7 +26,9 @@ PathSpace::PathSpace(const Problem& problem)
   const auto sparse = std::ranges::count_if(term.factors, [&](const TensorAccess& factor) {
     return has_sparse_level(facts_of(problem.operands, factor.tensor).format);
   });
-  chains_ = sparse == 1 && factors_.size() == 1 && access(0).indices.size() > 2;
+  // Not of a diagonal, whose modes are bound together.
+  const auto is_plain = [](const TensorAccess& read) { return members(index_set(read.indices)).size() == read.indices.size(); };
+  chains_ = sparse == 1 && factors_.size() == 1 && access(0).indices.size() > 2 && is_plain(access(0));
   const std::size_t dense = transposable_.size();
   if (dense > 1) transposed_.push_back((std::uint64_t{1} << dense) - 1);
   for (std::size_t number = 0; number < dense; ++number) transposed_.push_back(std::uint64_t{1} << number);

@@ -132,6 +132,23 @@ bool interprets(const Plan& plan, const BuiltNetwork& made, const CoordinateMap&
 
 }  // namespace
 
+TEST_CASE("no row is given to a statement inside a flat walk that another one begins") {
+  // Drawn from seed 990097: x sums T * C over the dense level below the chain, and R takes x in the loops of the walk.
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  Dice dice(990097);
+  const std::size_t order = 3 + dice.below(3);
+  const Product product = dice.pick(products(order));
+  const std::uint64_t extent = dice.percent(80) ? 4 + dice.below(12 / (order - 2)) : 2;
+  const RandomNetwork random = network_of_product(product, order, dice.pick(formats(order)), extent, dice);
+  REQUIRE(random.expression == "R(i,r) = T(i,j,k,l) * A(j,r) * B(k,r) * C(l,r)");
+  const auto made = built(random, resources);
+  REQUIRE_MESSAGE(made, made.error().message);
+  const auto plan = pipeline_with(false, false).plan(made->network, made->facts, {});
+  REQUIRE_MESSAGE(plan, plan.error().message);
+  REQUIRE(plan->schedule.statements.size() == 2);
+  CHECK(interprets(*plan, *made, expected_result(random), resources));
+}
+
 TEST_CASE("flat walks change no result") {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline plain = pipeline_with(false, false);

@@ -56,6 +56,22 @@ TEST_CASE("no chain where another sparse operand co-iterates, nor of a matrix") 
   const OwnedProblem matrix = problem("M:ij:ss:60000 B:jr -> ir", {{'i', 2000}, {'j', 2000}, {'r', 16}});
   CHECK_FALSE(PathSpace(matrix).chains());
   CHECK(PathSpace(mttkrp(60'000, 200)).chains());
+  const OwnedProblem diagonal = problem("T:iji:sss:600 B:jr -> ir", {{'i', 20}, {'j', 20}, {'r', 16}});
+  CHECK_FALSE(PathSpace(diagonal).chains());
+}
+
+TEST_CASE("below the first level a chain has no dense level, whether or not every coordinate occurs") {
+  for (const std::uint64_t extent : {0, 1, 2}) {
+    CAPTURE(extent);
+    const OwnedProblem made = problem("T:ijkl:ssss:64 -> i", {{'i', 2}, {'j', 2}, {'k', extent}, {'l', 4}});
+    Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+    AccessPaths paths(schedule.tensors.size());
+    paths.front() = AccessPath::chain_of_loops(16);
+    const CostModel model(schedule, made, paths);
+    schedule.statements.front().loops = {0, 1, 2, 3};
+    const std::string layout = complete(schedule, made.network, model, paths, made.operands).tensors.front().format.text();
+    CHECK((layout == "duqq:0,1,2,3" || layout == "suqq:0,1,2,3"));
+  }
 }
 
 TEST_CASE("loops that do not stand together read compressed levels") {
