@@ -1,7 +1,7 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
 // loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, flat.cpp those over the
 // entries of a chain, baked.cpp those over
-// constant coordinates, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
+// constant coordinates, batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
 // loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the
 // files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
 #pragma once
@@ -19,6 +19,7 @@
 #include "engine/codegen/joined.h"
 #include "engine/codegen/level.h"
 #include "engine/codegen/structure.h"
+#include "engine/loop/batch.h"
 
 namespace weft {
 
@@ -236,11 +237,33 @@ class Generator {
   Lanes lanes_of(const JoinedLoops& loops, loop::AccessId access, const Scope& scope);
   void check_lanes(const StorageCode& storage, const Lanes& lanes, llvm::Value* last);
   llvm::Value* load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes);
+  llvm::Value* load_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride);
+  llvm::Value* row_piece(loop::AccessId access, const Lanes& lanes, const Piece& piece, std::size_t number, const Scope& scope);
   void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);
   struct VectorSum;
   void add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, const Scope& scope);
   void finish_reduction(const VectorSum& sum, const Scope& scope);
   llvm::Value* convert_lanes(llvm::Value* value, llvm::Type* scalar);
+
+  // batch.cpp
+  struct Batch;
+  struct BatchedRows;
+  std::shared_ptr<Batch> begin_batch(const loop::For& each, const Scope& scope);
+  void end_batch(const Batch* batch);
+  bool lies_elsewhere(const BatchedRows& rows) const;
+  void keep_rows(const Batch& batch, BatchedRows& rows, std::uint64_t elements, bool copied);
+  void put_aside(Batch& batch, const Scope& scope);
+  void put_row_aside(const Batch& batch, BatchedRows& rows, llvm::Value* number, llvm::Value* scalars, const Scope& scope);
+  /// Writes `iterations` with a further condition, again and again while `running`, and what is added after each time.
+  void in_batches(const Batch* batch, const Scope& scope, Emitter::Condition running, Emitter::Body iterations);
+  llvm::Value* has_room(const Batch* batch, llvm::Value* running);
+  void add_batch(const Batch& batch, const Scope& scope);
+  void add_batch_to_rows(const Batch& batch, llvm::Value* first, std::uint64_t count, const Scope& scope);
+  void add_batch_to_tile(const Batch& batch, llvm::Value* first, std::span<llvm::Value* const> places, std::span<const Piece> parts);
+  llvm::Value* batched_begin(const Batch& batch, const BatchedRows& rows, llvm::Value* number);
+  llvm::Value* batched_element(const Batch& batch, llvm::Value* number, llvm::Value* first, std::uint64_t n);
+  llvm::Value* batched_piece(const Batch& batch, llvm::Value* number, const Piece& piece);
+  llvm::Value* batched_stride(const BatchedRows& rows);
 
   /// The product of the extents of the dense levels from `level` on.
   llvm::Value* block_elements(const StorageCode& storage, std::size_t level);
@@ -259,6 +282,7 @@ class Generator {
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
+  std::map<const loop::For*, Batch*> batches_;  ///< nests of loops whose products are put aside
   std::map<const loop::For*, std::vector<const loop::For*>> flat_;  ///< loops marked @flat with those inside that they walk
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text

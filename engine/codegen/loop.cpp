@@ -28,6 +28,10 @@ std::string Generator::header(const loop::For& each) const {
 
 void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
   const Emitter::Within within(*emit_, [&] { return header(each); });
+  if (const auto batch = batches_.find(&each); batch != batches_.end()) {
+    put_aside(*batch->second, scope);
+    return;
+  }
   if (const JoinedLoops loops = joined_loops(program_, each); !loops.empty()) {
     vector_loop(loops, scope, cut);
     return;
@@ -197,8 +201,9 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
   llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
   const bool outer = has_running_loop(each.body);
   const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
+  const std::shared_ptr<Batch> batch = begin_batch(each, scope);
   const auto inner = [&](std::span<llvm::Value* const> limits) {
-    emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), limits[0]); },
+    emit_->while_loop([&] { return has_room(batch.get(), emit_->ir().CreateICmpULT(emit_->get(coordinate), limits[0])); },
                       [&] {
                         Scope here = scope;
                         llvm::Value* now = emit_->get(coordinate);
@@ -214,9 +219,10 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                       });
   };
   if (outer || known_extent(program_, each.index).value_or(short_loop + 1) <= short_loop)
-    inner(std::span(&end, 1));
+    in_batches(batch.get(), scope, [&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), end); }, [&] { inner(std::span(&end, 1)); });
   else
     emit_->strips(std::span(&coordinate, 1), std::span(&end, 1), inner);
+  end_batch(batch.get());
 }
 
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
@@ -236,6 +242,15 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
   }
   std::vector<Scope> sums;
   if (sums_scalars(each, drivers, rest, scope)) sums = independent_sums(each, scope);
+  const std::shared_ptr<Batch> batch = begin_batch(each, scope);
+  const auto below = [&](std::span<llvm::Value* const> limits) {
+    llvm::Value* all = nullptr;
+    for (std::size_t n = 0; n < positions.size(); ++n) {
+      llvm::Value* one = emit_->ir().CreateICmpULT(emit_->get(positions[n]), limits[n]);
+      all = all ? emit_->ir().CreateAnd(all, one) : one;
+    }
+    return all;
+  };
   const auto inner = [&](std::span<llvm::Value* const> limits) {
     if (!sums.empty()) {
       llvm::Value* block = emit_->constant(sums.size());
@@ -248,14 +263,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
           });
     }
     emit_->while_loop(
-        [&] {
-          llvm::Value* all = nullptr;
-          for (std::size_t n = 0; n < positions.size(); ++n) {
-            llvm::Value* below = emit_->ir().CreateICmpULT(emit_->get(positions[n]), limits[n]);
-            all = all ? emit_->ir().CreateAnd(all, below) : below;
-          }
-          return all;
-        },
+        [&] { return has_room(batch.get(), below(limits)); },
         [&] {
           if (drivers.size() == 1)
             step_one_driver(each, drivers[0], emit_->get(positions[0]), rest, fingers, scope);
@@ -265,9 +273,10 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
         });
   };
   if (outer)
-    inner(ends);
+    in_batches(batch.get(), scope, [&] { return below(ends); }, [&] { inner(ends); });
   else
     emit_->strips(positions, ends, inner);
+  end_batch(batch.get());
   add_sums(each, sums, scope);
 }
 

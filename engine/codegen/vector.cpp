@@ -108,13 +108,17 @@ void Generator::check_lanes(const StorageCode& storage, const Lanes& lanes, llvm
 }
 
 llvm::Value* Generator::load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes) {
+  return load_piece(storage.type, emit_->address(storage.type, storage.values, lanes.begin), piece, lanes.stride);
+}
+
+/// Lane n of the piece's row lies n * `stride` elements behind `base`.
+llvm::Value* Generator::load_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride) {
   llvm::IRBuilder<>& ir = emit_->ir();
-  llvm::Type* type = llvm::FixedVectorType::get(storage.type, piece.lanes);
-  const unsigned bytes = scalar_bytes(storage.storage->scalar);
-  llvm::Value* base = emit_->address(storage.type, storage.values, lanes.begin);
+  llvm::Type* type = llvm::FixedVectorType::get(element, piece.lanes);
+  const unsigned bytes = element->getScalarSizeInBits() / 8;
   llvm::Value* zero = llvm::Constant::getNullValue(type);
-  if (is_number(lanes.stride, 1)) {
-    llvm::Value* place = emit_->address(storage.type, base, piece.offset);
+  if (is_number(stride, 1)) {
+    llvm::Value* place = emit_->address(element, base, piece.offset);
     return piece.mask ? ir.CreateMaskedLoad(type, place, llvm::Align(bytes), piece.mask, zero)
                       : emit_->load(type, place, bytes);
   }
@@ -122,9 +126,9 @@ llvm::Value* Generator::load_piece(const StorageCode& storage, const Piece& piec
   for (unsigned lane = 0; lane < piece.lanes; ++lane) numbers.push_back(ir.getInt64(lane));
   llvm::Value* lane_numbers =
       ir.CreateAdd(ir.CreateVectorSplat(piece.lanes, piece.offset), llvm::ConstantVector::get(numbers));
-  llvm::Value* offsets = ir.CreateMul(lane_numbers, ir.CreateVectorSplat(piece.lanes, lanes.stride));
+  llvm::Value* offsets = ir.CreateMul(lane_numbers, ir.CreateVectorSplat(piece.lanes, stride));
   llvm::Value* mask = piece.mask ? piece.mask : ir.CreateVectorSplat(piece.lanes, ir.getTrue());
-  return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(storage.type, base, offsets), llvm::Align(bytes), mask, zero);
+  return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(element, base, offsets), llvm::Align(bytes), mask, zero);
 }
 
 void Generator::store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value) {
@@ -142,6 +146,16 @@ llvm::Value* Generator::convert_lanes(llvm::Value* value, llvm::Type* scalar) {
   return convert(value, llvm::FixedVectorType::get(scalar, vector->getNumElements()));
 }
 
+/// Of a factor, some neighbouring lanes: read before, in registers, or loaded; `number` counts the pieces of a row.
+llvm::Value* Generator::row_piece(loop::AccessId access, const Lanes& lanes, const Piece& piece, std::size_t number, const Scope& scope) {
+  const StorageCode& storage = storage_of(access);
+  if (!scope.rows[access].empty()) return scope.rows[access][number];
+  const std::vector<Slot>& held = scope.held[storage.id];
+  if (held.empty()) return load_piece(storage, piece, lanes);
+  if (is_number(lanes.stride, 0)) return emit_->ir().CreateVectorSplat(piece.lanes, emit_->get(held.front()));  // one scalar for every lane
+  return emit_->get(held[number]);
+}
+
 void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, const Scope& scope) {
   llvm::IRBuilder<>& ir = emit_->ir();
   llvm::Type* type = llvm::FixedVectorType::get(sum.type, piece.lanes);
@@ -149,20 +163,7 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   if (sum.scalars || sum.rows.empty())
     factors.push_back(
         ir.CreateVectorSplat(piece.lanes, sum.scalars ? sum.scalars : llvm::ConstantFP::get(sum.type, 1.0)));
-  for (const auto& [access, lanes] : sum.rows) {
-    const StorageCode& storage = storage_of(access);
-    const std::vector<Slot>& held = scope.held[storage.id];
-    llvm::Value* row = nullptr;
-    if (!scope.rows[access].empty())
-      row = scope.rows[access][number];
-    else if (held.empty())
-      row = load_piece(storage, piece, lanes);
-    else if (is_number(lanes.stride, 0))  // one scalar in a register: every lane has it
-      row = ir.CreateVectorSplat(piece.lanes, emit_->get(held.front()));
-    else
-      row = emit_->get(held[number]);
-    factors.push_back(convert_lanes(row, sum.type));
-  }
+  for (const auto& [access, lanes] : sum.rows) factors.push_back(convert_lanes(row_piece(access, lanes, piece, number, scope), sum.type));
   llvm::Value* product = nullptr;
   for (std::size_t n = 0; n + 1 < factors.size(); ++n) product = multiply(product, factors[n]);
   llvm::Value* last = factors.back();

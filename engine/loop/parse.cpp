@@ -115,13 +115,12 @@ class Parser : HeadReader {
   }
 
   void mark(Marks& marks) {
-    if (at("batch")) return not_yet("a batch of iterations");
     if (accept("vector")) {
       marks.vector = true;
     } else if (accept("flat")) {
       marks.flat = true;
-    } else if (at("unroll") || at("prefetch")) {
-      std::uint32_t& count = at("unroll") ? marks.unroll : marks.prefetch;
+    } else if (at("batch") || at("unroll") || at("prefetch")) {
+      std::uint32_t& count = at("batch") ? marks.batch : at("unroll") ? marks.unroll : marks.prefetch;
       advance();
       expect("(");
       if (at("0")) error("expected a number of at least 1");
@@ -136,7 +135,7 @@ class Parser : HeadReader {
       } while (!failed() && accept(","));
       expect(")");
     } else if (!failed()) {
-      error("expected a mark, one of: parallel, vector, flat, unroll, prefetch");
+      error("expected a mark, one of: parallel, vector, flat, batch, unroll, prefetch");
     }
   }
 

@@ -163,6 +163,7 @@ class Printer {
     }
     if (marks.vector) parts.push_back("@vector");
     if (marks.flat) parts.push_back("@flat");
+    if (marks.batch != 0) parts.push_back(fmt::format("@batch({})", marks.batch));
     if (marks.unroll != 0) parts.push_back(fmt::format("@unroll({})", marks.unroll));
     if (marks.prefetch != 0) parts.push_back(fmt::format("@prefetch({})", marks.prefetch));
     return fmt::format("{}", fmt::join(parts, " "));

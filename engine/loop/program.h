@@ -115,6 +115,7 @@ struct Marks {
   std::vector<ParallelTarget> parallel;  ///< empty: not parallel
   bool vector = false;
   bool flat = false;           ///< this loop and those inside it over the rest of a chain visit entry by entry (flat_walk.h)
+  std::uint32_t batch = 0;     ///< products of so many iterations are added to their common block together (batch.h); 0: not marked
   std::uint32_t unroll = 0;    ///< 0: not marked
   std::uint32_t prefetch = 0;  ///< gathered rows of located dense factors, that many iterations ahead
   bool operator==(const Marks&) const = default;
@@ -174,8 +175,8 @@ inline bool Bind::operator==(const Bind&) const = default;
 inline bool With::operator==(const With&) const = default;
 
 std::string print(const Program& program);
-/// Reads what print writes; input errors with line number and a caret. Reserved forms (`drive B | C`, `in window(n)`,
-/// `batch(n)`) are ErrorKind::unsupported with "not yet".
+/// Reads what print writes; input errors with line number and a caret. Reserved forms (`drive B | C`, `in window(n)`) are
+/// ErrorKind::unsupported with "not yet".
 Expected<Program> parse(const std::string& text);
 
 /// Every verifier rule of design.md section 5, each a function of its own; the message starts with the rule's name.

@@ -30,6 +30,8 @@ Expected<void> check_parallel(const Program& program);
 Expected<void> check_vector(const Program& program);
 /// @flat: loops over a chain of levels that stand directly in each other, driven by it alone.
 Expected<void> check_flat(const Program& program);
+/// @batch: the loop ends with a product of two rows that is added to a block bound before it.
+Expected<void> check_batch(const Program& program);
 /// Facts name what exists, do not contradict, and are about operands.
 Expected<void> check_facts(const Program& program);
 /// What has the pattern of an operand is inserted where the operand's position is known.

@@ -7,8 +7,8 @@ Expected<void> verify(const Program& program) {
   constexpr Expected<void> (*rules[])(const Program&) = {
       check_binding,    check_facts, check_like,         check_capability, check_completeness,
       check_life_cycle, check_reset, check_append_order, check_unordered,  check_finger,
-      check_parallel,   check_vector, check_flat,        check_coverage,   check_presence,
-      check_built};
+      check_parallel,   check_vector, check_flat,        check_batch,      check_coverage,
+      check_presence,   check_built};
   for (const auto rule : rules)
     if (Expected<void> checked = rule(program); !checked) return checked;
   return {};

@@ -8,6 +8,7 @@
 #include "engine/loop/presence.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/loop/text_order.h"
+#include "engine/lower/batches.h"
 #include "engine/lower/drains.h"
 #include "engine/lower/facts.h"
 #include "engine/lower/flat_walks.h"
@@ -132,6 +133,7 @@ LoweredNest specialized(const Nest& given, const Network& network, const std::ve
   add_full_levels(full, more.full);
   if (loop::verify(full.program)) result = std::move(full);
   add_short_fibers(result, more.fibers);
+  mark_batches(result, more.means);
   if (more.grade == Specialization::baked) add_patterns(result, network, more.patterns);
   return result;
 }
