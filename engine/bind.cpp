@@ -393,8 +393,8 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   if (auto suffices = state->lent_suffices(); !suffices) return std::unexpected(suffices.error());
   state->binding = false;
   // Memory of the host is left alone until a run.
-  for (const BoundNest& nest : state->nests) {
-    if (host.outputs.empty()) state->clear(nest, true);
+  for (std::size_t number = 0; number < nests.size(); ++number) {
+    if (host.outputs.empty()) state->clear(number, true);
   }
   return BoundNetwork(std::move(state));
 }

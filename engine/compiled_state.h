@@ -153,8 +153,10 @@ struct alignas(spread_bytes) BoundNetwork::State {
   std::vector<std::uint64_t> frame(std::size_t number, std::size_t slot) const;
 
   /// Zeroes the dense tensors a nest writes, or scales what is added to, and zeroes its private copies, on all threads or on
-  /// the caller's alone.
-  void clear(const BoundNest& nest, bool threaded);
+  /// the caller's alone; nothing of what the kernel begins itself.
+  void clear(std::size_t number, bool threaded);
+  /// Worker::fresh of a nest that is run now.
+  std::uint64_t begun(const CompiledNest& nest) const;
   /// Frees what the nest, or an earlier run of it, appended to a tensor.
   void release(std::uint32_t tensor);
   /// Takes what the last run appended to a target, if it was made in the same chunks; frees it else.

@@ -175,8 +175,28 @@ bool has_strides(const Tensor& tensor) { return tensor.order() > 0 && tensor.for
 
 }  // namespace
 
-void BoundNetwork::State::clear(const BoundNest& nest, bool threaded) {
+std::uint64_t BoundNetwork::State::begun(const CompiledNest& nest) const {
+  std::uint64_t bits = 0;
+  if (is_annihilated(nest)) return bits;
+  for (std::size_t number = 0; number < nest.signature.begun.size(); ++number) {
+    const std::uint32_t target = nest.nest.tensors[nest.canonical.storages[nest.signature.begun[number]]];
+    if (scaled[target].beta == 0 && !has_strides(tensors[target])) bits |= std::uint64_t{1} << number;
+  }
+  return bits;
+}
+
+void BoundNetwork::State::clear(std::size_t number, bool threaded) {
+  const CompiledNest& compiled = kernel->nests[number];
+  const BoundNest& nest = nests[number];
+  const std::uint64_t fresh = begun(compiled);
+  const auto is_begun = [&](std::uint32_t target) {
+    for (std::size_t n = 0; n < compiled.signature.begun.size(); ++n) {
+      if ((fresh >> n & 1) != 0 && compiled.nest.tensors[compiled.canonical.storages[compiled.signature.begun[n]]] == target) return true;
+    }
+    return false;
+  };
   for (const std::uint32_t target : nest.targets) {
+    if (is_begun(target)) continue;
     const Tensor& result = tensors[target];
     if (scaled[target].beta == 0 && !has_strides(result)) {
       zero(resources.threads, threaded, TensorParts::bytes_of_values(result));
@@ -263,6 +283,7 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     for (std::size_t worker = 0; worker < workers.size(); ++worker) tables.push_back(tables_of(compiled, resources));
   for (const WorkerTables& worker : tables)
     for (const std::unique_ptr<HashedMemory>& memory : worker.memories) memory->forget_refusal();
+  const std::uint64_t fresh = begun(compiled);
   const auto* cancelled = reinterpret_cast<const std::uint8_t*>(resources.cancellation.flag());
   // Tables may be kept from a run with another token, which is gone by now.
   for (WorkerTables& worker : tables)
@@ -273,6 +294,7 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     workers[worker].grow = grow_appended;
     workers[worker].tables = tables[worker].tables.data();
     workers[worker].cancelled = cancelled;
+    workers[worker].fresh = fresh;
     if (kernel->code.count) workers[worker].counts = counted[worker].data();
     if (worker < scratch.size()) workers[worker].scratch = static_cast<unsigned char*>(scratch[worker].data());
   }
@@ -368,7 +390,7 @@ Expected<void> BoundNetwork::run() {
       if (auto bound = state_->bind_chunks(number); !bound) return bound;
     }
     const bool threaded = succession.threads_pay(state_->nests[number].shared_ns);
-    state_->clear(state_->nests[number], threaded);
+    state_->clear(number, threaded);
     if (auto ran = state_->run_nest(number, threaded, progress); !ran) {
       state_->clean_scratch();
       return ran;

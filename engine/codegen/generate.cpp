@@ -46,6 +46,7 @@ void Generator::run() {
   scope.fresh.resize(program_.storages.size());
   const std::vector<std::uint32_t> told = signature(program_).told;
   for (const loop::StorageId storage : told) scope.flags[storage] = emit_->slot(emit_->ir().getFalse());
+  receive_fresh();
   receive_appended();
   clean_marks();
   open_tables();
@@ -55,6 +56,7 @@ void Generator::run() {
     loop(*root, scope, true);
   else  // Not one root loop: nothing to cut, so the first range does it all.
     emit_->if_then(emit_->ir().CreateICmpEQ(begin_, emit_->constant(0)), [&] { block(program_.body, scope); });
+  end_rows();
   for (const auto& [storage, code] : appended_) store_appended_size(storage);
   tell_presence(told, scope);
   store_counts();
@@ -309,7 +311,8 @@ void Generator::add_product(const loop::Accumulate& sum, const Scope& scope) {
   const std::vector<Slot>& held = scope.held[target.id];
   const unsigned bytes = scalar_bytes(target.storage->scalar);
   llvm::Value* place = held.empty() ? value_address(*emit_, target, scope.cursors[sum.target].begin) : nullptr;
-  const auto old = [&] { return place ? emit_->load(target.type, place, bytes) : emit_->get(held.front()); };
+  const auto load = [&] { return emit_->load(target.type, place, bytes); };
+  const auto old = [&] { return place ? held_before(target, target.type, load) : emit_->get(held.front()); };
   llvm::Value* whole = scope.fresh[target.id] ? multiply(product, factor) : multiply_add(product, factor, convert(old(), type));
   llvm::Value* added = convert(whole, target.type);
   if (place)

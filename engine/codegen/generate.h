@@ -1,7 +1,7 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
 // loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, flat.cpp those over the
 // entries of a chain, baked.cpp those over
-// constant coordinates, batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
+// constant coordinates, begin.cpp what is written to memory that was not cleared, batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
 // loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the
 // files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
 #pragma once
@@ -102,6 +102,21 @@ class Generator {
 
   /// Runs `body` where all factors that may be absent are there.
   void where_present(const std::vector<loop::StorageId>& flagged, const Scope& scope, Emitter::Body body);
+
+  // begin.cpp
+  struct Begun {
+    loop::StorageId storage = 0;
+    bool whole = false;            ///< its products are stored
+    llvm::Value* fresh = nullptr;  ///< it holds anything
+    Slot next{};                   ///< the first coordinate of the root whose row may still do so; none: no coordinate is left out
+  };
+  void receive_fresh();
+  void zero_rows(const StorageCode& storage, llvm::Value* first, llvm::Value* count);
+  void begin_rows(const loop::For& each, const Scope& scope);
+  void end_rows();
+  bool is_stored_whole(const StorageCode& storage) const { return storage.id < whole_.size() && whole_[storage.id] != nullptr; }
+  /// What a target held before: in registers, or zero where its output holds anything.
+  llvm::Value* held_before(const StorageCode& storage, llvm::Type* type, llvm::function_ref<llvm::Value*()> load);
 
   // append.cpp
   void receive_appended();
@@ -241,7 +256,9 @@ class Generator {
   llvm::Value* row_piece(loop::AccessId access, const Lanes& lanes, const Piece& piece, std::size_t number, const Scope& scope);
   void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);
   struct VectorSum;
-  void add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, const Scope& scope);
+  void add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, llvm::Value* before, const Scope& scope);
+  void add_pieces(const VectorSum& sum, std::span<const Piece> parts, std::size_t first, const Scope& scope);
+  std::vector<Piece> block_at(llvm::Value* offset);
   void finish_reduction(const VectorSum& sum, const Scope& scope);
   llvm::Value* convert_lanes(llvm::Value* value, llvm::Type* scalar);
 
@@ -279,6 +296,8 @@ class Generator {
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
   std::map<loop::StorageId, AppendedCode> appended_;
+  std::vector<Begun> begun_;
+  std::vector<llvm::Value*> whole_;  ///< by storage: of one whose products are stored, whether they are added to what is there; null: any other
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order

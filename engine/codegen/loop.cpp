@@ -212,6 +212,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                           Scope loaded = found;
                           load_values(each.body, loaded);
                           count(each, emit_->constant(1));
+                          begin_rows(each, loaded);
                           block(each.body, loaded);
                         });
                         emit_->set(coordinate, emit_->add(now, emit_->constant(1)));
@@ -304,6 +305,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
     Scope loaded = found;
     load_values(body, loaded);
     count(each, emit_->constant(1));
+    begin_rows(each, loaded);
     block(body, loaded);
   });
   if (const auto found = forgetting_.find(&each); found != forgetting_.end())
@@ -358,6 +360,7 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
       Scope loaded = found;
       load_values(each.body, loaded);
       count(each, emit_->constant(1));
+      begin_rows(each, loaded);
       block(each.body, loaded);
     });
   });

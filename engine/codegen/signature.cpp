@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/codegen/begun.h"
 #include "engine/codegen/structure.h"
 #include "engine/loop/overloaded.h"
 #include "runtime/level_traits.h"
@@ -140,6 +141,8 @@ Signature signature(const loop::Program& program) {
   }
   for (loop::IndexId index = 0; index < program.indices.size(); ++index)
     if (!known_extent(program, index)) result.words.push_back({Word::Kind::extent, 0, 0, index});
+  for (const BegunOutput& output : begun_outputs(program))
+    if (result.begun.size() < 64) result.begun.push_back(output.storage);
   sorted_levels(program, program.body, Depths(program.accesses.size(), 0), result.sorted);
   std::vector<std::uint32_t> numbers;
   coefficients_of(program.body, numbers);
@@ -168,6 +171,7 @@ std::string print(const Signature& signature, const loop::Program& program) {
   for (const std::uint32_t storage : signature.appended) text += "appended " + program.storages[storage].name + "\n";
   for (const std::uint32_t storage : signature.hashed) text += "hashed " + program.storages[storage].name + "\n";
   for (const std::uint32_t storage : signature.told) text += "presence of " + program.storages[storage].name + "\n";
+  for (const std::uint32_t storage : signature.begun) text += "begun " + program.storages[storage].name + "\n";
   for (const SortedLevel& level : signature.sorted)
     text += "sorted " + program.accesses[level.access].name + "." + std::to_string(level.level) + "\n";
   return text;

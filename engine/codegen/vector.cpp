@@ -156,7 +156,7 @@ llvm::Value* Generator::row_piece(loop::AccessId access, const Lanes& lanes, con
   return emit_->get(held[number]);
 }
 
-void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, const Scope& scope) {
+void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, llvm::Value* before, const Scope& scope) {
   llvm::IRBuilder<>& ir = emit_->ir();
   llvm::Type* type = llvm::FixedVectorType::get(sum.type, piece.lanes);
   std::vector<llvm::Value*> factors;
@@ -191,7 +191,10 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   const StorageCode& storage = storage_of(sum.sum->target);
   const std::vector<Slot>& held = scope.held[storage.id];
   const Lanes contiguous{sum.target.begin, emit_->constant(1)};
-  const auto old = [&] { return held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[number]); };
+  const auto old = [&] {
+    if (before) return before;
+    return held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[number]);
+  };
   llvm::Value* sum_of_lanes = scope.fresh[storage.id] ? multiply(product, last)
                                                       : multiply_add(product, last, convert_lanes(old(), sum.type));
   llvm::Value* added = convert_lanes(sum_of_lanes, storage.type);
@@ -199,6 +202,28 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
     store_piece(storage, piece, sum.target.begin, added);
   else
     emit_->set(held[number], added);
+}
+
+/// Neighbouring pieces, of which the first has that number among those of a row. What a target held that may hold anything is read where it
+/// is to be added to, of all pieces at once.
+void Generator::add_pieces(const VectorSum& sum, std::span<const Piece> parts, std::size_t first, const Scope& scope) {
+  const StorageCode& storage = storage_of(sum.sum->target);
+  std::vector<Slot> before;
+  if (!sum.reduces && is_stored_whole(storage)) {
+    const auto zero = [&](const Piece& piece) { return llvm::Constant::getNullValue(llvm::FixedVectorType::get(storage.type, piece.lanes)); };
+    for (const Piece& piece : parts) before.push_back(emit_->slot(zero(piece)));
+    emit_->if_then(whole_[storage.id], [&] {
+      for (std::size_t n = 0; n < parts.size(); ++n) emit_->set(before[n], load_piece(storage, parts[n], {sum.target.begin, emit_->constant(1)}));
+    });
+  }
+  for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], first + n, before.empty() ? nullptr : emit_->get(before[n]), scope);
+}
+
+/// The vectors of a block that begins at an offset.
+std::vector<Piece> Generator::block_at(llvm::Value* offset) {
+  std::vector<Piece> parts;
+  for (unsigned n = 0; n < vectors_per_block; ++n) parts.push_back({emit_->add(offset, emit_->constant(n * lanes_)), lanes_, nullptr});
+  return parts;
 }
 
 /// target += value, for a target that is one scalar here.
@@ -294,8 +319,7 @@ void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool c
             [&] {
               llvm::Value* now = emit_->get(offset);
               for (const VectorSum& sum : sums)
-                for (unsigned n = 0; n < vectors_per_block; ++n)
-                  add_piece(sum, {emit_->add(now, emit_->constant(n * lanes_)), lanes_, nullptr}, n, scope);
+                add_pieces(sum, block_at(now), 0, scope);
               emit_->set(offset, emit_->add(now, emit_->constant(block)));
             });
         if (known) return;
@@ -307,13 +331,12 @@ void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool c
                             for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(ir.getInt64(lane));
                             llvm::Value* mask = ir.CreateICmpULT(llvm::ConstantVector::get(numbers),
                                                                  ir.CreateVectorSplat(lanes_, left));
-                            for (const VectorSum& sum : sums) add_piece(sum, {now, lanes_, mask}, 0, scope);
+                            for (const VectorSum& sum : sums) add_pieces(sum, std::vector{Piece{now, lanes_, mask}}, 0, scope);
                             emit_->set(offset, emit_->add(now, emit_->minimum(left, emit_->constant(lanes_))));
                           });
       });
     }
-    for (const VectorSum& sum : sums)
-      for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], in_blocks + n, scope);
+    for (const VectorSum& sum : sums) add_pieces(sum, parts, in_blocks, scope);
     for (const VectorSum& sum : sums)
       if (sum.reduces) finish_reduction(sum, scope);
     for (const loop::AccessId target : found.targets)

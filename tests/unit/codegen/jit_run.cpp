@@ -228,6 +228,11 @@ void PreparedRun::fill(const loop::Program& program, const loop::Interpretation&
       for (auto& [coordinates, value] : entries) value = 0;
     arrays[id] = store(storage, extents, entries);
   }
+  // What the kernel begins itself holds anything: NaN.
+  for (std::size_t n = 0; n < words.begun.size(); ++n) {
+    worker.fresh |= std::uint64_t{1} << n;
+    std::ranges::fill(arrays.at(words.begun[n]).values, 0xFF);
+  }
   for (const ScratchDemand& demand : words.scratch) {
     offsets.push_back(scratch_bytes);
     std::uint64_t elements = 1;
