@@ -31,6 +31,15 @@ bool has_index(const Access& access, const std::vector<const For*>& loops) {
   return std::ranges::any_of(loops, [&](const For* each) { return std::ranges::find(access.indices, each->index) != access.indices.end(); });
 }
 
+/// Whether an index of the access is that of the loop, or of one of a flat walk that it begins.
+bool depends_on(const Access& access, const For& each) {
+  if (has_index(access, {&each})) return true;
+  const auto* inner = each.marks.flat && !each.body.empty() ? std::get_if<For>(&each.body.back().node) : nullptr;
+  for (; inner != nullptr && drives(*inner); inner = inner->body.empty() ? nullptr : std::get_if<For>(&inner->body.back().node))
+    if (has_index(access, {inner})) return true;
+  return false;
+}
+
 bool lives_inside(const Block& block, StorageId workspace) {
   return std::ranges::any_of(block, [&](const Statement& statement) {
     const auto* live = std::get_if<With>(&statement.node);
@@ -128,7 +137,7 @@ Expected<BatchedProduct> batched_product(const Program& program, const For& each
   const Access& block = program.accesses[target];
   const std::vector<const For*> nest = nest_of(*product);
   const bool all_indices = std::ranges::all_of(nest, [&](const For* loop) { return has_index(block, {loop}); });
-  if (!all_indices || bound[target] + steps_on(nest, target) != block.indices.size() || lives_inside(each.body, block.storage))
+  if (!all_indices || depends_on(block, each) || bound[target] + steps_on(nest, target) != block.indices.size() || lives_inside(each.body, block.storage))
     return input_error(fmt::format("{} is bound but for all indices of the nest before the loop", print(program, block)));
   if (uses_of(program, each.body, block.storage) != 1)
     return input_error(fmt::format("{} is accumulated into once, and not read", print(program, block)));

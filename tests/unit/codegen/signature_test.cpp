@@ -29,7 +29,7 @@ TEST_CASE("a word for everything a kernel reads, and nothing else") {
         "word 5: pos K.0\nword 6: crd K.0\nword 7: crd K.1\nword 8: values K\n"
         "word 9: stride B.0\nword 10: stride B.1\nword 11: values B\nword 12: values A\n"
         "word 13: scratch x\nword 14: extent i\nword 15: extent r\n"
-        "word 16: coefficient c0\nword 17: coefficient c1\nscratch x[r]: 8 bytes each\n");
+        "word 16: coefficient c0\nword 17: coefficient c1\nscratch x[r]: 8 bytes each\nbegun A\n");
   CHECK(words.scratch == std::vector<ScratchDemand>{{4, {2}, 8}});
   CHECK(signature(*program) == words);
 

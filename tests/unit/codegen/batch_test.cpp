@@ -1,0 +1,89 @@
+// Batches of products keep their block in registers while they are added, unless sums have an order or iterations are looked at.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "engine/codegen/begun.h"
+#include "engine/codegen/signature.h"
+#include "tests/unit/codegen/jit_run.h"
+
+namespace batch_test {
+
+using namespace weft;
+
+namespace {
+
+loop::Program ttm(const std::string& marks) {
+  const auto program = loop::parse(R"(program ttm
+  index  i, j, r, s
+  input  M : f64 {dense, compressed<32,32>}   access M[i,j]
+  input  B : f64 {dense, dense}               access B[j,r]
+  input  C : f64 {dense, dense}               access C[j,s]
+  output A : f64 {dense, dense, dense}        access A[i,r,s]
+  fact   extent(r) = 16
+  fact   extent(s) = 16
+  for i: locate M, insert A @parallel(A: owner)
+    for j: drive M, locate B, locate C )" + marks + R"(
+      for r: locate B, insert A
+        for s: locate C, insert A @vector
+          A += M * B * C
+)");
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  const auto verified = loop::verify(*program);
+  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
+  return *program;
+}
+
+/// Whether rows are put aside: 8 of 16 values.
+bool waits(const std::string& marks, unsigned bits, const CodeOptions& options) {
+  const auto code = llvm_text(ttm(marks), test::host_with_bits(bits), options);
+  REQUIRE_MESSAGE(code.has_value(), code.error().message);
+  return code->find("alloca [128 x double]") != std::string::npos;
+}
+
+std::vector<BegunOutput> begun(const std::string& levels_of_m, const std::string& root, const std::string& mark) {
+  const auto program = loop::parse("program p\n  index  i, j, r\n  input  M : f64 {" + levels_of_m +
+                                   "}   access M[i,j]\n  input  C : f64 {dense, dense}   access C[j,r]\n"
+                                   "  output A : f64 {dense, dense}   access A[i,r]\n  for i: " + root + ", insert A " + mark +
+                                   "\n    for j: drive M, locate C\n      for r: locate C, insert A @vector\n        A += M * C\n");
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  return begun_outputs(*program);
+}
+
+}  // namespace
+
+TEST_CASE("rows are put aside where products may be added later") {
+  for (const unsigned bits : {128u, 256u, 512u}) {
+    CHECK(waits("@batch(8)", bits, {}));
+    CHECK_FALSE(waits("", bits, {}));
+    CHECK_FALSE(waits("@batch(8)", bits, {.strict_fp = true}));
+    CHECK_FALSE(waits("@batch(8)", bits, {.checked = true}));
+    CHECK_FALSE(waits("@batch(8)", bits, {.count = true}));
+  }
+}
+
+TEST_CASE("a kernel begins outputs of which each coordinate of the root has a row") {
+  using Begun = std::vector<BegunOutput>;
+  const loop::StorageId a = 2;
+  CHECK(begun("dense, compressed<32,32>", "locate M", "@parallel(A: owner)") == Begun{{a, false}});
+  CHECK(begun("compressed<32,32>, compressed<32,32>", "drive M", "@parallel(A: owner)") == Begun{{a, false}});
+  CHECK(begun("compressed<32,32>, compressed<32,32>", "drive M", "") == Begun{{a, false}});
+  CHECK(begun("dense, compressed<32,32>", "locate M", "@parallel(A: private)").empty());
+  CHECK(begun("hashed<32>, compressed<32,32>", "drive M", "").empty());  // in no order
+  const auto rows = loop::parse(R"(program rows
+  index  i, r
+  input  v : f64 {compressed<32,32>}   access v[i]
+  input  C : f64 {dense, dense}        access C[i,r]
+  output A : f64 {dense, dense}        access A[i,r]
+  output s : f64 {dense}               access s[r]
+  for i: drive v, locate C, insert A
+    for r: locate C, insert A, insert s @vector
+      A += v * C
+      s += v * C
+)");
+  REQUIRE_MESSAGE(rows.has_value(), rows.error().message);
+  CHECK(begun_outputs(*rows) == Begun{{2, true}});  // every element of a row once, and s from every row
+  CHECK(signature(*rows).begun == std::vector<std::uint32_t>{2});
+}
+
+}  // namespace batch_test

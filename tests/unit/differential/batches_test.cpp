@@ -1,0 +1,116 @@
+// Products of two rows that are added to their block a batch at a time: TTMc of every mode, orders 3 and 4, matrices between two factors, f32 and
+// f64, ranks with and without a rest of a vector: as native code on several threads, against brute force.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiled_runs.h"
+#include "runs.h"
+
+namespace batches_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Product {
+  std::string expression;
+  std::string format;                ///< of T
+  std::vector<std::string> factors;  ///< indices of T, A, B, …
+  std::string result;
+};
+
+std::vector<Product> products() {
+  return {{"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", "sss:0,1,2", {"ijk", "jr", "ks"}, "irs"},
+          {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", "dss:0,1,2", {"ijk", "jr", "ks"}, "irs"},
+          {"R(i,s,r) = T(i,j,k) * A(j,r) * B(s,k)", "duq:0,1,2:f32", {"ijk", "jr", "sk"}, "isr"},
+          {"R(j,r,s) = T(i,j,k) * A(i,r) * B(k,s)", "sss:1,0,2", {"ijk", "ir", "ks"}, "jrs"},
+          {"R(k,r,s) = T(i,j,k) * A(i,r) * B(j,s)", "sss:2,1,0", {"ijk", "ir", "js"}, "krs"},
+          {"R(r,s) = -2 * T(i,j) * A(i,r) * B(j,s)", "ss:0,1", {"ij", "ir", "js"}, "rs"},
+          {"R(i,r,s) = T(i,j) * A(j,r) * B(j,s)", "ds:0,1", {"ij", "jr", "js"}, "irs"},
+          {"R(i,r,s) = T(i,j) * A(j,r) * B(j,s) * A(j,r)", "ds:0,1", {"ij", "jr", "js", "jr"}, "irs"},
+          {"R(i,r,s,t) = T(i,j,k,l) * A(j,r) * B(k,s) * C(l,t)", "ssss:0,1,2,3", {"ijkl", "jr", "ks", "lt"}, "irst"}};
+}
+
+RandomNetwork drawn_network(Dice& dice) {
+  const Product product = dice.pick(products());
+  std::map<char, std::uint64_t> extents = {{'i', 2 + dice.below(4)}, {'j', 5 + dice.below(40)}, {'k', 4 + dice.below(9)}, {'l', 5}};
+  for (const char rank : std::string("rst")) extents[rank] = std::vector<std::uint64_t>{1, 2, 5, 8, 11, 16, 21}[dice.below(product.result.size() > 3 ? 4 : 7)];
+  const std::uint64_t share = 8 + dice.below(70);
+  RandomNetwork made;
+  made.expression = product.expression;
+  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
+  for (const char index : product.result) made.result.emplace_back(1, index);
+  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
+    const std::string& letters = product.factors[factor];
+    std::vector<std::string> indices;
+    for (const char index : letters) indices.emplace_back(1, index);
+    const bool again = factor == 3 && letters == product.factors[1];
+    made.factors.push_back({again ? 1 : made.operands.size(), indices});
+    if (again) continue;
+    const Format format = *parse_format(product.format);
+    RandomOperand operand{factor == 0 ? "T" : std::string(1, static_cast<char>('A' + factor - 1)), {}, format, true, {}};
+    if (factor > 0) {
+      operand.format = *parse_format(std::string(letters.size(), 'd'));
+      operand.format.scalar = format.scalar;
+    }
+    std::uint64_t all = 1;
+    for (const char index : letters) all *= operand.extents.emplace_back(extents[index]);
+    for (std::uint64_t n = 0; n < all; ++n) {
+      if (factor == 0 && !dice.percent(share)) continue;
+      std::vector<std::uint64_t> at(letters.size());
+      std::uint64_t rest = n;
+      for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
+      operand.entries.push_back({at, static_cast<double>(dice.below(7)) - 3});
+    }
+    made.operands.push_back(operand);
+  }
+  return made;
+}
+
+bool has_batch(const loop::Block& block) {
+  return std::ranges::any_of(block, [](const loop::Statement& statement) {
+    if (const auto* each = std::get_if<loop::For>(&statement.node)) return each->marks.batch > 0 || has_batch(each->body);
+    const auto* live = std::get_if<loop::With>(&statement.node);
+    return live && has_batch(live->body);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("products added a batch at a time are those added one by one") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const Pipeline pipeline = pipeline_with(false, false), strict = pipeline_with(false, true);
+  const Runs drawn = runs(is_sanitized() ? 20 : 120);
+  std::size_t batches = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork random = drawn_network(dice);
+    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, 60);
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    const CoordinateMap expected = expected_result(random);
+    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
+      const auto result = entries_of(tensor, given);
+      return result ? differences(*result, expected) : result.error().message;
+    };
+    const auto plan = pipeline.plan(made->network, made->facts, {});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    const Plan cut = cut_for_threads(*plan, *made, {});
+    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {3, true}}, *made, judge) == "");
+    CHECK(defect_of_runs(strict, cut, {{2}}, *made, judge) == "");
+    const auto kernel = pipeline.compile(made->network, cut, made->facts);
+    REQUIRE(kernel);
+    for (const CompiledNest& nest : kernel->nests()) batches += has_batch(nest.nest.program.body) ? 1 : 0;
+  }
+  MESSAGE(batches << " nests with batches");
+  if (drawn.count >= 30) CHECK(batches > drawn.count / 10);
+}
+
+}  // namespace batches_test
