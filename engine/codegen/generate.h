@@ -237,6 +237,7 @@ class Generator {
   bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                     const Scope& scope) const;
   std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);
+  void begin_sums(const loop::For& each, std::span<const Scope> sums);
 
   // vector.cpp
   struct Lanes {  ///< position of lane n of an access: begin + n * stride

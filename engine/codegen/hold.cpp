@@ -99,7 +99,14 @@ bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> driv
   });
 }
 
-/// Adds the sums of independent_sums up.
+/// Before some iterations: the sums of independent_sums begin with zero.
+void Generator::begin_sums(const loop::For& each, std::span<const Scope> sums) {
+  for (const loop::AccessId target : uses(each.body).targets)
+    for (std::size_t n = 1; n < sums.size(); ++n)
+      emit_->set(sums[n].held[storage_of(target).id].front(), llvm::ConstantFP::get(storage_of(target).type, 0.0));
+}
+
+/// And behind them: added to those of the scope.
 void Generator::add_sums(const loop::For& each, std::span<const Scope> sums, const Scope& scope) {
   for (const loop::AccessId target : uses(each.body).targets)
     for (std::size_t n = 1; n < sums.size(); ++n) {

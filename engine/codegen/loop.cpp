@@ -254,6 +254,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
   };
   const auto inner = [&](std::span<llvm::Value* const> limits) {
     if (!sums.empty()) {
+      begin_sums(each, sums);
       llvm::Value* block = emit_->constant(sums.size());
       emit_->while_loop(
           [&] { return emit_->ir().CreateICmpUGE(emit_->ir().CreateSub(limits[0], emit_->get(positions[0])), block); },
@@ -272,13 +273,13 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
             step_merge(each, drivers, rest, fingers, scope);
           if (spends) emit_->spend_fuel();
         });
+    add_sums(each, sums, scope);  // before the flag is polled, where what the scope's have summed may move (long_sum.h)
   };
   if (outer)
     in_batches(batch.get(), scope, [&] { return below(ends); }, [&] { inner(ends); });
   else
     emit_->strips(positions, ends, inner);
   end_batch(batch.get());
-  add_sums(each, sums, scope);
 }
 
 /// Nothing the loop looks up can be missing.

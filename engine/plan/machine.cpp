@@ -42,6 +42,7 @@ constexpr MachineConstant constants[] = {
     {"scalar_body", [](Machine& machine) -> double& { return machine.scalar_body; }},
     {"scalar_factor", [](Machine& machine) -> double& { return machine.scalar_factor; }},
     {"vector_flop", [](Machine& machine) -> double& { return machine.vector_flop; }},
+    {"row_update", [](Machine& machine) -> double& { return machine.row_update; }},
     {"vector_sum", [](Machine& machine) -> double& { return machine.vector_sum; }},
     {"part_stored", [](Machine& machine) -> double& { return machine.part_stored; }},
     {"reset_entry", [](Machine& machine) -> double& { return machine.reset_entry; }},

@@ -37,6 +37,7 @@ struct Machine {
   double scalar_body = 0.31;      // one scalar accumulation, and per factor
   double scalar_factor = 0.15;
   double vector_flop = 0.018;     // per element
+  double row_update = 1.7;        // a row in memory that each entry of a fiber chooses is added to: times a row in registers
   double vector_sum = 2.1;        // adding up the elements of the last vector
   double part_stored = 0.4;       // a vector of which a part was stored is read again
   double reset_entry = 1.0;       // clearing a workspace, besides its bytes

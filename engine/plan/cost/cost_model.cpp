@@ -279,7 +279,7 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
     if (loop.innermost) {
       arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
-    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + exceeding(loop, moved);
+    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + moved.update_ns + exceeding(loop, moved);
     if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);
     if (!loop.joins || range.first != range.last || !participants.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;

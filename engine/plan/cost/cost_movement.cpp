@@ -87,6 +87,7 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
   moved.stream_ns += (stored_beside ? 1 : 3) * written.stream_ns + 3 * jumping * written.ahead_ns;
   moved.gather_ns += 2 * written.gather_ns;
   moved.beside_ns += written.beside_ns;
+  moved.update_ns += written.update_ns;
   moved.ahead_ns += driven ? 0 : 2 * written.ahead_ns;
   return moved;
 }

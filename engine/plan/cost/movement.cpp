@@ -86,11 +86,15 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   const std::size_t from = cache_level(target, inner, block, adjacent ? outside.dense_bytes : 0);
   if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
   const double stream_ns = bytes / machine.stream[from];
-  if (from > 0) return {bytes, stream_ns};
-  // The exit of a fiber inside is mispredicted, and the next row waits for that.
   const IndexSet inside_only = statements_[statement]->indices & ~(bound | one_index(index));
+  // Loaded, added to and stored for every entry, unless loops that sum into it are inside.
+  const bool chosen = contains(statements_[statement]->filtered, index) && inside_only == rest;
+  const double updating = std::max(0.0, machine.row_update - 1) * elements * statements_[statement]->flops * machine.vector_flop;
+  const double update_ns = chosen ? updating : 0;
+  if (from > 0) return {bytes, stream_ns, 0, 0, 0, update_ns};
+  // The exit of a fiber inside is mispredicted, and the next row waits for that.
   const bool waits = (statements_[statement]->filtered & inside_only) != 0;
-  return waits ? Movement{bytes, 0, stream_ns} : Movement{bytes, 0, 0, stream_ns};
+  return waits ? Movement{bytes, 0, stream_ns, 0, 0, update_ns} : Movement{bytes, 0, 0, stream_ns, 0, update_ns};
 }
 
 Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,

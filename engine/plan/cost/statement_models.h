@@ -29,9 +29,10 @@ struct Movement {
   double gather_ns = 0;  ///< on top of it
   double beside_ns = 0;  ///< from the first cache, beside what the loops inside do there and compute
   double ahead_ns = 0;   ///< of lines that come while the loops inside run
+  double update_ns = 0;  ///< on top of the arithmetic, of a row that is added to where it lies
 
   Movement share(double part) const {
-    return {part * bytes, part * stream_ns, part * gather_ns, part * beside_ns, part * ahead_ns};
+    return {part * bytes, part * stream_ns, part * gather_ns, part * beside_ns, part * ahead_ns, part * update_ns};
   }
 };
 

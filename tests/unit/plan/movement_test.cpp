@@ -83,6 +83,21 @@ TEST_CASE("what rows of the first cache take goes beside the arithmetic, and wha
   CHECK((row(slow) - row(made)) * machine.stream[0] == doctest::Approx(2 * 8 * 8));
 }
 
+TEST_CASE("a row that each entry chooses is added to in memory, unless loops inside sum into it") {
+  // A[k,r] += T[i,j,k] * x[i,j,r] has a row of A per entry below i and j; below i and k a row takes the entries of j.
+  const Made made(problem("T:ijk:sss:100000 B:ir C:jr -> kr", {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 16}}),
+                  *parse_tree("(T * (B * C))", {"T", "B", "C"}));
+  const auto more = [&](const std::string& bound, char index) {
+    return made.with(&Machine::row_update, 3).ns(1, bound, index) - made.ns(1, bound, index);
+  };
+  CHECK(more("ij", 'k') > 0);
+  CHECK(more("i", 'k') == 0);
+  CHECK(more("ijk", 'r') == 0);
+  CHECK(made.with(&Machine::row_update, 1).ns(1, "ij", 'k') < made.ns(1, "ij", 'k'));
+  // What each row of a block gets in turn is no choice: A[i,r,s,t] += y[i,j,s,t] * B[j,r].
+  CHECK(ttmc(8).with(&Machine::row_update, 3).ns(2, "ijr", 's') == ttmc(8).ns(2, "ijr", 's'));
+}
+
 TEST_CASE("rows come from the cache that holds all that is gone over before they are needed again") {
   const auto row = [](std::uint64_t others) {
     const Made made(problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 100}, {'j', others}, {'k', 100}, {'r', 32}}), flat_tree(3));
