@@ -60,7 +60,9 @@ struct Generator::Batch {
 std::shared_ptr<Generator::Batch> Generator::begin_batch(const loop::For& each, const Scope& scope) {
   if (each.marks.batch == 0 || emit_->strict() || emit_->checked() || options_.symbolic || options_.count) return nullptr;
   auto product = loop::batched_product(program_, each, scope.depths());
-  if (!product || scope.fresh[program_.accesses[product->sum->target].storage]) return nullptr;
+  if (!product) return nullptr;
+  const loop::StorageId block = program_.accesses[product->sum->target].storage;
+  if (scope.fresh[block] || in_registers(program_, block)) return nullptr;
   const JoinedLoops columns = joined_loops(program_, *product->columns.front());
   const std::optional<std::uint64_t> across = columns.empty() ? std::nullopt : known_elements(program_, columns);
   if (columns.size() != product->columns.size() || !across || !is_unrolled(program_, columns)) return nullptr;

@@ -127,7 +127,7 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
     const auto access = std::ranges::find(program_.accesses, statement.workspace, &loop::Access::storage);
     inner.held[statement.workspace] = storage.levels.empty()
                                           ? std::vector{emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))}
-                                          : row_of_zeros(storage, access->indices[0]);
+                                          : rows_of_zeros(storage, access->indices);
     if (loop::may_be_absent(program_, statement.workspace))
       inner.flags[statement.workspace] = emit_->slot(emit_->ir().getFalse());
   } else if (storage.values || storage.table) {

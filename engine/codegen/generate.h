@@ -238,6 +238,16 @@ class Generator {
                     const Scope& scope) const;
   std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);
   void begin_sums(const loop::For& each, std::span<const Scope> sums);
+  /// Sums of a row beside the row itself, one for each iteration but the first of a loop that is written out inside.
+  struct SideSums {
+    const loop::For* written = nullptr;
+    std::vector<Slot> row;
+    std::vector<std::vector<Slot>> sums;
+    loop::StorageId storage = 0;
+  };
+  std::optional<SideSums> find_side_sums(const loop::For& each, const Scope& scope);
+  void begin_side_sums(const SideSums& side);
+  void add_side_sums(const SideSums& side);
 
   // vector.cpp
   struct Lanes {  ///< position of lane n of an access: begin + n * stride
@@ -246,7 +256,8 @@ class Generator {
   };
   void vector_loop(const JoinedLoops& loops, const Scope& scope, bool cut);
   std::vector<Piece> pieces(std::uint64_t extent, std::uint64_t first = 0);
-  std::vector<Slot> row_of_zeros(const StorageCode& storage, loop::IndexId index);
+  std::vector<Slot> rows_of_zeros(const StorageCode& storage, std::span<const loop::IndexId> indices);
+  std::size_t held_row(const StorageCode& storage, llvm::Value* begin);
   std::vector<Slot> row_from_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position);
   void row_to_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position,
                      const std::vector<Slot>& row);
@@ -302,6 +313,7 @@ class Generator {
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
+  std::map<const loop::For*, const SideSums*> side_sums_;
   std::map<const loop::For*, Batch*> batches_;  ///< nests of loops whose products are put aside
   std::map<const loop::For*, std::vector<const loop::For*>> flat_;  ///< loops marked @flat with those inside that they walk
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for

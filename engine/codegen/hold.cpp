@@ -10,6 +10,8 @@ namespace {
 
 /// Independent sums of a scalar reduction: an addition takes four cycles, and one can start in each.
 constexpr std::size_t reduction_sums = 4;
+/// Vectors that are summed in side by side at most, if they are not all the sums there are.
+constexpr std::size_t independent_rows = 8;
 
 }  // namespace
 
@@ -78,6 +80,42 @@ void Generator::load_steady_rows(const loop::For& each, Scope& scope) {
     const Lanes lanes{first_of_row(*emit_, storage, scope.cursors[access].begin), emit_->constant(1)};
     for (const Piece& piece : parts) scope.rows[access].push_back(load_piece(storage, piece, lanes));
   }
+}
+
+/// In y[r] += B[j,c,r] * x[j,c] with a loop over c that is written out, products with another c go into a row of their own: an addition takes four
+/// cycles, and one can start in each.
+std::optional<Generator::SideSums> Generator::find_side_sums(const loop::For& each, const Scope& scope) {
+  const loop::Block& body = walked_body(each);
+  const auto* written = body.size() == 1 ? std::get_if<loop::For>(&body.front().node) : nullptr;
+  if (emit_->strict() || options_.symbolic || !written || !is_written_out(program_, *written) || written->body.size() != 1) return std::nullopt;
+  const auto* vector = std::get_if<loop::For>(&written->body.front().node);
+  if (!vector || !is_vector_loop(program_, *vector) || vector->body.size() != 1 || !joined_loops(program_, *written).empty()) return std::nullopt;
+  const auto& sum = std::get<loop::Accumulate>(vector->body.front().node);
+  const StorageCode& target = storage_of(sum.target);
+  const std::vector<Slot>& row = scope.held[target.id];
+  const auto reads_target = [&](loop::AccessId factor) { return storage_of(factor).id == target.id; };
+  const bool binds = std::ranges::find(written->steps, sum.target, &loop::Step::access) != written->steps.end();
+  const std::uint64_t extent = *known_extent(program_, written->index);
+  if (binds || row.empty() || target.levels.size() > 1 || extent < 2 || row.size() * extent > independent_rows ||
+      std::ranges::any_of(sum.factors, reads_target))
+    return std::nullopt;
+  SideSums side{written, row, {}, target.id};
+  for (std::uint64_t n = 1; n < extent; ++n) {
+    side.sums.emplace_back();
+    for (const Slot slot : row) side.sums.back().push_back(emit_->slot(llvm::Constant::getNullValue(slot.type())));
+  }
+  return side;
+}
+
+void Generator::begin_side_sums(const SideSums& side) {
+  for (const std::vector<Slot>& sum : side.sums)
+    for (const Slot slot : sum) emit_->set(slot, llvm::Constant::getNullValue(slot.type()));
+}
+
+void Generator::add_side_sums(const SideSums& side) {
+  for (const std::vector<Slot>& sum : side.sums)
+    for (std::size_t n = 0; n < sum.size(); ++n)
+      emit_->set(side.row[n], arithmetic::add(emit_->ir(), emit_->get(side.row[n]), emit_->get(sum[n])));
 }
 
 /// A plain reduction: one fiber, dense factors only, every target a scalar in a register.

@@ -153,7 +153,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
     const auto* each = std::get_if<loop::For>(&statement.node);
     if (!each) return false;
     if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty()) return !is_unrolled(program_, loops);
-    if (loop::is_short_loop(program_, *each)) return false;
+    if (loop::is_short_loop(program_, *each) || is_written_out(program_, *each)) return false;
     // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
     std::size_t drivers = 0;
     bool child_of_sparse = false;
@@ -181,7 +181,8 @@ bool Generator::has_running_loop(const loop::Block& statements) const {
     return std::visit(loop::Overloaded{[&](const loop::For& each) {
                                          if (loop::is_short_loop(program_, each)) return has_running_loop(each.body);
                                          const JoinedLoops loops = joined_loops(program_, each);
-                                         return loops.empty() || !is_unrolled(program_, loops);
+                                         if (loops.empty()) return !is_written_out(program_, each);
+                                         return !is_unrolled(program_, loops);
                                        },
                                        [&](const loop::Bind& late) { return has_running_loop(late.body); },
                                        [&](const loop::With& live) { return has_running_loop(live.body); },
@@ -192,16 +193,17 @@ bool Generator::has_running_loop(const loop::Block& statements) const {
 
 void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
                            const Scope& scope, bool cut) {
-  if (const auto known = known_extent(program_, each.index); known && walks_baked(rest, scope)) {
+  if (const auto known = known_extent(program_, each.index);
+      known && (walks_baked(rest, scope) || (!cut && is_written_out(program_, each)))) {
     unroll_dense(each, *known, rest, fingers, scope, cut);
     return;
   }
   llvm::Value* extent = extents_[each.index];
   const Slot coordinate = emit_->slot(cut ? begin_ : emit_->constant(0));
   llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
-  const bool outer = has_running_loop(each.body);
-  const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
   const std::shared_ptr<Batch> batch = begin_batch(each, scope);
+  const bool outer = batch || has_running_loop(each.body);
+  const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
   const auto inner = [&](std::span<llvm::Value* const> limits) {
     emit_->while_loop([&] { return has_room(batch.get(), emit_->ir().CreateICmpULT(emit_->get(coordinate), limits[0])); },
                       [&] {
@@ -232,7 +234,8 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     gather_sums(each, drivers[0], rest, scope);
     return;
   }
-  const bool outer = has_running_loop(walked_body(each));
+  const std::shared_ptr<Batch> batch = begin_batch(each, scope);
+  const bool outer = batch || has_running_loop(walked_body(each));
   const bool spends =
       outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(walked_body(each)));
   std::vector<Slot> positions;
@@ -243,7 +246,6 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
   }
   std::vector<Scope> sums;
   if (sums_scalars(each, drivers, rest, scope)) sums = independent_sums(each, scope);
-  const std::shared_ptr<Batch> batch = begin_batch(each, scope);
   const auto below = [&](std::span<llvm::Value* const> limits) {
     llvm::Value* all = nullptr;
     for (std::size_t n = 0; n < positions.size(); ++n) {
@@ -252,7 +254,10 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     }
     return all;
   };
+  const std::optional<SideSums> side = find_side_sums(each, scope);
+  if (side) side_sums_[side->written] = &*side;
   const auto inner = [&](std::span<llvm::Value* const> limits) {
+    if (side) begin_side_sums(*side);
     if (!sums.empty()) {
       begin_sums(each, sums);
       llvm::Value* block = emit_->constant(sums.size());
@@ -273,12 +278,14 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
             step_merge(each, drivers, rest, fingers, scope);
           if (spends) emit_->spend_fuel();
         });
+    if (side) add_side_sums(*side);
     add_sums(each, sums, scope);  // before the flag is polled, where what the scope's have summed may move (long_sum.h)
   };
   if (outer)
     in_batches(batch.get(), scope, [&] { return below(ends); }, [&] { inner(ends); });
   else
     emit_->strips(positions, ends, inner);
+  if (side) side_sums_.erase(side->written);
   end_batch(batch.get());
 }
 

@@ -240,7 +240,8 @@ bool is_vector_loop(const Program& program, const For& each) {
 
 bool in_registers(const Program& program, loop::StorageId storage) {
   const loop::Storage& workspace = program.storages[storage];
-  if (workspace.role != loop::Role::workspace || workspace.levels.size() > 1) return false;
+  if (workspace.levels.size() > 1) return is_register_tile(program, storage);
+  if (workspace.role != loop::Role::workspace) return false;
   if (workspace.levels.empty()) return true;
   const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
   return access != program.accesses.end() && is_dense(workspace.levels[0].kind) &&
@@ -248,6 +249,73 @@ bool in_registers(const Program& program, loop::StorageId storage) {
              program.accesses,
              [&](const loop::Access& other) { return other.storage != storage || other.indices == access->indices; }) &&
          is_unrolled(program, access->indices[0]) && touches_only_in_vector_loops(program, storage, program.body);
+}
+
+namespace {
+
+/// Vectors and scalars that a written loop is; more than written_parts where it cannot be written.
+std::uint64_t parts_of(const Program& program, const For& each) {
+  const std::uint64_t never = written_parts + 1;
+  const std::uint64_t extent = known_extent(program, each.index).value_or(never);
+  if (is_vector_loop(program, each)) return is_unrolled(program, each.index) ? (extent + 7) / 8 : never;
+  const bool plain = each.marks.parallel.empty() && !each.marks.flat && each.marks.batch == 0;
+  if (!plain || extent > written_iterations || each.body.empty()) return never;
+  for (const Step& step : each.steps) {
+    const loop::Access& access = program.accesses[step.access];
+    const std::vector<Level>& levels = program.storages[access.storage].levels;
+    const auto first = levels.begin() + (std::ranges::find(access.indices, each.index) - access.indices.begin());
+    if (step.use == Use::append || !std::all_of(first, levels.end(), [](const Level& level) { return is_dense(level); })) return never;
+  }
+  std::uint64_t parts = 0;
+  for (const Statement& statement : each.body) {
+    const auto* inner = std::get_if<For>(&statement.node);
+    if (inner == nullptr && !std::holds_alternative<Accumulate>(statement.node)) return never;
+    parts += inner != nullptr ? parts_of(program, *inner) : 1;
+  }
+  return std::min(never, parts * extent);
+}
+
+/// Every loop that has a step on the access goes over the index of the level it binds: the last in vector loops, the others written out.
+bool binds_tile(const Program& program, const Block& block, loop::StorageId storage) {
+  const auto on_storage = [&](const Step& step) { return program.accesses[step.access].storage == storage; };
+  return std::ranges::all_of(block, [&](const Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const For& each) {
+                                         if (std::ranges::any_of(each.steps, on_storage)) {
+                                           const std::vector<loop::IndexId>& indices =
+                                               program.accesses[std::ranges::find_if(each.steps, on_storage)->access].indices;
+                                           const bool last = each.index == indices.back();
+                                           const bool own = std::ranges::find(indices, each.index) != indices.end();
+                                           if (!own || std::ranges::count_if(each.steps, on_storage) != 1) return false;
+                                           if (last ? !is_vector_loop(program, each) : !is_written_out(program, each)) return false;
+                                         }
+                                         return binds_tile(program, each.body, storage);
+                                       },
+                                       [&](const Bind& bind) {
+                                         return std::ranges::none_of(bind.steps, on_storage) && binds_tile(program, bind.body, storage);
+                                       },
+                                       [&](const With& with) { return binds_tile(program, with.body, storage); },
+                                       [&](const Accumulate&) { return true; }},
+                      statement.node);
+  });
+}
+
+}  // namespace
+
+bool is_written_out(const Program& program, const For& each) {
+  return !is_vector_loop(program, each) && parts_of(program, each) <= written_parts;
+}
+
+bool is_register_tile(const Program& program, loop::StorageId storage) {
+  const loop::Storage& workspace = program.storages[storage];
+  if (workspace.role != loop::Role::workspace || workspace.levels.size() < 2) return false;
+  const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
+  if (access == program.accesses.end()) return false;
+  std::uint64_t elements = 1;
+  for (const loop::IndexId index : access->indices) elements *= known_extent(program, index).value_or(register_elements + 1);
+  return elements <= register_elements && std::ranges::all_of(workspace.levels, [](const Level& level) { return is_dense(level); }) &&
+         std::ranges::all_of(program.accesses,
+                             [&](const loop::Access& other) { return other.storage != storage || other.indices == access->indices; }) &&
+         binds_tile(program, program.body, storage);
 }
 
 bool may_skip(const Program& program, const For& each, const Depths& depths) {

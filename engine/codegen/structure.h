@@ -16,6 +16,10 @@ namespace weft {
 /// A vector loop of at most this many elements is unrolled and may keep workspaces and result rows in registers.
 constexpr std::uint64_t register_elements = 128;
 
+/// A loop of at most this many iterations may be written out, and this many vectors and scalars in all.
+constexpr std::uint64_t written_iterations = 8;
+constexpr std::uint64_t written_parts = 64;
+
 /// How many levels of each access are bound at some point of a Program.
 using Depths = std::vector<std::uint32_t>;
 
@@ -38,8 +42,14 @@ bool contains_loop(const loop::Block& block);
 /// every target contiguous in the index or independent of it, no target read in the same body.
 bool is_vector_loop(const loop::Program& program, const loop::For& each);
 
-/// The workspace needs no memory: it is a scalar, or one row of small known extent touched by vector loops only.
+/// A loop over a few coordinates, known by a fact, around vector loops and accumulates alone: its iterations are written one after the other.
+bool is_written_out(const loop::Program& program, const loop::For& each);
+
+/// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, or several such rows, one for
+/// each iteration of loops that are written out.
 bool in_registers(const loop::Program& program, loop::StorageId storage);
+/// Several rows of that kind.
+bool is_register_tile(const loop::Program& program, loop::StorageId storage);
 
 /// True if some iterations of the loop, or of one inside, may reach no accumulate.
 bool may_skip(const loop::Program& program, const loop::For& each, const Depths& depths);

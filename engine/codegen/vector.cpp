@@ -56,11 +56,24 @@ std::vector<Piece> Generator::pieces(std::uint64_t extent, std::uint64_t first) 
   return result;
 }
 
-std::vector<Slot> Generator::row_of_zeros(const StorageCode& storage, loop::IndexId index) {
-  std::vector<Slot> row;
-  for (const Piece& piece : pieces(*known_extent(program_, index)))
-    row.push_back(emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(storage.type, piece.lanes))));
-  return row;
+/// A row over the last index, for each combination of the others, the last of which runs fastest.
+std::vector<Slot> Generator::rows_of_zeros(const StorageCode& storage, std::span<const loop::IndexId> indices) {
+  std::uint64_t count = 1;
+  for (const loop::IndexId index : indices.first(indices.size() - 1)) count *= *known_extent(program_, index);
+  const std::vector<Piece> parts = pieces(*known_extent(program_, indices.back()));
+  std::vector<Slot> rows;
+  for (std::uint64_t n = 0; n < count; ++n)
+    for (const Piece& piece : parts)
+      rows.push_back(emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(storage.type, piece.lanes))));
+  return rows;
+}
+
+/// Which of the vectors of a workspace in registers is the first of the row at a position: of a tile a constant, as its loops are written out.
+std::size_t Generator::held_row(const StorageCode& storage, llvm::Value* begin) {
+  if (storage.levels.size() < 2 || storage.storage->role != loop::Role::workspace) return 0;
+  const std::uint64_t extent = llvm::cast<llvm::ConstantInt>(storage.levels.back().extent)->getZExtValue();
+  const std::uint64_t position = llvm::cast<llvm::ConstantInt>(begin)->getZExtValue();
+  return extent == 0 ? 0 : position / extent * pieces(extent).size();
 }
 
 std::vector<Slot> Generator::row_from_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position) {
@@ -153,7 +166,7 @@ llvm::Value* Generator::row_piece(loop::AccessId access, const Lanes& lanes, con
   const std::vector<Slot>& held = scope.held[storage.id];
   if (held.empty()) return load_piece(storage, piece, lanes);
   if (is_number(lanes.stride, 0)) return emit_->ir().CreateVectorSplat(piece.lanes, emit_->get(held.front()));  // one scalar for every lane
-  return emit_->get(held[number]);
+  return emit_->get(held[held_row(storage, lanes.begin) + number]);
 }
 
 void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, llvm::Value* before, const Scope& scope) {
@@ -193,7 +206,7 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   const Lanes contiguous{sum.target.begin, emit_->constant(1)};
   const auto old = [&] {
     if (before) return before;
-    return held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[number]);
+    return held.empty() ? load_piece(storage, piece, contiguous) : emit_->get(held[held_row(storage, sum.target.begin) + number]);
   };
   llvm::Value* sum_of_lanes = scope.fresh[storage.id] ? multiply(product, last)
                                                       : multiply_add(product, last, convert_lanes(old(), sum.type));
@@ -201,7 +214,7 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   if (held.empty())
     store_piece(storage, piece, sum.target.begin, added);
   else
-    emit_->set(held[number], added);
+    emit_->set(held[held_row(storage, sum.target.begin) + number], added);
 }
 
 /// Neighbouring pieces, of which the first has that number among those of a row. What a target held that may hold anything is read where it

@@ -54,6 +54,45 @@ std::size_t first_reduction(const NestStatement& statement) {
   return depth;
 }
 
+/// Loops over a few coordinates, all of whose accesses are dense from there on, are written out (as codegen's structure.h has it).
+constexpr std::uint64_t few_iterations = 8;
+constexpr std::uint64_t written_parts = 64;
+
+bool is_few(const Nest& nest, const Network& network, const NestStatement& statement, IndexId index) {
+  return network.indices[index].extent <= few_iterations && is_dense_inside(nest, statement, index);
+}
+
+/// What a statement sums in registers: a row over its vector index, or a tile of several, inside so many of its loops.
+struct SummedRows {
+  std::size_t depth = 0;
+  std::vector<IndexId> indices;  ///< of the workspace, the vector index last
+};
+
+/// In Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with loops i, j, r, c, s the loops over r and c are written out where they have a few iterations, so that a tile over
+/// r and s stays in registers while j goes on.
+SummedRows summed_rows(const Nest& nest, const Network& network, const NestStatement& statement) {
+  const std::size_t innermost = statement.loops.size() - 1;
+  SummedRows row{first_reduction(statement), {*statement.vector}};
+  SummedRows tile = row;
+  std::uint64_t bytes = row_bytes(network, *statement.vector, nest.storages[statement.target.storage].storage.scalar);
+  std::uint64_t parts = (bytes + 63) / 64;
+  for (std::size_t inner = row.depth; inner < innermost; ++inner) {
+    if (!is_few(nest, network, statement, statement.loops[inner])) return row;
+    parts *= network.indices[statement.loops[inner]].extent;
+  }
+  while (tile.depth > 1 && has(statement.target, statement.loops[tile.depth - 1])) {
+    const IndexId index = statement.loops[tile.depth - 1];
+    if (!is_few(nest, network, statement, index)) return row;
+    bytes *= network.indices[index].extent;
+    parts *= network.indices[index].extent;
+    tile.indices.insert(tile.indices.begin(), index);
+    --tile.depth;
+  }
+  const std::size_t written = tile.depth;
+  while (tile.depth > 1 && !has(statement.target, statement.loops[tile.depth - 1])) --tile.depth;
+  return tile.depth < written && bytes <= register_bytes && parts <= written_parts ? tile : row;
+}
+
 /// The depth of the flat walk that the statement is in: its own, or that of a statement before it that shares those loops.
 std::optional<std::size_t> flat_walk_of(const Nest& nest, std::size_t number) {
   for (std::size_t first = 0; first <= number; ++first) {
@@ -63,7 +102,7 @@ std::optional<std::size_t> flat_walk_of(const Nest& nest, std::size_t number) {
   return std::nullopt;
 }
 
-bool wants_row(const Nest& nest, std::size_t number) {
+bool wants_row(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
   if (!statement.vector || statement.loops.size() < 3 || statement.loops.back() != *statement.vector) return false;
   if (!has(statement.target, *statement.vector) || is_row_workspace(nest, statement.target, *statement.vector)) {
@@ -71,7 +110,7 @@ bool wants_row(const Nest& nest, std::size_t number) {
   }
   const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
   const bool is_alone = std::max<std::size_t>(statement.fused, after) < statement.loops.size();
-  const std::size_t depth = first_reduction(statement);
+  const std::size_t depth = summed_rows(nest, network, statement).depth;
   const auto flat = flat_walk_of(nest, number);
   if (flat && depth > *flat) return false;  // nothing stands between the loops of a flat walk
   return is_alone && is_dense_inside(nest, statement, *statement.vector) && depth + 1 < statement.loops.size();
@@ -85,26 +124,25 @@ std::string row_name(const Nest& nest, const std::string& target) {
   return name;
 }
 
-void give_row(Nest& nest, std::size_t number) {
+void give_row(Nest& nest, const Network& network, std::size_t number) {
   NestStatement& statement = nest.statements[number];
-  const IndexId vector = *statement.vector;
-  const std::size_t depth = first_reduction(statement);
+  const auto [depth, indices] = summed_rows(nest, network, statement);
 
   NestStorage row;
   row.storage.name = row_name(nest, nest.storages[statement.target.storage].storage.name);
   row.storage.role = loop::Role::workspace;
   row.storage.scalar = nest.storages[statement.target.storage].storage.scalar;
-  row.storage.levels.resize(1);
-  row.indices = {vector};
-  const NestAccess access{static_cast<loop::StorageId>(nest.storages.size()), {vector}};
+  row.storage.levels.resize(indices.size());
+  row.indices = indices;
+  const NestAccess access{static_cast<loop::StorageId>(nest.storages.size()), indices};
 
   NestStatement copy;
   copy.target = statement.target;
   copy.factors = {access};
   copy.loops.assign(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth));
-  copy.loops.push_back(vector);
+  copy.loops.insert(copy.loops.end(), indices.begin(), indices.end());
   copy.fused = static_cast<std::uint32_t>(depth);
-  copy.vector = vector;
+  copy.vector = statement.vector;
   statement.target = access;
   nest.storages.push_back(std::move(row));
   const std::size_t end = last_sharer(nest.statements, number, depth) + 1;
@@ -116,13 +154,15 @@ void give_row(Nest& nest, std::size_t number) {
 Nest with_register_rows(Nest nest, const Network& network) {
   std::uint64_t bytes = bytes_in_rows(nest, network);
   for (std::size_t number = 0; number < nest.statements.size(); ++number) {
-    if (!wants_row(nest, number)) continue;
+    if (!wants_row(nest, network, number)) continue;
     const NestStatement& statement = nest.statements[number];
-    const std::uint64_t row =
-        row_bytes(network, *statement.vector, nest.storages[statement.target.storage].storage.scalar);
-    if (bytes + row > register_bytes) continue;
-    bytes += row;
-    give_row(nest, number);
+    const Scalar scalar = nest.storages[statement.target.storage].storage.scalar;
+    std::uint64_t rows = row_bytes(network, *statement.vector, scalar);
+    const std::vector<IndexId> indices = summed_rows(nest, network, statement).indices;
+    for (std::size_t n = 0; n + 1 < indices.size(); ++n) rows *= network.indices[indices[n]].extent;
+    if (bytes + rows > register_bytes) continue;
+    bytes += rows;
+    give_row(nest, network, number);
   }
   return nest;
 }
