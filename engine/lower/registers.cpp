@@ -70,7 +70,8 @@ struct SummedRows {
 
 /// In Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with loops i, j, r, c, s the loops over r and c are written out where they have a few iterations, so that a tile over
 /// r and s stays in registers while j goes on.
-SummedRows summed_rows(const Nest& nest, const Network& network, const NestStatement& statement) {
+SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t number) {
+  const NestStatement& statement = nest.statements[number];
   const std::size_t innermost = statement.loops.size() - 1;
   SummedRows row{first_reduction(statement), {*statement.vector}};
   SummedRows tile = row;
@@ -90,6 +91,9 @@ SummedRows summed_rows(const Nest& nest, const Network& network, const NestState
   }
   const std::size_t written = tile.depth;
   while (tile.depth > 1 && !has(statement.target, statement.loops[tile.depth - 1])) --tile.depth;
+  // Loops around the tile may be those of other statements, but none of its own.
+  const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
+  if (std::max<std::size_t>(statement.fused, after) > tile.depth) return row;
   return tile.depth < written && bytes <= register_bytes && parts <= written_parts ? tile : row;
 }
 
@@ -110,7 +114,7 @@ bool wants_row(const Nest& nest, const Network& network, std::size_t number) {
   }
   const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
   const bool is_alone = std::max<std::size_t>(statement.fused, after) < statement.loops.size();
-  const std::size_t depth = summed_rows(nest, network, statement).depth;
+  const std::size_t depth = summed_rows(nest, network, number).depth;
   const auto flat = flat_walk_of(nest, number);
   if (flat && depth > *flat) return false;  // nothing stands between the loops of a flat walk
   return is_alone && is_dense_inside(nest, statement, *statement.vector) && depth + 1 < statement.loops.size();
@@ -126,7 +130,7 @@ std::string row_name(const Nest& nest, const std::string& target) {
 
 void give_row(Nest& nest, const Network& network, std::size_t number) {
   NestStatement& statement = nest.statements[number];
-  const auto [depth, indices] = summed_rows(nest, network, statement);
+  const auto [depth, indices] = summed_rows(nest, network, number);
 
   NestStorage row;
   row.storage.name = row_name(nest, nest.storages[statement.target.storage].storage.name);
@@ -158,7 +162,7 @@ Nest with_register_rows(Nest nest, const Network& network) {
     const NestStatement& statement = nest.statements[number];
     const Scalar scalar = nest.storages[statement.target.storage].storage.scalar;
     std::uint64_t rows = row_bytes(network, *statement.vector, scalar);
-    const std::vector<IndexId> indices = summed_rows(nest, network, statement).indices;
+    const std::vector<IndexId> indices = summed_rows(nest, network, number).indices;
     for (std::size_t n = 0; n + 1 < indices.size(); ++n) rows *= network.indices[indices[n]].extent;
     if (bytes + rows > register_bytes) continue;
     bytes += rows;
