@@ -112,6 +112,7 @@ void Generator::receive(llvm::Function& body) {
     for (std::uint32_t level = 0; level < storage.levels.size(); ++level)
       describe(code.levels[level], id, level);
     storages_.push_back(std::move(code));
+    tiles_.push_back(is_register_tile(program_, id));
   }
   // Checked code reads what it checks.
   for (const loop::Fact& fact : program_.facts)

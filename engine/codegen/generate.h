@@ -257,6 +257,9 @@ class Generator {
   void vector_loop(const JoinedLoops& loops, const Scope& scope, bool cut);
   std::vector<Piece> pieces(std::uint64_t extent, std::uint64_t first = 0);
   std::vector<Slot> rows_of_zeros(const StorageCode& storage, std::span<const loop::IndexId> indices);
+  loop::AccessId access_of(loop::StorageId storage) const {
+    return static_cast<loop::AccessId>(std::ranges::find(program_.accesses, storage, &loop::Access::storage) - program_.accesses.begin());
+  }
   std::size_t held_row(const StorageCode& storage, llvm::Value* begin);
   std::vector<Slot> row_from_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position);
   void row_to_memory(const StorageCode& storage, loop::IndexId index, llvm::Value* position,
@@ -305,6 +308,7 @@ class Generator {
   llvm::Module& module_;
   std::unique_ptr<Emitter> emit_;
   std::vector<StorageCode> storages_;
+  std::vector<bool> tiles_;                 ///< by storage: several rows in registers
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
   std::map<loop::StorageId, AppendedCode> appended_;

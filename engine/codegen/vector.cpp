@@ -70,8 +70,8 @@ std::vector<Slot> Generator::rows_of_zeros(const StorageCode& storage, std::span
 
 /// Which of the vectors of a workspace in registers is the first of the row at a position: of a tile a constant, as its loops are written out.
 std::size_t Generator::held_row(const StorageCode& storage, llvm::Value* begin) {
-  if (storage.levels.size() < 2 || storage.storage->role != loop::Role::workspace) return 0;
-  const std::uint64_t extent = llvm::cast<llvm::ConstantInt>(storage.levels.back().extent)->getZExtValue();
+  if (!tiles_[storage.id]) return 0;
+  const std::uint64_t extent = *known_extent(program_, program_.accesses[access_of(storage.id)].indices.back());
   const std::uint64_t position = llvm::cast<llvm::ConstantInt>(begin)->getZExtValue();
   return extent == 0 ? 0 : position / extent * pieces(extent).size();
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "lowered_case.h"
 
 namespace registers_test {
@@ -39,6 +41,34 @@ TEST_CASE("the row becomes a workspace, copied once after the loops that add to 
   CHECK(copy.factors == std::vector<NestAccess>{nest.statements[0].target});
   CHECK(nest.storages[copy.factors[0].storage].storage.name == "C_row");
   CHECK(nest.storages[copy.target.storage].storage.role == loop::Role::output);
+}
+
+TEST_CASE("over a few coordinates in between the workspace is a tile") {
+  const auto blocked = [](std::uint64_t rows, std::uint64_t columns, std::uint64_t width) {
+    return Case{{{'i', 3}, {'j', 4}, {'r', rows}, {'c', columns}, {'s', width}},
+                "Y irs",
+                {"B ijrc", "X jcs"},
+                "  layout B dsdd:0,1,2,3 f64\n  layout X ddd:0,1,2 f64\n  result Y ddd:0,1,2 f64\n"
+                "  Y[i,r,s] += B[i,j,r,c] * X[j,c,s]   loops i,j,r,c,s   vector s\n"};
+  };
+  const auto indices_of_rows = [&](const Case& given) {
+    const Nest nest = rows_of(given);
+    REQUIRE(nest.statements.size() == 2);
+    return std::pair(nest.statements[0].target.indices, nest.statements[1].loops);
+  };
+  using Indices = std::vector<IndexId>;
+  const Case given = blocked(3, 3, 32);
+  CHECK(defect(given) == "");
+  const Network network = network_of(given);
+  const auto id = [&](const std::string& name) {
+    return static_cast<IndexId>(std::ranges::find(network.indices, name, &Index::name) - network.indices.begin());
+  };
+  CHECK(indices_of_rows(given) == std::pair(Indices{id("r"), id("s")}, Indices{id("i"), id("r"), id("s")}));
+  // A row over s alone, inside r: too many iterations, or more than registers hold.
+  for (const Case& other : {blocked(9, 1, 8), blocked(3, 9, 8), blocked(8, 2, 32)}) {
+    CHECK(indices_of_rows(other) == std::pair(Indices{id("s")}, Indices{id("i"), id("j"), id("r"), id("s")}));
+    CHECK(defect(other) == "");
+  }
 }
 
 TEST_CASE("only as many rows as registers hold") {

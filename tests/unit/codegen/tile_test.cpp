@@ -1,0 +1,66 @@
+// Loops over a few coordinates are written out, and what they sum in rows of a workspace needs no memory.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "engine/codegen/signature.h"
+#include "engine/codegen/structure.h"
+#include "tests/unit/codegen/jit_run.h"
+
+namespace tile_test {
+
+using namespace weft;
+
+namespace {
+
+loop::Program blocked(unsigned rows, unsigned columns, unsigned width) {
+  const auto program = loop::parse(R"(program blocked
+  index  i, j, r, c, s
+  input  B : f64 {dense, compressed<32,32>, dense, dense}   access B[i,j,r,c]
+  input  X : f64 {dense, dense, dense}                      access X[j,c,s]
+  output Y : f64 {dense, dense, dense}                      access Y[i,r,s]
+  fact   extent(r) = )" + std::to_string(rows) + "\n  fact   extent(c) = " + std::to_string(columns) +
+                                   "\n  fact   extent(s) = " + std::to_string(width) + R"(
+  for i: locate B, insert Y @parallel(Y: owner)
+    with t[r,s] : f64 {dense, dense}
+      for j: drive B, locate X
+        for r: locate B, insert t
+          for c: locate B, locate X
+            for s: locate X, insert t @vector
+              t += B * X
+      for r: locate t, insert Y
+        for s: locate t, insert Y @vector
+          Y += t
+)");
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  const auto verified = loop::verify(*program);
+  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
+  return *program;
+}
+
+loop::StorageId tile_of(const loop::Program& program) {
+  return static_cast<loop::StorageId>(std::ranges::find(program.storages, "t", &loop::Storage::name) - program.storages.begin());
+}
+
+}  // namespace
+
+TEST_CASE("a workspace over loops that are written out is in registers") {
+  const auto needs_memory = [](const loop::Program& program) { return !signature(program).scratch.empty(); };
+  CHECK(is_register_tile(blocked(3, 3, 32), tile_of(blocked(3, 3, 32))));
+  CHECK_FALSE(needs_memory(blocked(3, 3, 32)));
+  CHECK(needs_memory(blocked(8, 3, 32)));   // more elements than registers hold
+  CHECK(needs_memory(blocked(9, 1, 8)));    // too many iterations
+  CHECK(needs_memory(blocked(8, 8, 16)));   // more vectors than are written out
+  CHECK(needs_memory(blocked(2, 2, 200)));
+}
+
+TEST_CASE("the loops of a block leave nothing but vectors") {
+  const auto code = llvm_text(blocked(3, 3, 16), test::host_with_bits(512), {});
+  REQUIRE_MESSAGE(code.has_value(), code.error().message);
+  CHECK(code->find("for r: locate B") == std::string::npos);  // blocks are named after loops that run
+  CHECK(code->find("for c: locate B") == std::string::npos);
+  const auto counted = llvm_text(blocked(3, 3, 16), test::host_with_bits(512), {.count = true});
+  REQUIRE(counted.has_value());
+}
+
+}  // namespace tile_test
