@@ -100,7 +100,12 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 
 }  // namespace
 
+Expected<Tensor> in_plain_format(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  return tensor.format().layout ? convert(tensor, sparse_format(tensor.order(), tensor.format().scalar), resources, name) : tensor;
+}
+
 bool values_decide_pattern(const Format& from, const Format& to) {
+  if (from.layout || to.layout) return true;  // added zeros are left out, and blocks follow the entries
   // Some mode leaves the blocks, so that their zeros would become entries of their own.
   const std::vector<std::uint32_t> kept = block_modes(to);
   return std::ranges::any_of(block_modes(from),
@@ -185,7 +190,7 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
   if (auto checked = check_extents(extents, name); !checked) return std::unexpected(checked.error());
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (tensor.format().layout) {
-    auto listed = convert(tensor, sparse_format(tensor.order(), tensor.format().scalar), resources, name);
+    auto listed = in_plain_format(tensor, resources, name);
     if (listed) listed = with_extents(*listed, std::move(extents), resources, name);
     return listed ? convert(*listed, tensor.format(), resources, name) : listed;
   }

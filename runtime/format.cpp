@@ -82,7 +82,7 @@ Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view ki
 char letter(LevelKind kind) { return traits(kind).letter; }
 
 bool Format::all_dense() const {
-  return std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
+  return !layout && std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
 }
 
 bool Format::operator==(const Format& other) const {

@@ -56,7 +56,7 @@ class LayoutBuild {
     if (placement_.slots())
       if (auto done = number_slots(); !done) return std::unexpected(done.error());
     for (std::size_t l = 0; l < order(); ++l)
-      if (layout_.levels[l].order == LevelOrder::unordered)
+      if (layout_.levels[l].order != LevelOrder::ascending)
         if (auto done = rank(l); !done) return std::unexpected(done.error());
     return assembled();
   }
@@ -481,31 +481,41 @@ class LayoutBuild {
     std::vector<Column> to_;
   };
 
-  // Unordered levels.
+  // Levels in another order than the ascending one.
 
-  /// In place of coordinates stands the number of the first entry that has them below the same position.
+  /// What is sorted in place of coordinates: counted from the end, or the number of the first entry that has them below the same
+  /// position.
   Expected<void> rank(std::size_t l) {
-    auto sorted = sorted_permutation(levels_, numbers_below(l + 1), {}, resources_);
-    if (!sorted) return std::unexpected(sorted.error());
-    const Indices entry_at(*sorted, coordinate_bits(levels_.count));
-    auto ranks = allocate(levels_.count, coordinate_bits(levels_.count) / 8);
+    const bool descending = layout_.levels[l].order == LevelOrder::descending;
+    const std::uint64_t extent = descending ? levels_.extents[l] : levels_.count;
+    auto ranks = allocate(levels_.count, coordinate_bits(extent) / 8);
     if (!ranks) return std::unexpected(ranks.error());
-    const Column to(*ranks, coordinate_bits(levels_.count));
-    std::uint64_t first = 0;
-    for (std::uint64_t n = 0; n < levels_.count; ++n) {
-      if (n == 0 || !same_keys(levels_, entry_at[n - 1], entry_at[n], l + 1)) first = entry_at[n];
-      to.put(entry_at[n], first);
+    const Column to(*ranks, coordinate_bits(extent));
+    const Indices coordinates = read(levels_, l);
+    if (descending) {
+      for (std::uint64_t n = 0; n < levels_.count; ++n) to.put(n, extent - 1 - coordinates[n]);
+    } else {
+      const auto sorted = sorted_permutation(levels_, numbers_below(l + 1), {}, resources_);
+      if (!sorted) return std::unexpected(sorted.error());
+      const Indices entry_at(*sorted, coordinate_bits(levels_.count));
+      std::uint64_t first = 0;
+      for (std::uint64_t n = 0; n < levels_.count; ++n) {
+        if (n == 0 || !same_keys(levels_, entry_at[n - 1], entry_at[n], l + 1)) first = entry_at[n];
+        to.put(entry_at[n], first);
+      }
     }
     ranked_.resize(order());
     ranked_[l] = std::exchange(levels_.crd[l], std::move(*ranks));
-    levels_.extents[l] = levels_.count;
+    levels_.extents[l] = extent;
     return {};
   }
 
-  /// The coordinate that a level has, where ranks stand in its place.
+  /// The coordinate that a level has, where ranks may stand in its place.
   std::uint64_t coordinate(std::size_t l, std::uint64_t stored) const {
-    const bool has_rank = l < ranked_.size() && ranked_[l].size_bytes() > 0;
-    return has_rank ? Indices(ranked_[l], coordinate_bits(placement_.levels()[l].extent))[stored] : stored;
+    if (ranked_.empty() || layout_.levels[l].order == LevelOrder::ascending) return stored;
+    const std::uint64_t extent = placement_.levels()[l].extent;
+    if (layout_.levels[l].order == LevelOrder::descending) return extent - 1 - stored;
+    return Indices(ranked_[l], coordinate_bits(extent))[stored];
   }
 
   // Assembly.
@@ -549,7 +559,7 @@ class LayoutBuild {
     if (ranked_.empty()) return {};
     TensorArrays arrays = tensor.arrays();
     for (std::size_t l = 0; l < ranked_.size(); ++l) {
-      if (layout_.levels[l].order != LevelOrder::unordered) continue;
+      if (layout_.levels[l].order == LevelOrder::ascending) continue;
       arrays.extents[l] = placement_.levels()[l].extent;
       Level& level = arrays.format.levels[l];
       const Indices ranks(tensor.levels()[l].crd, level.crd_bits);
@@ -573,7 +583,7 @@ class LayoutBuild {
   std::vector<std::uint64_t> extents_;  ///< of the modes
   Coordinates levels_;
   bool added_ = false;                  ///< pads
-  std::vector<Buffer> ranked_;          ///< the coordinates of unordered levels, by entry
+  std::vector<Buffer> ranked_;          ///< the coordinates of levels in another order, by entry
 };
 
 }  // namespace

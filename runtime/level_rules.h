@@ -6,12 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/layout.h"
 #include "weft/tensor.h"
 
 namespace weft {
 
 struct LevelRules {
-  std::vector<bool> unordered = {};        ///< by level: coordinates of a fiber in any order, each once
+  std::vector<LevelOrder> order = {};      ///< by level; unordered: each coordinate of a fiber once
   std::optional<std::size_t> starts = {};  ///< a singleton of starts, whose positions need no leaf below
 };
 

@@ -19,10 +19,8 @@ void with_any_width(unsigned bits, F&& f) {
   with_width(bits, f);
 }
 
-/// Coordinates in another width, or counted from the end of the extent.
-Expected<Buffer> rewritten(const Buffer& crd, unsigned from_bits, unsigned to_bits, bool mirrored, std::uint64_t extent,
-                           const Resources& resources, std::string_view name) {
-  if (from_bits == to_bits && !mirrored) return crd;
+Expected<Buffer> in_width(const Buffer& crd, unsigned from_bits, unsigned to_bits, const Resources& resources, std::string_view name) {
+  if (from_bits == to_bits) return crd;
   const std::uint64_t count = crd.size_bytes() / (from_bits / 8);
   auto result = Buffer::allocate(count * (to_bits / 8), resources.memory, name);
   if (!result) return result;
@@ -31,11 +29,7 @@ Expected<Buffer> rewritten(const Buffer& crd, unsigned from_bits, unsigned to_bi
       const auto from = crd.as<From>();
       const auto to = result->as<To>();
       for_blocks(resources.threads, Blocks(count, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-        for (std::uint64_t n = begin; n < end; ++n) {
-          // Of what is beyond the extent nothing is changed: verifying tells of it.
-          const std::uint64_t coordinate = from[n];
-          to[n] = static_cast<To>(mirrored && coordinate < extent ? extent - 1 - coordinate : coordinate);
-        }
+        for (std::uint64_t n = begin; n < end; ++n) to[n] = static_cast<To>(from[n]);
       });
     });
   });
@@ -48,7 +42,7 @@ LevelRules level_rules(const Layout& layout) {
   LevelRules rules;
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     const LayoutLevel& level = layout.levels[l];
-    rules.unordered.push_back(level.order == LevelOrder::unordered);
+    rules.order.push_back(level.order);
     const auto variable = level.value ? level.value->as_variable() : std::nullopt;
     if (variable && *variable >= layout.modes.size() && is_per_parent(level.kind)) rules.starts = l;
   }
@@ -70,8 +64,7 @@ Expected<Tensor> level_tensor(const Tensor& tensor, const Resources& resources, 
     const unsigned stored = level.crd_bits;
     widen(level.crd_bits, 32);
     if (!has_coordinates(level.kind)) continue;
-    const bool mirrored = layout.levels[l].order == LevelOrder::descending;
-    auto crd = rewritten(arrays.levels[l].crd, stored, level.crd_bits, mirrored, arrays.extents[l], resources, name);
+    auto crd = in_width(arrays.levels[l].crd, stored, level.crd_bits, resources, name);
     if (!crd) return std::unexpected(crd.error());
     arrays.levels[l].crd = std::move(*crd);
   }
@@ -94,8 +87,7 @@ Expected<Tensor> with_layout(const Tensor& levels, Format format, std::vector<st
     if (!has_coordinates(level.kind)) continue;
     const bool narrow = layout.levels[l].bits == 8 || layout.levels[l].bits == 16;
     level.crd_bits = narrow ? layout.levels[l].bits : stored.crd_bits;
-    const bool mirrored = layout.levels[l].order == LevelOrder::descending;
-    auto crd = rewritten(arrays.levels[l].crd, stored.crd_bits, level.crd_bits, mirrored, arrays.level_extents[l], resources, name);
+    auto crd = in_width(arrays.levels[l].crd, stored.crd_bits, level.crd_bits, resources, name);
     if (!crd) return std::unexpected(crd.error());
     arrays.levels[l].crd = std::move(*crd);
   }

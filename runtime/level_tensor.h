@@ -1,5 +1,5 @@
 // The levels of a tensor with a layout as a tensor of their own, over level coordinates in mode order 0, 1, …: what it means to
-// everything that knows plain formats. Coordinates of 8 and 16 bits are widened, descending ones counted from the end.
+// code that lists and checks plain formats. Coordinates of 8 and 16 bits are widened; in which order they stand stays.
 #pragma once
 
 #include <cstdint>

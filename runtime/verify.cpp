@@ -206,14 +206,15 @@ class Verification {
       if (auto done = exact_size(c, "crd", tensor_.levels()[c].crd, total, chained.crd_bits); !done) return done;
       crd.emplace_back(tensor_.levels()[c].crd, chained.crd_bits);
     }
-    if (l < rules_.unordered.size() && rules_.unordered[l]) {
+    const LevelOrder order = l < rules_.order.size() ? rules_.order[l] : LevelOrder::ascending;
+    if (order == LevelOrder::unordered) {
       if (auto done = distinct(l, pos, crd.front()); !done) return done;
       positions_ = total;
       return {};
     }
     auto not_above = [&](std::uint64_t p) {  // whether position p + 1 is not lexicographically above position p
       for (const Indices& coordinates : crd)
-        if (coordinates[p] != coordinates[p + 1]) return coordinates[p] > coordinates[p + 1];
+        if (coordinates[p] != coordinates[p + 1]) return (coordinates[p] > coordinates[p + 1]) == (order == LevelOrder::ascending);
       return true;
     };
     const Blocks blocks(total, resources_.threads);

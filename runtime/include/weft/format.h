@@ -54,7 +54,7 @@ struct Format {
   bool operator==(const Format& other) const;
 
   std::size_t order() const { return levels.size(); }
-  bool all_dense() const;
+  bool all_dense() const;  ///< and plain
   /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them; else the layout. Order 0: "".
   /// "out of memory" where the text cannot be made, as of every text that is returned without an Expected.
   std::string text() const;

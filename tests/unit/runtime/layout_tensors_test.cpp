@@ -1,0 +1,242 @@
+// Tensors with a layout: built, listed, converted, verified, cut; random layouts and random data.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "runtime/level_traits.h"
+#include "runtime/placement.h"
+#include "unit/runtime/reference.h"
+#include "weft/entries.h"
+#include "weft/layout.h"
+#include "weft/statistics.h"
+#include "weft/tensor.h"
+
+namespace layout_tensors_test {
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+Format format(std::string_view text) {
+  const auto parsed = parse_format(text);
+  REQUIRE_MESSAGE(parsed, (parsed ? "" : parsed.error().message));
+  return *parsed;
+}
+
+Tensor built(const List& list, std::string_view text, Scalar scalar = Scalar::f64) {
+  Format wanted = format(text);
+  wanted.scalar = scalar;
+  auto tensor = build(coordinates(list, scalar), wanted, resources(), "T");
+  REQUIRE_MESSAGE(tensor, (tensor ? "" : tensor.error().message));
+  return *tensor;
+}
+
+std::string refusal(const List& list, std::string_view text, ErrorKind kind = ErrorKind::input) {
+  const auto tensor = build(coordinates(list), format(text), resources(), "T");
+  REQUIRE_FALSE(tensor);
+  CHECK(tensor.error().kind == kind);
+  return tensor.error().message;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  CAPTURE(text);
+  CAPTURE(part);
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::uint64_t> numbers_of(const Buffer& buffer, unsigned bits) {
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t n = 0; n < buffer.size_bytes() / (bits / 8); ++n)
+    all.push_back(bits == 8 ? buffer.as<const std::uint8_t>()[n] : bits == 16 ? buffer.as<const std::uint16_t>()[n] : element(buffer, bits, n));
+  return all;
+}
+std::vector<std::uint64_t> pos(const Tensor& tensor, std::size_t level) {
+  return numbers_of(tensor.levels()[level].pos, tensor.format().levels[level].pos_bits);
+}
+std::vector<std::uint64_t> crd(const Tensor& tensor, std::size_t level) {
+  return numbers_of(tensor.levels()[level].crd, tensor.format().levels[level].crd_bits);
+}
+std::vector<double> values(const Tensor& tensor) {
+  std::vector<double> all;
+  for (std::uint64_t n = 0; n < tensor.nnz(); ++n) all.push_back(value(tensor.values(), tensor.format().scalar, n));
+  return all;
+}
+
+using Numbers = std::vector<std::uint64_t>;
+using Values = std::vector<double>;
+
+List drawn(std::mt19937& random, const std::vector<std::uint64_t>& extents, std::size_t most) {
+  List list{.extents = extents, .tuples = {}, .values = {}};
+  if (std::ranges::find(extents, std::uint64_t{0}) != extents.end()) return list;
+  const std::size_t count = random() % (most + 1);
+  for (std::size_t n = 0; n < count; ++n) {
+    Tuple tuple;
+    for (const std::uint64_t extent : extents) tuple.push_back(random() % extent);
+    list.tuples.push_back(std::move(tuple));
+    list.values.push_back(static_cast<double>(random() % 9) + 1);
+  }
+  return list;
+}
+
+/// In the layout and back: the same pattern, the same values, valid on the way.
+void check_round_trip(const List& list, const std::string& text, Scalar scalar = Scalar::f64) {
+  CAPTURE(text);
+  const Tensor plain = built(list, list.extents.size() == 1 ? "s" : list.extents.size() == 2 ? "ds" : list.extents.size() == 3 ? "sss" : "ssss", scalar);
+  Format wanted = format(text);
+  wanted.scalar = scalar;
+  const auto laid = convert(plain, wanted, resources(), "T");
+  REQUIRE_MESSAGE(laid, (laid ? "" : laid.error().message));
+  const auto valid = verify(*laid, resources(), "T");
+  REQUIRE_MESSAGE(valid, (valid ? "" : valid.error().message));
+  CHECK(laid->format().text() == wanted.text());
+  CHECK(laid->extents() == list.extents);
+  CHECK(nonzeros(stored(*entries(*laid, false, resources()))) == nonzeros(summed(list)));
+  CHECK(laid->nnz() * scalar_bytes(scalar) == laid->values().size_bytes());
+  const auto back = convert(*laid, plain.format(), resources(), "T");
+  REQUIRE(back);
+  CHECK(stored(*back) == summed(list));
+  for (std::size_t n = 0; n < std::min<std::size_t>(list.tuples.size(), 3); ++n)
+    CHECK(at(*laid, list.tuples[n]) == Element{summed(list).at(list.tuples[n]), true});
+}
+
+}  // namespace
+
+TEST_CASE("aligned blocks are stored whole, zeros beyond the extents among them") {
+  const List list{.extents = {5, 4}, .tuples = {{0, 0}, {0, 1}, {1, 0}, {4, 3}}, .values = {1, 2, 3, 4}};
+  const Tensor blocks = built(list, "bcsr(2,2)");
+  CHECK(pos(blocks, 1) == Numbers{0, 1, 1, 2});
+  CHECK(crd(blocks, 1) == Numbers{0, 1});
+  CHECK(values(blocks) == Values{1, 2, 3, 0, 0, 4, 0, 0});
+  CHECK(blocks.level_extents() == Numbers{3, 2, 2, 2});
+  CHECK(blocks.padded());
+  CHECK(blocks.nnz() == 8);
+  CHECK(entries(blocks, false, resources())->count == 6);  // two of the last block's rows are none
+  CHECK(blocks.summary() == "5x4 (i,j) -> (i/2:d, j/2:s, i%2:d, j%2:d) f64, 8 stored, 88 B");
+  const Tensor rows = built(list, "bcsr(2,1)");
+  CHECK(crd(rows, 1) == Numbers{0, 1, 3});
+  CHECK(values(rows) == Values{1, 3, 2, 0, 4, 0});
+}
+
+TEST_CASE("diagonals, triangles and bands") {
+  const List list{.extents = {3, 4}, .tuples = {{0, 0}, {1, 1}, {2, 2}, {2, 0}}, .values = {1, 2, 3, 4}};
+  const Tensor diagonals = built(list, "dia");
+  CHECK(crd(diagonals, 0) == Numbers{0, 2});
+  CHECK(values(diagonals) == Values{0, 0, 4, 1, 2, 3});
+  const Tensor lower = built(list, "lower");
+  CHECK(pos(lower, 1) == Numbers{0, 1, 3, 6});
+  CHECK(values(lower) == Values{1, 0, 2, 4, 0, 3});
+  CHECK(lower.levels()[1].crd.size_bytes() == 0);
+  CHECK(at(lower, {2, 0})->value == 4);
+  CHECK_FALSE(at(lower, {0, 2})->stored);
+  CHECK(at(lower, {2, 1}) == Element{0, true});
+  CHECK(contains(refusal({.extents = {3, 4}, .tuples = {{1, 1}, {0, 2}}, .values = {1, 2}}, "lower"),
+                 "(0,2) of T has no place in the layout (i,j) -> (i:d, j:d(..i+1)): level j:d(..i+1) has the values 0 to 0 there, not 2"));
+  CHECK(built({.extents = {3, 4}, .tuples = {{1, 1}, {0, 2}}, .values = {1, 0.0}}, "lower").nnz() == 6);
+  refusal({.extents = {3, 4}, .tuples = {{1, 1}, {0, 2}}, .values = {1, -0.0}}, "lower");
+  refusal({.extents = {3, 4}, .tuples = {{0, 2}}, .values = {std::numeric_limits<double>::quiet_NaN()}}, "lower");
+  const Tensor upper = built({.extents = {3, 4}, .tuples = {{0, 3}, {2, 2}}, .values = {1, 2}}, "upper");
+  CHECK(pos(upper, 1) == Numbers{0, 4, 7, 9});
+  CHECK(values(upper) == Values{0, 0, 0, 1, 0, 0, 0, 2, 0});
+  const Tensor band = built({.extents = {3, 4}, .tuples = {{0, 1}, {1, 0}, {2, 2}}, .values = {1, 2, 3}}, "band(1,1)");
+  CHECK(values(band) == Values{0, 0, 1, 2, 0, 0, 0, 3, 0});
+  CHECK(contains(refusal({.extents = {3, 4}, .tuples = {{0, 2}}, .values = {1}}, "band(1,1)"), "has the values -1 to 1 there, not 2"));
+}
+
+TEST_CASE("starts are chosen, moved back where the extent ends") {
+  const List list{.extents = {2, 7}, .tuples = {{0, 1}, {1, 3}, {0, 4}, {0, 6}}, .values = {1, 2, 3, 4}};
+  const Tensor blocks = built(list, "bcsr(2,3,unaligned)");
+  CHECK(pos(blocks, 1) == Numbers{0, 2});
+  CHECK(crd(blocks, 1) == Numbers{1, 4});
+  CHECK(values(blocks) == Values{1, 0, 0, 0, 0, 2, 3, 0, 4, 0, 0, 0});
+  const Tensor runs = built({.extents = {2, 7}, .tuples = {{0, 1}, {0, 2}, {0, 4}, {1, 6}}, .values = {1, 2, 3, 4}}, "vbl");
+  CHECK(crd(runs, 1) == Numbers{1, 4, 6});
+  CHECK(pos(runs, 2) == Numbers{0, 2, 3, 4});
+  CHECK(values(runs) == Values{1, 2, 3, 4});
+  CHECK_FALSE(runs.padded());
+  const Tensor sky = built({.extents = {3, 7}, .tuples = {{0, 1}, {0, 4}, {2, 6}}, .values = {1, 2, 3}}, "skyline");
+  CHECK(crd(sky, 1) == Numbers{1, 0, 6});
+  CHECK(pos(sky, 2) == Numbers{0, 4, 4, 5});
+  CHECK(values(sky) == Values{1, 0, 0, 2, 3});
+  CHECK(contains(refusal({.extents = {1, 7}, .tuples = {{0, 1}, {0, 5}}, .values = {1, 2}}, "(i,j) -> (i:d, b:q, j-b:d(3))"), "has 3 values from its start on, not 5"));
+}
+
+TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
+  const List list{.extents = {3, 5}, .tuples = {{0, 3}, {0, 1}, {2, 0}}, .values = {1, 2, 3}};
+  const Tensor ell = built(list, "ell");
+  CHECK(ell.level_extents() == Numbers{3, 2, 5});
+  CHECK(crd(ell, 2) == Numbers{1, 3, 0, 1, 0, 1});
+  CHECK(values(ell) == Values{2, 1, 0, 0, 3, 0});
+  const Tensor wide = built(list, "ell(3)");
+  CHECK(crd(wide, 2) == Numbers{0, 1, 3, 0, 1, 2, 0, 1, 2});
+  const Tensor slices = built(list, "sell(2)");
+  CHECK(pos(slices, 1) == Numbers{0, 2, 3});
+  CHECK(crd(slices, 3) == Numbers{1, 0, 3, 1, 0, 0});
+  CHECK(values(slices) == Values{2, 0, 1, 0, 3, 0});
+  const Tensor some = built({.extents = {1, 6}, .tuples = {{0, 1}, {0, 3}, {0, 5}}, .values = {1, 2, 3}}, "nm(2,4)");
+  CHECK(some.format().levels[3].crd_bits == 8);
+  CHECK(crd(some, 3) == Numbers{1, 3, 0, 1});
+  CHECK(contains(refusal(list, "ell(7)"), "level *:d(7) has 7 slots, but there are only 5 coordinates to stand in them; 5 fit"));
+  CHECK(contains(refusal({.extents = {1, 8}, .tuples = {{0, 5}, {0, 4}, {0, 7}}, .values = {1, 2, 3}}, "nm(2,4)"),
+                 "(0,7) of T has no place in the layout (i,j) -> (i:d, j/4:d, *:d(2), j%4:q<8>): level *:d(2) has 2 slots, and 2 are stored before it"));
+}
+
+TEST_CASE("narrow, descending and unordered coordinates") {
+  const List list{.extents = {2, 5}, .tuples = {{0, 3}, {1, 4}, {0, 1}, {0, 4}, {0, 3}}, .values = {1, 2, 3, 4, 5}};
+  const Tensor narrow = built(list, "(i,j) -> (i:d, j:s<16>)");
+  CHECK(narrow.format().levels[1].crd_bits == 16);
+  CHECK(crd(narrow, 1) == Numbers{1, 3, 4, 4});
+  CHECK(values(narrow) == Values{3, 6, 4, 2});
+  const Tensor down = built(list, "(i,j) -> (i:d, j:s<8> desc)");
+  CHECK(crd(down, 1) == Numbers{4, 3, 1, 4});
+  CHECK(values(down) == Values{4, 6, 3, 2});
+  const Tensor any = built(list, "(i,j) -> (i:d, j:s unordered)");
+  CHECK(crd(any, 1) == Numbers{3, 1, 4, 4});
+  CHECK(values(any) == Values{6, 3, 4, 2});
+  CHECK(verify(any, resources(), "T"));
+  CHECK(at(any, {0, 1})->value == 3);
+}
+
+TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") {
+  std::mt19937 random(7);
+  for (const std::vector<std::uint64_t>& extents : std::vector<std::vector<std::uint64_t>>{
+           {9, 7}, {8, 8}, {1, 1}, {1, 6}, {5, 1}, {0, 4}, {3, 0}, {2, 3}, {12, 5}, {40, 33}}) {
+    for (int round = 0; round < 6; ++round) {
+      const List list = drawn(random, extents, 4 + 20 * static_cast<std::size_t>(round));
+      for (const std::string text :
+           {"csr", "csc", "dcsr", "coo", "bcsr(4,4)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4,unaligned)", "bcsr(3,2,unaligned)", "bcsr(1,3,unaligned)",
+            "dia", "ell", "sell(4)", "sell(1)", "nm(4,4)", "vbl", "skyline", "csb(4)", "(i,j) -> (i:d, j:s desc)", "(i,j) -> (i:s unordered, j:s unordered)",
+            "(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (i/3:h, j/2:b, i%3:d, j%2:s)", "(i,j) -> (i:d, j:v)", "(i,j) -> (i+j:u<16>, j:q<8>)",
+            "(i,j) -> (i/2:d, *:v, i%2:d, j/3:q, j%3:q<8>)", "(i,j) -> (i:d, j/3:d, *:d, j%3:q)", "(i,j) -> (*:d, i:q, j:q)",
+            "(i,j) -> (i:s, *:v, j:q)", "(i,j) -> (j/4:s, b:s, j%4:d, i-b:v)", "(i,j) -> (b:s, i-b:d(2), j:s)", "(i,j) -> (2*i+1:s, j-i/2:s)",
+            "(i,j) -> (i:d, j/2:d(0..100), j%2:d)", "(i,j) -> (i:s, j:d(i-100..i+100))", "(i,j) -> (i/2:s, i%2:d, j/2:d(..i+200), j%2:d)"}) {
+        if (text.starts_with("nm") && extents[1] < 4) continue;  // too few coordinates for its slots
+        CAPTURE(round);
+        check_round_trip(list, text, round % 2 ? Scalar::f32 : Scalar::f64);
+      }
+      List below = list;  // what a band and triangles hold
+      for (Tuple& tuple : below.tuples) tuple[1] = std::min(tuple[0], tuple[1]);
+      check_round_trip(below, "lower");
+      check_round_trip(below, "(i,j) -> (i:s, j:d(..i+1))");
+      check_round_trip(below, "(i,j) -> (j:s unordered, i:d(j..))");
+      check_round_trip(below, "(i,j) -> (i/2:d, j/2:d(..i/2+1), i%2:d, j%2:d)");
+      List above = list;
+      for (Tuple& tuple : above.tuples)
+        if (tuple[1] < tuple[0]) tuple[1] = std::min(tuple[0], extents[1] - 1), tuple[0] = std::min(tuple[0], tuple[1]);
+      check_round_trip(above, "upper");
+    }
+  }
+  for (int round = 0; round < 8; ++round) {
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "hicoo(2)");
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i/2:d, k:s, j/3:s, i%2:d, j%3:d)");
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i:d, j:s, b:s, k-b:v)");
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i:d, b:s, k-b:v, j:s)");
+    check_round_trip(drawn(random, {3, 4, 2, 5}, 60), "(i,j,k,l) -> (i/2:s, l:s, *:v, j/2:q, k:q, i%2:q, j%2:q)");
+    check_round_trip(drawn(random, {23}, 20), "(i) -> (i/5:s, i%5:d)");
+  }
+}
+
+}  // namespace layout_tensors_test
