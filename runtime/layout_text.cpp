@@ -317,6 +317,7 @@ class LayoutParser {
       if (auto done = check_bounds(l); !done) return done;
     }
     if (auto done = check_free_names(); !done) return done;
+    if (auto done = check_lengths(); !done) return done;
     for (std::uint32_t mode = 0; mode < layout_.modes.size(); ++mode) {
       const bool used = std::ranges::any_of(layout_.levels, [&](const LayoutLevel& level) { return level.value && level.value->uses(mode); });
       if (!used) return wrong(mode_places_[mode], fmt::format("no level determines the mode {}", layout_.modes[mode]));
@@ -389,6 +390,16 @@ class LayoutParser {
           return wrong(places_[l].range, fmt::format("the bound uses {}, which no level above determines", layout_.modes[name]));
       }
     }
+    return {};
+  }
+
+  /// Positions of hashed and bitmap levels are laid out anew, which those of levels with lengths are not.
+  Expected<void> check_lengths() const {
+    const auto has_gap = [](const LayoutLevel& level) { return has_gaps(level.kind); };
+    if (std::ranges::none_of(layout_.levels, has_gap)) return {};
+    for (std::size_t l = 0; l < layout_.levels.size(); ++l)
+      if (stored_kind(layout_.levels[l]) == LevelKind::variable)
+        return not_supported(places_[l].kind, "lengths (v, bounds that are no numbers) beside hashed (h) and bitmap (b) levels are not supported");
     return {};
   }
 

@@ -256,7 +256,7 @@ std::string Placement::inverse_text(std::size_t mode) const {
   for (std::uint32_t l = 0; l < levels_.size(); ++l) {
     names.push_back(fmt::format("c{}", l));
     const PlacedLevel& level = levels_[l];
-    const std::string first = level.low ? level.low->text(names) : "";
+    const std::string first = level.low ? level.low->substituted(values).text(names) : "";
     if (level.low) names.back() = fmt::format("(c{}+max({},{}))", l, level.range.least, first);
     values.push_back(Affine::variable(l).plus(Affine::number(level.low ? 0 : level.range.least)));
   }

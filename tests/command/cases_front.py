@@ -42,14 +42,14 @@ def case_ways_to_ask(weft):
         require_equal(weft(*way).out, version, str(way))
     require_equal(weft("help").out, weft("--help").out, "help")
     require_in("Exit status: 0 success", weft("--help").out, "exit statuses")
-    for command in ("run", "plan", "compare", "repl", "info", "convert", "cache", "calibrate"):
+    for command in ("run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate"):
         require_equal(weft("help", command).out, weft(command, "--help").out, f"help {command}")
         require_equal(weft(command, "-h").out, weft(command, "--help").out, f"{command} -h")
     weft.error("help", "runn", says="no command runn")
 
 
 def cases_examples_run(_):
-    for command in ("", "run", "plan", "compare", "repl", "info", "convert", "cache", "calibrate"):
+    for command in ("", "run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate"):
         def one(weft, command=command):
             text = weft(*([command] if command else []), "--help").out
             lines = text.rstrip().splitlines()[-2:]

@@ -76,9 +76,9 @@ inline Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64) {
   return uniform_format(order, scalar, LevelKind::compressed);
 }
 
-/// Parses "KINDS[:ORDER][:SCALAR]" or "LAYOUT[:SCALAR]"; errors say which part is wrong. Checks that ORDER is a permutation, that a
-/// singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or followed by a
-/// singleton.
+/// Parses "KINDS[:ORDER][:SCALAR]" or "LAYOUT[:SCALAR]"; errors say which part is wrong. Checks that ORDER is a
+/// permutation, that a singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or
+/// followed by a singleton. A layout that is KINDS:ORDER, as csr is ds, gives that format.
 Expected<Format> parse_format(std::string_view text);
 Expected<Scalar> parse_scalar(std::string_view text);
 std::string_view name(Scalar scalar);

@@ -1,14 +1,14 @@
 // Layout: which expressions of the modes the levels of a storage hold.
 //
 //   (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d)      blocks of 4 by 4: BCSR
-//   (i/4:d, b:s, i%4:d, j-b:d(4))              blocks that begin anywhere: b is a free name, a start that building chooses
-//   (i:d, *:d, j:q)                            ELL: * is a slot, numbered within its parent
-//   (i:d, j:d(..i+1))                          a lower triangle, row by row
+//   (i,j) -> (i/4:d, b:s, i%4:d, j-b:d(4))     blocks that begin anywhere: b is a free name, a start chosen by building
+//   (i,j) -> (i:d, *:d, j:q)                   ELL: * is a slot, numbered within its parent
+//   (i,j) -> (i:d, j:d(..i+1))                 a lower triangle, row by row
 //
 // A level is VALUE:KIND. A value is a sum of modes and free names with factors, `/n` (floor division) and `%n` (its
-// remainder), or `*`. Kinds are the letters, or words, of formats and v (variable), each followed by what else is known:
-// d(LO..HI) takes the values of the half-open range, d(n) those of 0..n; s<8> has coordinates of 8 bits; s desc and
-// s unordered say in which order coordinates stand.
+// remainder), or `*`. Kinds are the letters, or words, of formats and v (variable), each followed by what else is
+// known: d(LO..HI) takes the values of the half-open range, d(n) those of 0..n; s<8> has coordinates of 8 bits; s desc
+// and s unordered say in which order coordinates stand.
 #pragma once
 
 #include <cstdint>
@@ -52,10 +52,10 @@ struct Layout {
   std::string level_text(std::size_t level) const;
 };
 
-/// Reads a layout or its name, "bcsr(4,4)". Input errors show the text with a caret: unknown kinds and names, modes that
-/// no level has, divisions by 0, bounds of inner levels, singletons without an entry above, free names used once or twice,
-/// slots without a singleton below. Unsupported: runs of one value (r). Whether coordinates can be told from positions
-/// depends on extents: Placement.
+/// Reads a layout or its name, "bcsr(4,4)". Input errors show the text with a caret: unknown kinds and names, modes
+/// that no level has, divisions by 0, bounds of inner levels, singletons without an entry above, names that are no
+/// modes or starts, slots without a singleton below. Unsupported: runs of one value (r). Whether positions tell
+/// coordinates depends on extents, so it is checked where tensors are built.
 Expected<Layout> parse_layout(std::string_view text);
 
 /// The layout of a format: its own, or the plain one with the modes i, j, k, l, …

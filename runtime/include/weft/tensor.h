@@ -89,8 +89,11 @@ class Tensor {
   std::uint64_t extent_of_level(std::size_t level) const {
     return format().layout ? level_extents()[level] : extents()[format().mode_order[level]];
   }
-  /// With a layout: of the coordinates of its levels, and whether building added places, whose zeros converting leaves out.
-  const std::vector<std::uint64_t>& level_extents() const { return pattern_ ? pattern_->level_extents : none().level_extents; }
+  /// With a layout: of the coordinates of its levels, and whether building added places, whose zeros converting leaves
+  /// out.
+  const std::vector<std::uint64_t>& level_extents() const {
+    return pattern_ ? pattern_->level_extents : none().level_extents;
+  }
   bool padded() const { return pattern_ && pattern_->padded; }
   /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary.
   std::uint64_t nnz() const;
