@@ -85,6 +85,8 @@ bool Format::all_dense() const {
   return !layout && std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
 }
 
+std::size_t Format::modes() const { return layout ? layout->modes.size() : levels.size(); }
+
 bool Format::operator==(const Format& other) const {
   const bool same_expressions = layout == other.layout || (layout && other.layout && *layout == *other.layout);
   return same_expressions && scalar == other.scalar && mode_order == other.mode_order && levels == other.levels;

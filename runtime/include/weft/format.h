@@ -54,6 +54,7 @@ struct Format {
   bool operator==(const Format& other) const;
 
   std::size_t order() const { return levels.size(); }
+  std::size_t modes() const;  ///< as many as levels, unless there is a layout
   bool all_dense() const;  ///< and plain
   /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them; else the layout. Order 0: "".
   /// "out of memory" where the text cannot be made, as of every text that is returned without an Expected.
