@@ -68,12 +68,10 @@ weft repl
 weft repl --threads 1)"},
     {"info", R"(
 weft info 'sparse(1000x1000,nnz=5000,seed=1)'
-weft info 'uniform(20x30)' --json
-weft info 'sparse(1000x1000,nnz=5000,seed=1)' --format 'sell(8)')"},
+weft info 'uniform(20x30)' --json)"},
     {"convert", R"(
 weft convert 'sparse(100x80,nnz=500,seed=1)' x.mtx
-weft convert x.mtx x.tns.zst
-weft convert x.mtx x.npz --format 'bcsr(4,4)')"},
+weft convert x.mtx x.tns.zst)"},
     {"layout", R"(
 weft layout 'bcsr(4,4)' --shape 100x200
 weft layout '(i,j) -> (i:d, j-i:d(-1..2))' --shape 100x100 --json)"},

@@ -29,7 +29,7 @@ def case_a_word_is_a_command(weft):
     weft.error("ij", MATRIX, says="no command ij")
     weft.error("--quiet", "run", "ij->i", MATRIX, says="options follow the command: weft run --quiet")
     weft.error("run", "ij->i", MATRIX, "--reapeat", "3", says=["--reapeat is no option of weft run", "did you mean --repeat?"])
-    weft.error("info", "ones(3)", "--forrmat", "x", says="--forrmat is no option of weft info; weft info --help")
+    weft.error("info", "ones(3)", "--shedule", "x", says="--shedule is no option of weft info; weft info --help")
     weft.error("info", says="weft info wants one file")
     weft.error("convert", "ones(3)", says=["wants two files", "one word"])
     weft.error("cache", "status", "twice", says="wants one of status, clear and path")
