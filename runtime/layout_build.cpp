@@ -539,7 +539,8 @@ class LayoutBuild {
     Format format;
     format.scalar = format_.scalar;
     format.mode_order = numbers_below(order());
-    for (const Level& level : format_.levels) format.levels.push_back({.kind = level.kind});
+    for (const Level& level : format_.levels)
+      format.levels.push_back({.kind = level.kind, .pos_bits = level.pos_bits, .crd_bits = std::max<std::uint8_t>(level.crd_bits, 32)});
     std::vector<std::uint64_t> extents = levels_.extents;
     auto sorted = sorted_by(std::move(levels_), format.mode_order, {}, resources_, name_);
     if (!sorted) return std::unexpected(sorted.error());
@@ -563,7 +564,7 @@ class LayoutBuild {
       arrays.extents[l] = placement_.levels()[l].extent;
       Level& level = arrays.format.levels[l];
       const Indices ranks(tensor.levels()[l].crd, level.crd_bits);
-      level.crd_bits = static_cast<std::uint8_t>(coordinate_bits(arrays.extents[l]));
+      level.crd_bits = std::max<std::uint8_t>(format_.levels[l].crd_bits, static_cast<std::uint8_t>(coordinate_bits(arrays.extents[l])));
       auto crd = allocate(ranks.size(), level.crd_bits / 8);
       if (!crd) return std::unexpected(crd.error());
       const Column to(*crd, level.crd_bits);

@@ -19,6 +19,20 @@ bool is_left_out(T value, Zeros zeros) {
   return zeros == Zeros::left_out || !std::signbit(value);
 }
 
+/// Before anything is computed of them: blocks may be mostly zeros.
+Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resources& resources) {
+  auto keep = Buffer::allocate(list.count, resources.memory, what);
+  if (!keep) return std::unexpected(keep.error());
+  const auto kept = keep->as<std::uint8_t>();
+  with_element(list.scalar, [&]<class T>(T) {
+    const auto values = std::as_const(list.values).as<T>();
+    for_blocks(resources.threads, Blocks(list.count, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t n = begin; n < end; ++n) kept[n] = !is_left_out(values[n], zeros);
+    });
+  });
+  return selected(std::move(list), *keep, resources, what);
+}
+
 /// Level coordinates to those of modes; keep[n] = 0 where there are none.
 class Mapping {
  public:
@@ -107,10 +121,11 @@ class Mapping {
 
 }  // namespace
 
-Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& placement, const Resources& resources) {
+Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& placement, Zeros zeros, const Resources& resources) {
   auto stored = level_tensor(tensor, resources, what);
   if (!stored) return std::unexpected(stored.error());
   auto levels = entries(*stored, false, resources);
+  if (levels && zeros != Zeros::kept) levels = without_zeros(std::move(*levels), zeros, resources);
   if (!levels) return std::unexpected(levels.error());
   StoredPlaces places;
   places.levels = std::move(*levels);
@@ -134,16 +149,8 @@ Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& plac
 Expected<Coordinates> entries_with_layout(const Tensor& tensor, Zeros zeros, const Resources& resources) {
   const auto placement = Placement::of(*tensor.format().layout, tensor.extents(), "the tensor");
   if (!placement) return std::unexpected(placement.error());
-  auto places = stored_places(tensor, *placement, resources);
+  auto places = stored_places(tensor, *placement, zeros, resources);
   if (!places) return std::unexpected(places.error());
-  const auto keep = places->keep.as<std::uint8_t>();
-  with_element(places->modes.scalar, [&]<class T>(T) {
-    const auto values = std::as_const(places->modes.values).as<T>();
-    for_blocks(resources.threads, Blocks(keep.size(), resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-      for (std::uint64_t n = begin; n < end; ++n)
-        if (is_left_out(values[n], zeros)) keep[n] = 0;
-    });
-  });
   return selected(std::move(places->modes), places->keep, resources, what);
 }
 

@@ -25,13 +25,13 @@ enum class Zeros : std::uint8_t {
   left_out,
 };
 
-/// Everything that is stored, by levels and by modes, in the order of the levels. The tensor is verified, as far as its levels go.
+/// What is stored, by levels and by modes, in the order of the levels. The tensor is verified, as far as its levels go.
 struct StoredPlaces {
   Coordinates levels;
   Coordinates modes;  ///< without a meaning where `keep` is 0
   Buffer keep;        ///< a byte for each: whether its levels are coordinates of modes
 };
-Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& placement, const Resources& resources);
+Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& placement, Zeros zeros, const Resources& resources);
 
 /// The stored entries that are coordinates of modes, in the order of the levels.
 Expected<Coordinates> entries_with_layout(const Tensor& tensor, Zeros zeros, const Resources& resources);

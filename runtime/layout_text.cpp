@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t most_levels = 32;  // as of modes: a set of them is a 32-bit mask everywhere
 constexpr int deepest = 64;              // parentheses
+constexpr std::size_t most_terms = 16;   // of a sum
 
 constexpr bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 constexpr bool continues_name(char c) { return begins_name(c) || is_digit(c); }
@@ -202,6 +203,7 @@ class LayoutParser {
       const auto term = read_term();
       if (!term) return term;
       sum = negative ? sum.minus(*term) : sum.plus(*term);
+      if (sum.terms().size() > most_terms) return not_supported(place, fmt::format("sums of more than {} terms are not supported", most_terms));
     }
     if (!sum.fits()) return wrong(place, "its numbers are beyond 2^63 - 1");
     return sum;

@@ -32,7 +32,7 @@ class LayoutVerification {
     for (std::size_t l = 0; l < order(); ++l)
       if (placement_.levels()[l].varies())
         if (auto done = lengths(l); !done) return done;
-    auto places = stored_places(tensor_, placement_, resources_);
+    auto places = stored_places(tensor_, placement_, Zeros::kept, resources_);
     if (!places) return std::unexpected(places.error());
     places_ = std::move(*places);
     if (auto done = added_zeros(); !done) return done;

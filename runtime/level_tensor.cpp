@@ -62,7 +62,7 @@ Expected<Tensor> level_tensor(const Tensor& tensor, const Resources& resources, 
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     Level& level = arrays.format.levels[l];
     const unsigned stored = level.crd_bits;
-    widen(level.crd_bits, 32);
+    if (stored < 32) level.crd_bits = static_cast<std::uint8_t>(coordinate_bits(arrays.extents[l]));
     if (!has_coordinates(level.kind)) continue;
     auto crd = in_width(arrays.levels[l].crd, stored, level.crd_bits, resources, name);
     if (!crd) return std::unexpected(crd.error());

@@ -193,6 +193,8 @@ TEST_CASE("narrow, descending and unordered coordinates") {
   CHECK(narrow.format().levels[1].crd_bits == 16);
   CHECK(crd(narrow, 1) == Numbers{1, 3, 4, 4});
   CHECK(values(narrow) == Values{3, 6, 4, 2});
+  CHECK(built(list, "(i,j) -> (i:d, j:s<64>)").format().levels[1].crd_bits == 64);
+  CHECK(built(list, "(i,j) -> (i:d, j:s<64> unordered)").format().levels[1].crd_bits == 64);
   const Tensor down = built(list, "(i,j) -> (i:d, j:s<8> desc)");
   CHECK(crd(down, 1) == Numbers{4, 3, 1, 4});
   CHECK(values(down) == Values{4, 6, 3, 2});

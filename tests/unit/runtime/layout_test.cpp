@@ -126,6 +126,11 @@ TEST_CASE("wrong layouts show where they are wrong") {
   CHECK(refusal("(i,j) -> (9223372036854775808*i:d, j:s)").second == 11);
   CHECK(refusal("(i,j) -> (4*(4611686018427387904*i):d, j:s)").second == 11);
   CHECK(refusal("(i,j) -> (i*j:d)").second == 12);
+  CHECK(refusal("(i,j) -> (i:h, j:v)", ErrorKind::unsupported).second == 18);
+  CHECK(refusal("(i,j) -> (" + std::string(100, '(') + "i:d, j:d)").first.find("nested too deeply") != std::string::npos);
+  std::string long_sum = "i";
+  for (int n = 2; n < 20; ++n) long_sum += "+i/" + std::to_string(n);
+  CHECK(refusal("(i,j) -> (" + long_sum + ":d, j:d)", ErrorKind::unsupported).second == 11);
   CHECK(refusal("bcsr(4)").first.find("bcsr is written bcsr(R,C[,unaligned])") != std::string::npos);
   CHECK(refusal("bcsr(0,4)").second == 1);
   CHECK(refusal("bcsr(4,4").second == 9);
