@@ -423,6 +423,7 @@ class LayoutBuild {
       std::uint64_t next = 0;
       for (std::uint64_t parent = 0; parent < above_.count; ++parent) {
         const std::uint64_t length = lengths_.as<std::uint64_t>()[parent];
+        if (length == 0) continue;
         for (std::uint64_t number = 0; number < levels_.between; ++number) {
           const std::uint64_t first = entry;
           while (entry < sorted_.count && is_below(entry, parent) && group(entry) == number) ++entry;
