@@ -64,7 +64,8 @@ std::string values_text(const Placement& placement, std::size_t l) {
   const LayoutLevel& said = placement.layout().levels[l];
   if (placement.slots() == l) return level.narrowed ? fmt::format("{} slots", level.extent) : "as many slots as are needed";
   std::vector<std::string> names = placement.layout().modes;
-  const std::string least = level.low ? fmt::format("max({},{})", level.range.least, said.low->text(names)) : fmt::format("{}", level.range.least);
+  const std::string least =
+      level.low ? fmt::format("max({},{})", level.range.least, said.low->text(names)) : fmt::format("{}", level.range.least);
   const std::string most = level.high ? fmt::format("min({},{})", level.range.most, said.high->plus(Affine::number(-1)).text(names))
                                       : fmt::format("{}", level.range.most);
   if (level.extent == 0) return "no values";
@@ -97,8 +98,8 @@ std::string layout_page(const Placement& placement, const std::string& given) {
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     const auto arrays = arrays_of(placement, l);
     const auto properties = properties_of(placement, l);
-    text += fmt::format("  level {}  {:<{}}  {}; extent {}; {}", l, layout.level_text(l), width, values_text(placement, l), extent_text(placement, l),
-                        arrays.empty() ? "no arrays" : fmt::format("{}", fmt::join(arrays, " ")));
+    text += fmt::format("  level {}  {:<{}}  {}; extent {}; {}", l, layout.level_text(l), width, values_text(placement, l),
+                        extent_text(placement, l), arrays.empty() ? "no arrays" : fmt::format("{}", fmt::join(arrays, " ")));
     text += properties.empty() ? "\n" : fmt::format("; {}\n", fmt::join(properties, "; "));
   }
   for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) text += fmt::format("  {}\n", placement.inverse_text(mode));

@@ -92,16 +92,16 @@ bool Elimination::replace_known() {
     for (const AffineTerm& term : equation.left.terms()) {
       const auto value = value_of_quantity(term);
       replaced = replaced || value;
-      if (value) equation.right = equation.right.minus(value->times(term.factor));
+      if (value)
+        equation.right = equation.right.minus(value->times(term.factor));
       else
         left = left.plus(Affine::of(term));
     }
     equation.right = equation.right.minus(Affine::number(left.constant()));
     equation.left = left.minus(Affine::number(left.constant()));
   }
-  std::erase_if(equations_, [](const Equation& equation) {
-    return equation.left.is_number() || !equation.left.fits() || !equation.right.fits();
-  });
+  std::erase_if(equations_,
+                [](const Equation& equation) { return equation.left.is_number() || !equation.left.fits() || !equation.right.fits(); });
   return replaced;
 }
 
@@ -110,7 +110,8 @@ void Elimination::eliminate() {
   for (std::size_t row = 0; row < equations_.size(); ++row) {
     if (equations_[row].left.is_number()) continue;
     const Equation pivot_row = equations_[row];
-    const AffineTerm pivot = *std::ranges::min_element(pivot_row.left.terms(), {}, [](const AffineTerm& term) { return std::abs(term.factor); });
+    const AffineTerm pivot =
+        *std::ranges::min_element(pivot_row.left.terms(), {}, [](const AffineTerm& term) { return std::abs(term.factor); });
     for (std::size_t other = 0; other < equations_.size(); ++other) {
       if (other == row) continue;
       Equation& equation = equations_[other];

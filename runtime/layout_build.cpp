@@ -30,7 +30,8 @@ class Column {
  public:
   Column(Buffer& buffer, unsigned bits) : data_(buffer.data()), wide_(bits == 64) {}
   void put(std::uint64_t n, std::uint64_t value) const {
-    if (wide_) static_cast<std::uint64_t*>(data_)[n] = value;
+    if (wide_)
+      static_cast<std::uint64_t*>(data_)[n] = value;
     else
       static_cast<std::uint32_t*>(data_)[n] = static_cast<std::uint32_t>(value);
   }
@@ -43,7 +44,12 @@ class Column {
 class LayoutBuild {
  public:
   LayoutBuild(Coordinates modes, const Format& format, Placement placement, const Resources& resources, std::string_view name)
-      : modes_(std::move(modes)), format_(format), layout_(*format.layout), placement_(std::move(placement)), resources_(resources), name_(name) {}
+      : modes_(std::move(modes)),
+        format_(format),
+        layout_(*format.layout),
+        placement_(std::move(placement)),
+        resources_(resources),
+        name_(name) {}
 
   Expected<Tensor> run() {
     extents_ = modes_.extents;
@@ -171,9 +177,7 @@ class LayoutBuild {
     return value == 0 && !std::signbit(value);
   }
 
-  std::unexpected<Error> wrong(const std::string& message) const {
-    return fail(ErrorKind::input, ErrorCode::out_of_range, name_, message);
-  }
+  std::unexpected<Error> wrong(const std::string& message) const { return fail(ErrorKind::input, ErrorCode::out_of_range, name_, message); }
 
   std::unexpected<Error> without_place(std::uint64_t entry) const {
     std::vector<std::uint64_t> coordinates;
@@ -187,8 +191,8 @@ class LayoutBuild {
       const std::int64_t value = layout_.levels[l].value->at(modes);
       if (value >= here.least && value <= here.most) continue;
       const std::string values = here.most < here.least ? "no values" : fmt::format("the values {} to {}", here.least, here.most);
-      return wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} there, not {}", coordinates_text(coordinates), name_,
-                               layout_.text(), layout_.level_text(l), values, value));
+      return wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} there, not {}", coordinates_text(coordinates),
+                               name_, layout_.text(), layout_.level_text(l), values, value));
     }
     return wrong(fmt::format("{} of {} has no place in the layout {}", coordinates_text(coordinates), name_, layout_.text()));
   }
@@ -315,7 +319,9 @@ class LayoutBuild {
     if (!tensor) return std::unexpected(tensor.error());
     return entries(*tensor, false, resources_);
   }
-  std::vector<std::uint64_t> placement_extents(std::size_t count) const { return {levels_.extents.begin(), levels_.extents.begin() + static_cast<std::ptrdiff_t>(count)}; }
+  std::vector<std::uint64_t> placement_extents(std::size_t count) const {
+    return {levels_.extents.begin(), levels_.extents.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
 
   Expected<void> number_slots() {
     const SlotLevels levels = slot_levels();
@@ -345,13 +351,14 @@ class LayoutBuild {
       const PlacedLevel& placed = build_.placement_.levels()[levels_.slot];
       const bool fixed = placed.narrowed;
       if (auto done = count_groups(fixed ? placed.extent : saturated); !done) return done;
-      if (std::ranges::find(build_.extents_, std::uint64_t{0}) != build_.extents_.end()) widest_ = 0;
+      if (std::ranges::find(build_.extents_, std::uint64_t{0}) != build_.extents_.end())
+        widest_ = 0;
       else if (fixed)
         widest_ = placed.extent;
       if (above_.count > 0 && widest_ > levels_.coordinates && levels_.between > 0)
-        return build_.wrong(fmt::format("layout {} of {}: level {} has {} slots, but there are only {} coordinates to stand in them; {} fit",
-                                        build_.layout_.text(), build_.name_, build_.layout_.level_text(levels_.slot), widest_,
-                                        levels_.coordinates, levels_.coordinates));
+        return build_.wrong(fmt::format(
+            "layout {} of {}: level {} has {} slots, but there are only {} coordinates to stand in them; {} fit", build_.layout_.text(),
+            build_.name_, build_.layout_.level_text(levels_.slot), widest_, levels_.coordinates, levels_.coordinates));
       return fill();
     }
 
@@ -367,7 +374,8 @@ class LayoutBuild {
     /// Which of the groups below its parent an entry is in.
     std::uint64_t group(std::uint64_t entry) const {
       std::uint64_t number = 0;
-      for (std::size_t l = levels_.slot + 1; l < levels_.first_singleton; ++l) number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
+      for (std::size_t l = levels_.slot + 1; l < levels_.first_singleton; ++l)
+        number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
       return number;
     }
 
@@ -397,9 +405,10 @@ class LayoutBuild {
       for (std::size_t c = 0; c < levels_.order.size(); ++c) levels[levels_.order[c]] = columns_[c][entry];
       std::vector<std::uint64_t> coordinates(build_.extents_.size());
       build_.placement_.coordinates(levels, coordinates);
-      return build_.wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} {}, and {} stored before it", coordinates_text(coordinates),
-                                      build_.name_, build_.layout_.text(), build_.layout_.level_text(levels_.slot), most,
-                                      most == 1 ? "slot" : "slots", most == 1 ? "one is" : fmt::format("{} are", most)));
+      return build_.wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} {}, and {} stored before it",
+                                      coordinates_text(coordinates), build_.name_, build_.layout_.text(),
+                                      build_.layout_.level_text(levels_.slot), most, most == 1 ? "slot" : "slots",
+                                      most == 1 ? "one is" : fmt::format("{} are", most)));
     }
 
     Expected<void> fill() {
@@ -439,12 +448,14 @@ class LayoutBuild {
     /// Coordinates of the singletons as one number.
     std::uint64_t singletons(std::uint64_t entry) const {
       std::uint64_t number = 0;
-      for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l) number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
+      for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l)
+        number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
       return number;
     }
 
     /// The entries, and zeros at the least coordinates that these leave, in the order of the singletons.
-    void fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end, std::uint64_t length, std::uint64_t next) {
+    void fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end, std::uint64_t length,
+                    std::uint64_t next) {
       std::uint64_t pads = length - (end - entry);
       std::uint64_t unused = 0;
       for (std::uint64_t slot = 0; slot < length; ++slot, ++next) {
@@ -584,8 +595,8 @@ class LayoutBuild {
   std::string_view name_;
   std::vector<std::uint64_t> extents_;  ///< of the modes
   Coordinates levels_;
-  bool added_ = false;                  ///< pads
-  std::vector<Buffer> ranked_;          ///< the coordinates of levels in another order, by entry
+  bool added_ = false;          ///< pads
+  std::vector<Buffer> ranked_;  ///< the coordinates of levels in another order, by entry
 };
 
 }  // namespace

@@ -128,7 +128,8 @@ class LayoutParser {
       std::string name = take_name();
       if (name.empty()) return unexpected_here("the name of a mode is missing");
       if (std::ranges::find(layout_.modes, name) != layout_.modes.end()) return wrong(place, fmt::format("{} is a mode twice", name));
-      if (layout_.modes.size() == most_levels) return not_supported(place, fmt::format("more than {} modes are not supported", most_levels));
+      if (layout_.modes.size() == most_levels)
+        return not_supported(place, fmt::format("more than {} modes are not supported", most_levels));
       layout_.modes.push_back(std::move(name));
       mode_places_.push_back(place);
     } while (take(","));
@@ -203,7 +204,8 @@ class LayoutParser {
       const auto term = read_term();
       if (!term) return term;
       sum = negative ? sum.minus(*term) : sum.plus(*term);
-      if (sum.terms().size() > most_terms) return not_supported(place, fmt::format("sums of more than {} terms are not supported", most_terms));
+      if (sum.terms().size() > most_terms)
+        return not_supported(place, fmt::format("sums of more than {} terms are not supported", most_terms));
     }
     if (!sum.fits()) return wrong(place, "its numbers are beyond 2^63 - 1");
     return sum;
@@ -255,7 +257,8 @@ class LayoutParser {
     if (word_of_order.empty()) return {};
     if (word_of_order != "desc" && word_of_order != "unordered")
       return wrong(order, fmt::format("'{}' is no order of coordinates; desc and unordered are", word_of_order));
-    if (!is_compressed(level.kind) || has_lengths(level.kind)) return wrong(order, "only the coordinates of a compressed level (s) have an order");
+    if (!is_compressed(level.kind) || has_lengths(level.kind))
+      return wrong(order, "only the coordinates of a compressed level (s) have an order");
     level.order = word_of_order == "desc" ? LevelOrder::descending : LevelOrder::unordered;
     return {};
   }
@@ -321,7 +324,8 @@ class LayoutParser {
     if (auto done = check_free_names(); !done) return done;
     if (auto done = check_lengths(); !done) return done;
     for (std::uint32_t mode = 0; mode < layout_.modes.size(); ++mode) {
-      const bool used = std::ranges::any_of(layout_.levels, [&](const LayoutLevel& level) { return level.value && level.value->uses(mode); });
+      const bool used =
+          std::ranges::any_of(layout_.levels, [&](const LayoutLevel& level) { return level.value && level.value->uses(mode); });
       if (!used) return wrong(mode_places_[mode], fmt::format("no level determines the mode {}", layout_.modes[mode]));
     }
     return {};
@@ -336,7 +340,8 @@ class LayoutParser {
     for (std::size_t above = 0; above <= l; ++above) kinds.push_back({.kind = kind(above)});
     if (is_per_parent(level.kind)) {
       if (below_gaps(kinds, l))
-        return wrong(place.kind, "a singleton (q) needs an entry at every position above, but hashed (h) and bitmap (b) levels have positions without");
+        return wrong(place.kind,
+                     "a singleton (q) needs an entry at every position above, but hashed (h) and bitmap (b) levels have positions without");
       if (!below_entry(l)) return wrong(place.kind, "a singleton holds one entry per position: it needs u, q or a slot (*) above");
     }
     const bool repeats = begins_chain(level.kind) && l + 1 < layout_.levels.size() && !is_per_parent(kind(l + 1));
@@ -377,7 +382,8 @@ class LayoutParser {
       if (other != l && is_slot(other)) return not_supported(places_[other].value, "more than one level of slots is not supported");
       if (is_free(other)) return not_supported(places_[other].value, "slots beside free names are not supported");
     }
-    if (behind != layout_.levels.size()) return not_supported(places_[behind].value, "levels below the singletons of slots are not supported");
+    if (behind != layout_.levels.size())
+      return not_supported(places_[behind].value, "levels below the singletons of slots are not supported");
     return {};
   }
 
@@ -386,10 +392,11 @@ class LayoutParser {
       for (std::uint32_t name = 0; bound && name < layout_.modes.size() + layout_.free.size(); ++name) {
         if (!bound->uses(name)) continue;
         if (name >= layout_.modes.size())
-          return wrong(places_[l].range, fmt::format("a bound is an expression of modes, not of {}", layout_.free[name - layout_.modes.size()]));
-        const bool above = std::ranges::any_of(std::span(layout_.levels).first(l), [&](const LayoutLevel& level) { return level.value && level.value->uses(name); });
-        if (!above)
-          return wrong(places_[l].range, fmt::format("the bound uses {}, which no level above determines", layout_.modes[name]));
+          return wrong(places_[l].range,
+                       fmt::format("a bound is an expression of modes, not of {}", layout_.free[name - layout_.modes.size()]));
+        const bool above = std::ranges::any_of(std::span(layout_.levels).first(l),
+                                               [&](const LayoutLevel& level) { return level.value && level.value->uses(name); });
+        if (!above) return wrong(places_[l].range, fmt::format("the bound uses {}, which no level above determines", layout_.modes[name]));
       }
     }
     return {};
@@ -401,7 +408,8 @@ class LayoutParser {
     if (std::ranges::none_of(layout_.levels, has_gap)) return {};
     for (std::size_t l = 0; l < layout_.levels.size(); ++l)
       if (stored_kind(layout_.levels[l]) == LevelKind::variable)
-        return not_supported(places_[l].kind, "lengths (v, bounds that are no numbers) beside hashed (h) and bitmap (b) levels are not supported");
+        return not_supported(places_[l].kind,
+                             "lengths (v, bounds that are no numbers) beside hashed (h) and bitmap (b) levels are not supported");
     return {};
   }
 
@@ -432,8 +440,8 @@ class LayoutParser {
     const auto term = std::ranges::find_if(terms, [&](const AffineTerm& each) { return !each.sum && each.variable == name; });
     const bool subtracted = term != terms.end() && term->factor == -1 && term->divisor == 1 && term->modulus == 0;
     if (!subtracted || level.value->plus(Affine::variable(name)).uses(name)) return false;
-    const bool wide = is_dense(level.kind) && level.high && level.high->is_number() && level.high->constant() > 0 && level.low &&
-                      *level.low == Affine();
+    const bool wide =
+        is_dense(level.kind) && level.high && level.high->is_number() && level.high->constant() > 0 && level.low && *level.low == Affine();
     return wide || has_lengths(level.kind);
   }
 
@@ -455,14 +463,16 @@ struct ReadLayout {
 Expected<ReadLayout> read_named(std::string_view text, std::size_t begin, std::size_t end) {
   const std::string_view name = text.substr(begin, end - begin);
   const auto signature = layout_signature(name);
-  if (!signature) return at_caret(text, begin, ErrorKind::input, fmt::format("layout: '{}' is no layout; {} are", name, fmt::join(layout_names(), " ")));
+  if (!signature)
+    return at_caret(text, begin, ErrorKind::input, fmt::format("layout: '{}' is no layout; {} are", name, fmt::join(layout_names(), " ")));
   std::vector<std::int64_t> numbers;
   std::string_view word;
   std::size_t at = end;
   bool right = true;
   if (at < text.size() && text[at] == '(') {
     const std::size_t close = text.find(')', at);
-    if (close == std::string_view::npos) return at_caret(text, text.size(), ErrorKind::input, "layout: the text ends early: ')' is missing");
+    if (close == std::string_view::npos)
+      return at_caret(text, text.size(), ErrorKind::input, "layout: the text ends early: ')' is missing");
     std::string_view inner = text.substr(at + 1, close - at - 1);
     for (bool more = true; more && right;) {
       const std::size_t comma = inner.find(',');
@@ -473,7 +483,8 @@ Expected<ReadLayout> read_named(std::string_view text, std::size_t begin, std::s
       while (part.ends_with(' ')) part.remove_suffix(1);
       std::int64_t number = 0;
       const auto [rest, problem] = std::from_chars(part.data(), part.data() + part.size(), number);
-      if (problem == std::errc{} && rest == part.data() + part.size() && word.empty()) numbers.push_back(number);
+      if (problem == std::errc{} && rest == part.data() + part.size() && word.empty())
+        numbers.push_back(number);
       else if (!part.empty() && begins_name(part.front()) && word.empty())
         word = part;
       else
@@ -482,7 +493,9 @@ Expected<ReadLayout> read_named(std::string_view text, std::size_t begin, std::s
     at = close + 1;
   }
   const auto expanded = right ? expanded_layout(name, {numbers, word}) : std::nullopt;
-  if (!expanded) return at_caret(text, begin, ErrorKind::input, fmt::format("layout: {} is written {}, with numbers from 1 on (band: from 0)", name, *signature));
+  if (!expanded)
+    return at_caret(text, begin, ErrorKind::input,
+                    fmt::format("layout: {} is written {}, with numbers from 1 on (band: from 0)", name, *signature));
   auto layout = LayoutParser(*expanded).run();
   if (!layout) return std::unexpected(layout.error());
   return ReadLayout{std::move(*layout), at};
@@ -553,7 +566,8 @@ Expected<Format> parse_layout_format(std::string_view text) {
     scalar = *parsed;
     at = behind_blanks(text, at);
   }
-  if (at != text.size()) return at_caret(text, at, ErrorKind::input, "layout: the layout ends before this; ':' and f64 or f32 may follow it");
+  if (at != text.size())
+    return at_caret(text, at, ErrorKind::input, "layout: the layout ends before this; ':' and f64 or f32 may follow it");
   return format_of(std::move(read->layout), scalar);
 }
 

@@ -46,7 +46,8 @@ class LayoutVerification {
 
   template <class... Arguments>
   std::unexpected<Error> refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
-    return fail(ErrorKind::input, ErrorCode::invalid_tensor, name_, fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
+    return fail(ErrorKind::input, ErrorCode::invalid_tensor, name_,
+                fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
   }
 
   Expected<void> shape() const {
@@ -76,7 +77,8 @@ class LayoutVerification {
       cut.format.mode_order.resize(l);
       cut.extents.resize(l);
       cut.levels.resize(l);
-      auto values = Buffer::allocate(saturating_product(levels_.positions(l - 1), scalar_bytes(cut.format.scalar)), resources_.memory, name_);
+      auto values =
+          Buffer::allocate(saturating_product(levels_.positions(l - 1), scalar_bytes(cut.format.scalar)), resources_.memory, name_);
       if (!values) return std::unexpected(values.error());
       cut.values = std::move(*values);
       auto listed = entries(made(std::move(cut)), false, resources_);
@@ -91,7 +93,8 @@ class LayoutVerification {
       const ValueRange here = placement_.levels()[l].at(values);
       const std::uint64_t length = here.most < here.least ? 0 : static_cast<std::uint64_t>(here.most - here.least) + 1;
       if (pos[p + 1] - pos[p] != length)
-        return refuse("level {} ({}): the fiber of position {} has {} values instead of {}", l, layout_.level_text(l), p, pos[p + 1] - pos[p], length);
+        return refuse("level {} ({}): the fiber of position {} has {} values instead of {}", l, layout_.level_text(l), p,
+                      pos[p + 1] - pos[p], length);
     }
     return {};
   }
@@ -102,7 +105,8 @@ class LayoutVerification {
       if (keep[n] != 0 || value_at(places_.levels.values, places_.levels.scalar, n) == 0) continue;
       std::string coordinates;
       for (std::size_t l = 0; l < order(); ++l) coordinates += fmt::format("{}{}", l ? "," : "", column(l)[n]);
-      return refuse("level {}: position {}, at the level coordinates ({}), is no coordinate of the tensor, but its value is not 0", order() - 1, n, coordinates);
+      return refuse("level {}: position {}, at the level coordinates ({}), is no coordinate of the tensor, but its value is not 0",
+                    order() - 1, n, coordinates);
     }
     return {};
   }
@@ -151,8 +155,8 @@ class LayoutVerification {
       std::vector<std::uint64_t> coordinates;
       for (const Indices& each : crd) coordinates.push_back(each[entry[n]]);
       const std::size_t level = placement_.starts() ? *placement_.starts() : *placement_.slots();
-      return refuse("level {} ({}): the coordinates {} stand at positions {} and {}", level, layout_.level_text(level), coordinates_text(coordinates),
-                    place_of(coordinates, 0), place_of(coordinates, 1));
+      return refuse("level {} ({}): the coordinates {} stand at positions {} and {}", level, layout_.level_text(level),
+                    coordinates_text(coordinates), place_of(coordinates, 0), place_of(coordinates, 1));
     }
     return {};
   }
