@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-COMMANDS = ("run", "plan", "compare", "repl", "info", "convert", "cache", "calibrate")
+COMMANDS = ("run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate")
 STAGES = ("network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object")
 # What the value of an option may be, where that is not free text.
 VALUES = {"--emit": STAGES, "--specialize": ("generic", "profiled", "baked", "auto"), "--objective": ("time", "workspace-order")}

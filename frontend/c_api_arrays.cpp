@@ -80,8 +80,8 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
   return guarded(error, [&]() -> Expected<void> {
     if (auto there = given(tensor, "tensor"); !there) return there;
     const Tensor& stored = tensor->tensor;
-    if (level >= stored.order()) {
-      return input_error(fmt::format("level {} of a tensor with {}: they begin at 0", level, stored.order()));
+    if (level >= stored.format().order()) {
+      return input_error(fmt::format("level {} of a tensor with {}: they begin at 0", level, stored.format().order()));
     }
     const Level& described = stored.format().levels[level];
     const LevelArrays& arrays = stored.levels()[level];
@@ -92,7 +92,7 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
       if (width) *width = there ? bits : 0;
     };
     if (kind) *kind = letter(described.kind);
-    if (mode) *mode = stored.format().mode_order[level];
+    if (mode) *mode = stored.format().layout ? UINT32_MAX : stored.format().mode_order[level];
     tell(arrays.pos, described.pos_bits, pos, pos_count, pos_bits);
     tell(arrays.crd, has_bits(described.kind) ? 64 : described.crd_bits, crd, crd_count, crd_bits);
     if (stride) *stride = described.strided ? static_cast<std::int64_t>(arrays.stride) : 0;

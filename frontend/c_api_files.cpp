@@ -65,8 +65,8 @@ int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor
     if (!sound) return std::unexpected(sound.error());
     const auto parsed = parse_format(format);
     if (!parsed) return std::unexpected(parsed.error());
-    if (parsed->order() != tensor->tensor.order()) {
-      return input_error(fmt::format("format {} has {} levels, but the tensor has {} modes", format, parsed->order(), tensor->tensor.order()));
+    if (parsed->modes() != tensor->tensor.order()) {
+      return input_error(fmt::format("format {} has {} levels, but the tensor has {} modes", format, parsed->modes(), tensor->tensor.order()));
     }
     return handled(convert(tensor->tensor, *parsed, engine->resources(), tensor_name));
   });

@@ -18,6 +18,7 @@
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
 #include "runtime/guarded.h"
+#include "weft/layout.h"
 
 namespace weft {
 namespace {
@@ -34,6 +35,16 @@ parentheses pin the contraction tree. Several assignments are separated by ';' o
 'S(i,j) = M(i,j) * A(i,k) * B(j,k); O(i,h) = S(i,j) * D(j,h)'. The last, and those that --out or --format names, are
 results; the others are intermediates that may be fused away, and are not computed where nothing reads them.
 )";
+
+std::string layout_help() {
+  return fmt::format(R"(A LAYOUT is (MODES) -> (VALUE:KIND, ...). A VALUE is a sum of modes with factors, /n (floor division) and %n (its
+remainder); a name that is no mode, the start of a block, which a level below subtracts; or *, a slot. A KIND is
+d dense, s compressed, u repeating, q singleton, h hashed, b bitmap, v as long as its fiber; d(LO..HI) and d(n) are
+ranges of values, s<8> has coordinates of 8 bits, s desc and s unordered say in which order these stand.
+Names: {}.
+)",
+                     fmt::join(layout_names(), " "));
+}
 
 constexpr const char* statuses =
     "Exit status: 0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted.";
@@ -61,6 +72,9 @@ weft info 'uniform(20x30)' --json)"},
     {"convert", R"(
 weft convert 'sparse(100x80,nnz=500,seed=1)' x.mtx
 weft convert x.mtx x.tns.zst)"},
+    {"layout", R"(
+weft layout 'bcsr(4,4)' --shape 100x200
+weft layout '(i,j) -> (i:d, j-i:d(-1..2))' --shape 100x100 --json)"},
     {"cache", R"(
 weft cache status
 weft cache path)"},
@@ -393,6 +407,7 @@ Expected<void> enough_arguments(const CommandOptions& options) {
       {"repl", "one script at most", "[SCRIPT]", 0, 1},
       {"info", "one file", "FILE", 1, 1},
       {"convert", "two files", "IN OUT", 2, 2},
+      {"layout", "one layout", "LAYOUT --shape SHAPE", 1, 1},
       {"cache", "one of status, clear and path", "status", 1, 1},
   };
   const auto wanted = std::ranges::find(all, options.subcommand, &Wanted::command);
@@ -408,6 +423,7 @@ Expected<void> dispatch(const CommandOptions& options) {
   if (options.subcommand == "compare") return compare(options);
   if (options.subcommand == "info") return info(options);
   if (options.subcommand == "convert") return convert_file(options);
+  if (options.subcommand == "layout") return describe_layout(options);
   if (options.subcommand == "cache") return cache(options);
   if (options.subcommand == "calibrate") return calibrate(options);
   return internal_error(fmt::format("weft {} has no function", options.subcommand));
@@ -455,11 +471,21 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
   CLI::App& between = add_command(app, "convert", "convert a tensor between file formats", "IN OUT [options]");
   between.add_option("FILES", options.arguments, "IN OUT");
   for (CLI::App* each : {&describe, &between}) {
+    each->add_option("--format", options.format, "what the tensor is stored in meanwhile: KINDS[:ORDER][:SCALAR] or a layout, as weft layout explains it")
+        ->check(not_empty)
+        ->type_name("FORMAT");
     add_resource_options(*each, options);
     add_json(*each, options);
     add_loudness(*each, options, "print nothing, no progress", false);
     each->footer(footer_of(each->get_name()));
   }
+  CLI::App& layout =
+      add_command(app, "layout", "what a layout means: its levels, their arrays, which coordinates have a place", "LAYOUT --shape SHAPE [options]");
+  layout.add_option("LAYOUT", options.arguments, "(i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), or a name such as bcsr(4,4)");
+  layout.add_option("--shape", options.shape, "the extents of the modes, for example 100x200")->check(not_empty)->type_name("SHAPE");
+  add_json(layout, options);
+  add_loudness(layout, options, "print nothing", false);
+  layout.footer(footer_of("layout", layout_help()));
   CLI::App& stored =
       add_command(app, "cache", "the plans and kernels stored on disk: status, clear or path", "status|clear|path [options]");
   stored.add_option("ACTION", options.arguments, "status, clear or path");
@@ -489,7 +515,7 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
   }
   for (std::string* word :
        {&options.tree, &options.schedule_file, &options.objective, &options.memory_limit, &options.cache_directory,
-        &options.output, &options.page, &options.dump_directory, &options.specialize}) {
+        &options.output, &options.page, &options.dump_directory, &options.specialize, &options.shape, &options.format}) {
     *word = shown_word(*word);
   }
   if (auto enough = enough_arguments(options); !enough) return std::unexpected(enough.error());

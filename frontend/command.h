@@ -29,6 +29,8 @@ struct CommandOptions {
   std::string objective;
   std::string memory_limit;
   std::string cache_directory;
+  std::string shape;                   ///< of weft layout
+  std::string format;                  ///< of the one tensor of weft info and weft convert
   std::string output;                  ///< of weft calibrate
   std::string page;                    ///< --html: where to
   std::string dump_directory;
@@ -86,6 +88,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run);
 Expected<void> compare(const CommandOptions& options);
 Expected<void> info(const CommandOptions& options);
 Expected<void> convert_file(const CommandOptions& options);
+Expected<void> describe_layout(const CommandOptions& options);
 Expected<void> cache(const CommandOptions& options);
 Expected<void> calibrate(const CommandOptions& options);
 

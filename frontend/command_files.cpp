@@ -1,6 +1,8 @@
 // weft info, weft convert and weft cache.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "engine/cache/disk_cache.h"
 #include "frontend/command.h"
 #include "frontend/nearest.h"
@@ -16,6 +18,14 @@ namespace {
 /// What messages call the operand of a command that has only one.
 std::string shown_name(const std::string& spec) { return reads_standard_input(spec) ? "standard input" : spec; }
 
+/// What --format says; nothing without it.
+Expected<std::optional<Format>> stored_format(const CommandOptions& options) {
+  if (options.format.empty()) return std::optional<Format>();
+  auto format = parse_format(options.format);
+  if (!format) return fail(format.error().kind, fmt::format("--format: {}", format.error().message));
+  return std::optional(std::move(*format));
+}
+
 }  // namespace
 
 Expected<void> info(const CommandOptions& options) {
@@ -24,7 +34,9 @@ Expected<void> info(const CommandOptions& options) {
   const std::string& spec = options.arguments.front();
   const std::string file = shown_name(spec);
   FileFacts facts;
-  const auto tensor = load_operand(spec, std::nullopt, *resources, file, &facts);
+  const auto format = stored_format(options);
+  if (!format) return std::unexpected(format.error());
+  const auto tensor = load_operand(spec, *format, *resources, file, &facts);
   if (resources->progress) clear_progress();
   if (!tensor) return std::unexpected(tensor.error());
   if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
@@ -51,7 +63,9 @@ Expected<void> convert_file(const CommandOptions& options) {
   }
   if (auto known = writable_format(to); !known) return known;
   FileFacts facts;
-  const auto tensor = load_operand(from, std::nullopt, *resources, shown_name(from), &facts);
+  const auto format = stored_format(options);
+  if (!format) return std::unexpected(format.error());
+  const auto tensor = load_operand(from, *format, *resources, shown_name(from), &facts);
   if (!tensor) return std::unexpected(tensor.error());
   if (auto written = write_tensor(*tensor, to, *resources, shown_name(from)); !written) return written;
   if (resources->progress) clear_progress();

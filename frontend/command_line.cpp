@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view all_commands[] = {"run", "plan", "compare", "repl", "info", "convert", "cache", "calibrate"};
+constexpr std::string_view all_commands[] = {"run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate"};
 
 bool is_command(std::string_view word) { return std::ranges::find(all_commands, word) != std::end(all_commands); }
 

@@ -13,6 +13,7 @@
 #include "frontend/command_operands.h"
 #include "frontend/file_text.h"
 #include "frontend/interrupt.h"
+#include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/operand.h"
 #include "frontend/page.h"
@@ -180,6 +181,7 @@ Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
   }
   auto format = parse_format(std::string_view(text).substr(colon + 1));
   if (!format) return fail(format.error().kind, fmt::format("--format {}: {}", text, format.error().message));
+  if (auto known = known_to_kernels(*format, name); !known) return known;
   evaluate.formats[name] = std::move(*format);
   return {};
 }

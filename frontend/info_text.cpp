@@ -9,6 +9,7 @@
 #include "frontend/command.h"
 #include "frontend/number_text.h"
 #include "frontend/report_json.h"
+#include "runtime/convert.h"
 #include "runtime/entries.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
@@ -114,14 +115,19 @@ std::string range_text(std::span<const T> values, Scalar scalar) {
 }
 
 Expected<std::string> described(const Tensor& given, const std::string& name, const Resources& resources) {
-  Tensor tensor = given;
-  if (has_gaps(given.format())) {
-    auto plain = convert(given, without_gaps(given.format()), resources, name);
+  auto in_plain = in_plain_format(given, resources, name);
+  if (!in_plain) return std::unexpected(in_plain.error());
+  Tensor tensor = std::move(*in_plain);
+  if (has_gaps(tensor.format())) {
+    auto plain = convert(tensor, without_gaps(tensor.format()), resources, name);
     if (!plain) return std::unexpected(plain.error());
     tensor = std::move(*plain);
   }
   std::string text = fmt::format("{}\n  {}\n", name, given.summary());
   const std::uint64_t stored = tensor.nnz();
+  if (given.padded())
+    text += fmt::format("  the layout stores {} places for {} entries: fill {:.3g}\n", given.nnz(), stored,
+                        static_cast<double>(stored) / static_cast<double>(given.nnz()));
   if (tensor.format().all_dense()) {
     if (tensor.order() > 0) text += "  dense: every entry is stored\n";
   } else {

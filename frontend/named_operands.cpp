@@ -28,9 +28,18 @@ Statistics told_in(const Statistics& known, Format format) {
 
 }  // namespace
 
+Expected<void> known_to_kernels(const Format& format, std::string_view name) {
+  if (!format.layout) return {};
+  return fail(ErrorKind::unsupported, ErrorCode::option, name,
+              fmt::format("{} in the layout {}: kernels do not know layouts yet, a tensor in one is converted to a plain format before, "
+                          "such as ds",
+                          name, format.text()));
+}
+
 Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources) {
   NamedFacts facts;
   for (const auto& [name, tensor] : tensors) {
+    if (auto known = known_to_kernels(tensor.format(), name); !known) return std::unexpected(known.error());
     if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
     facts.emplace(name, operand_facts(tensor, resources));
   }

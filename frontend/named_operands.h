@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/plan/estimate/operand_facts.h"
@@ -10,7 +11,9 @@
 
 namespace weft {
 
-/// Of tensors, which stay the caller's. Input error for borrowed arrays that are not valid.
+/// Unsupported for a format with a layout, which kernels do not know yet.
+Expected<void> known_to_kernels(const Format& format, std::string_view name);
+/// Of tensors, which stay the caller's. Input error for borrowed arrays that are not valid; unsupported for layouts.
 Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources);
 /// Operands as planning sees them whose layouts are pinned: those that come in another format are converted (and the layout
 /// is kept with the tensor, where runs find it), or, of figures alone, told in that format. Scalar types stay. `converted`

@@ -15,6 +15,7 @@
 #include "engine/plan/search/finiteness.h"
 #include "engine/plan/search/plan_counted.h"
 #include "engine/specialize.h"
+#include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
 #include "engine/stages.h"
@@ -89,6 +90,8 @@ class Preparation {
       stages_.push_back(*stage);
     }
     report().threads = resources().threads.available();
+    for (const auto& [name, format] : options_.formats)
+      if (auto known = known_to_kernels(format, name); !known) return std::unexpected(known.error());
     auto network = resolved(text, names);
     if (!network) return std::unexpected(network.error());
     prepared_.network = std::move(*network);

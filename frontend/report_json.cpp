@@ -3,6 +3,8 @@
 #include "engine/plan/explain/explained.h"
 #include "frontend/json.h"
 #include "frontend/result_report.h"
+#include "runtime/level_traits.h"
+#include "weft/layout.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -178,6 +180,15 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
   json["bytes"] = tensor.bytes();
   json["finite"] = known.finite();
   json["levels"] = Json::array();
+  if (const Layout* const layout = tensor.format().layout.get()) {
+    for (std::size_t level = 0; level < layout->levels.size(); ++level) {
+      json["levels"].push_back({{"level", layout->level_text(level)},
+                                {"kind", std::string(1, letter(tensor.format().levels[level].kind))},
+                                {"extent", tensor.extent_of_level(level)},
+                                {"positions", tensor.positions(level)}});
+    }
+    return text(json);
+  }
   for (std::size_t level = 0; level < tensor.order(); ++level) {
     const FiberLengths fibers = known.fibers(level);
     const std::uint32_t mode = tensor.format().mode_order[level];

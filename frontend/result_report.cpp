@@ -43,6 +43,7 @@ const Explanation& explanation_of(const Report& report) {
 }
 
 std::string result_format(const Format& format) {
+  if (format.layout) return format.text();
   std::string text;
   for (const Level& level : format.levels) text += letter(level.kind);
   for (std::size_t level = 0; level < format.order(); ++level) {

@@ -71,6 +71,7 @@ class Walk {
         return true;
       }
       case LevelKind::accumulator:  // of workspaces, never of a tensor
+      case LevelKind::variable:     // of layouts: such a tensor is converted before
         break;
     }
     return true;

@@ -88,6 +88,7 @@ Expected<void> check_sizes(LevelReader& reader, std::size_t level, std::uint64_t
 
 Expected<std::vector<LevelReader>> readers(const Format& format, const std::vector<std::uint64_t>& extents,
                                            const std::vector<HostLevel>& levels, const HostValues& values) {
+  if (format.layout) return unsupported(fmt::format("arrays of the host are not read in the layout {}: build the tensor", format.text()));
   if (levels.size() != format.order() || extents.size() != format.order()) {
     return fail(ErrorKind::input, ErrorCode::order, {},
                 fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(), format.order()));

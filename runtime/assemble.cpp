@@ -18,8 +18,8 @@
 namespace weft {
 namespace {
 
-/// Levels that get their positions together: one dense, one compressed, a nonunique one with its singletons, or one
-/// singleton below a level whose positions it shares.
+/// Levels that get their positions together: one dense or variable, one compressed, a nonunique one with its singletons, or
+/// one singleton below a level whose positions it shares.
 struct Unit {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -38,14 +38,26 @@ std::vector<Unit> units_of(const Format& format) {
   return units;
 }
 
-/// How the position of an entry in a unit follows from the entry: a count of new prefixes, then dense levels below.
+/// A level that is not counted: its position follows from that above. Dense: position * extent + coordinate; variable:
+/// pos[position] + coordinate; a singleton: the same.
+struct Following {
+  std::size_t level = 0;
+  LevelKind kind = LevelKind::dense;
+  Indices pos;
+};
+
+/// How the position of an entry in a unit follows from the entry: a count of new prefixes, then levels that follow.
 struct Ancestry {
   bool counted = false;     ///< false: no compressed unit so far, the base is the root's one position
   std::size_t counted_last = 0;  ///< last level of the unit whose positions are counted
-  std::vector<std::size_t> dense;
+  std::vector<Following> below;
   bool is_root = true;
   std::size_t last = 0;  ///< last level covered; the position is new at e if diff[e] <= last (at e = 0 for the root)
   std::uint64_t positions = 1;
+  /// Every entry whose prefix is new has a position of its own, and there are no others.
+  bool only_counted() const {
+    return counted && std::ranges::all_of(below, [](const Following& level) { return is_per_parent(level.kind); });
+  }
 };
 
 class Assembly {
@@ -64,8 +76,9 @@ class Assembly {
       crd_.emplace_back(entries_.crd[l], coordinate_bits(entries_.extents[l]));
   }
 
-  Expected<Tensor> run() {
+  Expected<Tensor> run(std::uint64_t* distinct) {
     if (auto done = compare_neighbours(); !done) return std::unexpected(done.error());
+    if (distinct != nullptr) *distinct = order_ == 0 ? 1 : new_prefixes(order_ - 1);
     Ancestry above;
     for (const Unit& unit : units_of(tensor_.format)) {
       if (resources_.cancellation.cancelled())
@@ -73,6 +86,7 @@ class Assembly {
       Expected<void> done;
       switch (unit.kind) {
         case LevelKind::dense: done = add_dense(unit, above); break;
+        case LevelKind::variable: done = add_variable(unit, above); break;
         case LevelKind::singleton: done = add_singleton(unit, above); break;
         case LevelKind::compressed:
         case LevelKind::compressed_nonunique: done = add_compressed(unit, above); break;
@@ -143,8 +157,37 @@ class Assembly {
 
   std::uint64_t position(const Ancestry& at, std::uint64_t counted, std::uint64_t entry) const {
     std::uint64_t result = at.counted ? counted - 1 : 0;
-    for (std::size_t level : at.dense) result = result * entries_.extents[level] + crd_[level][entry];
+    for (const Following& each : at.below) {
+      if (is_per_parent(each.kind)) continue;
+      result = (is_dense(each.kind) ? result * entries_.extents[each.level] : each.pos[result]) + crd_[each.level][entry];
+    }
     return result;
+  }
+
+  /// Calls f(position, coordinates of the levels up to at.last) for every position, with or without entries, in their order.
+  template <class F>
+  void for_all_positions(const Ancestry& at, F&& f) const {
+    std::vector<std::uint64_t> coordinates(at.is_root ? 0 : at.last + 1);
+    const auto follow = [&](auto&& self, std::size_t step, std::uint64_t position) -> void {
+      if (step == at.below.size()) return f(position, std::span<const std::uint64_t>(coordinates));
+      const Following& each = at.below[step];
+      std::uint64_t& coordinate = coordinates[each.level];
+      if (is_per_parent(each.kind)) {
+        coordinate = Indices(tensor_.levels[each.level].crd, tensor_.format.levels[each.level].crd_bits)[position];
+        return self(self, step + 1, position);
+      }
+      const bool dense = is_dense(each.kind);
+      const std::uint64_t first = dense ? position * entries_.extents[each.level] : each.pos[position];
+      const std::uint64_t length = dense ? entries_.extents[each.level] : each.pos[position + 1] - first;
+      for (coordinate = 0; coordinate < length; ++coordinate) self(self, step + 1, first + coordinate);
+    };
+    if (!at.counted) return follow(follow, 0, 0);
+    std::uint64_t counted = 0;
+    for (std::uint64_t e = 0; e < entries_.count; ++e) {
+      if (diff_[e] > at.counted_last) continue;
+      for (std::size_t l = 0; l <= at.counted_last; ++l) coordinates[l] = crd_[l][e];
+      follow(follow, 0, counted++);
+    }
   }
 
   /// One more than the position of the last entry before the block; 0 before the first.
@@ -156,7 +199,43 @@ class Assembly {
 
   Expected<void> add_dense(const Unit& unit, Ancestry& above) const {
     above.positions = saturating_product(above.positions, entries_.extents[unit.first]);
-    above.dense.push_back(unit.first);
+    above.below.push_back({unit.first, LevelKind::dense, {}});
+    above.is_root = false;
+    above.last = unit.last;
+    return {};
+  }
+
+  /// A fiber is as long as its rule says, or reaches to its last entry.
+  Expected<void> add_variable(const Unit& unit, Ancestry& above) {
+    const std::size_t l = unit.first;
+    auto ends = allocate(saturating_sum(above.positions, 1), sizeof(std::uint64_t));
+    if (!ends) return std::unexpected(ends.error());
+    const auto end = ends->as<std::uint64_t>();
+    if (l < entries_.lengths.size() && entries_.lengths[l]) {
+      for_all_positions(above, [&](std::uint64_t position, std::span<const std::uint64_t> coordinates) {
+        end[position + 1] = entries_.lengths[l](coordinates);
+      });
+    } else {
+      std::uint64_t counted = 0;
+      for (std::uint64_t e = 0; e < entries_.count; ++e) {
+        counted += above.counted && diff_[e] <= above.counted_last;
+        std::uint64_t& length = end[position(above, counted, e) + 1];
+        length = std::max(length, crd_[l][e] + 1);
+      }
+    }
+    std::uint64_t total = 0;
+    for (std::uint64_t& each : end) each = total = saturating_sum(total, each);
+    Level& level = tensor_.format.levels[l];
+    widen(level.pos_bits, position_bits(total));
+    if (level.pos_bits == 32) {
+      auto narrow = allocate(end.size(), sizeof(std::uint32_t));
+      if (!narrow) return std::unexpected(narrow.error());
+      std::ranges::transform(end, narrow->as<std::uint32_t>().begin(), [](std::uint64_t each) { return static_cast<std::uint32_t>(each); });
+      ends = std::move(narrow);
+    }
+    tensor_.levels[l].pos = std::move(*ends);
+    above.below.push_back({l, LevelKind::variable, Indices(tensor_.levels[l].pos, level.pos_bits)});
+    above.positions = total;
     above.is_root = false;
     above.last = unit.last;
     return {};
@@ -192,7 +271,7 @@ class Assembly {
       if (auto done = add_crd(l, unit.last, total); !done) return done;
     above = Ancestry{.counted = true,
                      .counted_last = unit.last,
-                     .dense = {},
+                     .below = {},
                      .is_root = false,
                      .last = unit.last,
                      .positions = total};
@@ -226,8 +305,28 @@ class Assembly {
     return {};
   }
 
+  /// Parents without an entry have the coordinate 0.
+  Expected<void> add_starts(const Unit& unit, Ancestry& above) {
+    Level& level = tensor_.format.levels[unit.first];
+    widen(level.crd_bits, coordinate_bits(entries_.extents[unit.first]));
+    auto buffer = allocate(above.positions, level.crd_bits / 8);
+    if (!buffer) return std::unexpected(buffer.error());
+    with_width(level.crd_bits, [&]<class T>(T) {
+      const auto crd = buffer->as<T>();
+      for_blocks(resources_.threads, blocks_, [&](std::uint64_t, std::uint64_t, std::uint64_t block) {
+        for_new_positions(above, block, [&](std::uint64_t e, std::uint64_t parent) { crd[parent] = static_cast<T>(crd_[unit.first][e]); });
+      });
+    });
+    tensor_.levels[unit.first].crd = std::move(*buffer);
+    above.below.push_back({unit.first, LevelKind::singleton, {}});
+    above.is_root = false;
+    above.last = unit.last;
+    return {};
+  }
+
   /// A singleton shares its parent's positions, so every parent position needs exactly one child.
   Expected<void> add_singleton(const Unit& unit, Ancestry& above) {
+    if (entries_.starts == unit.first) return add_starts(unit, above);
     struct Defect {
       std::uint64_t position = saturated;
       const char* what = "";
@@ -250,6 +349,7 @@ class Assembly {
                                        "entry per position above, but position {} has {}",
                                        name_, tensor_.format.text(), unit.first, defect.position, defect.what));
     if (auto done = add_crd(unit.first, unit.last, above.positions); !done) return done;
+    above.below.push_back({unit.first, LevelKind::singleton, {}});
     above.last = unit.last;
     return {};
   }
@@ -263,7 +363,7 @@ class Assembly {
 
   Expected<void> add_values(const Ancestry& at) {
     const Scalar scalar = tensor_.format.scalar;
-    const bool every_entry = at.counted && at.dense.empty() && new_prefixes(order_ - 1) == entries_.count;
+    const bool every_entry = at.only_counted() && new_prefixes(order_ - 1) == entries_.count;
     if (every_entry && scalar == entries_.scalar &&
         entries_.values.size_bytes() == entries_.count * scalar_bytes(scalar)) {
       tensor_.values = std::move(entries_.values);
@@ -307,8 +407,8 @@ class Assembly {
 }  // namespace
 
 Expected<Tensor> assemble(SortedEntries entries, Format format, std::vector<std::uint64_t> extents,
-                          const Resources& resources, std::string_view name) {
-  return Assembly(std::move(entries), std::move(format), std::move(extents), resources, name).run();
+                          const Resources& resources, std::string_view name, std::uint64_t* distinct) {
+  return Assembly(std::move(entries), std::move(format), std::move(extents), resources, name).run(distinct);
 }
 
 }  // namespace weft

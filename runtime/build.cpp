@@ -10,7 +10,9 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/layout_entries.h"
 #include "runtime/level_traits.h"
+#include "runtime/placement.h"
 #include "runtime/sort.h"
 
 namespace weft {
@@ -27,6 +29,12 @@ Expected<void> check_buildable(const Format& format, std::span<const std::uint64
   const std::size_t order = extents.size();
   if (order > largest_order)
     return unsupported(fmt::format("{} has order {}; orders above {} are not supported", name, order, largest_order));
+  if (format.layout) {
+    if (auto checked = check_extents(extents, name); !checked) return checked;
+    const auto placement = Placement::of(*format.layout, extents, name);
+    if (!placement) return std::unexpected(placement.error());
+    return {};
+  }
   if (format.order() != order || format.mode_order.size() != order)
     return input_error(fmt::format("format {} of {} has {} levels, but the tensor has order {}", format.text(), name,
                                    format.order(), order));
@@ -40,6 +48,8 @@ Expected<void> check_buildable(const Format& format, std::span<const std::uint64
   }
   for (std::size_t l = 0; l < order; ++l) {
     const Level& level = format.levels[l];
+    if (has_lengths(level.kind))
+      return input_error(fmt::format("format {} of {}: level {} is variable (v), which only layouts have", format.text(), name, l));
     if (is_listed(level.kind))
       return input_error(fmt::format("format {} of {}: level {} is an accumulator, which only workspaces have",
                                      format.text(), name, l));
@@ -123,38 +133,27 @@ Expected<Buffer> gathered(const Buffer& array, unsigned element_bits, const Buff
 
 }  // namespace
 
-Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
-                            const Resources& resources, std::string_view name) {
-  const std::size_t order = coordinates.extents.size();
-  if (auto checked = check_buildable(format, coordinates.extents, name); !checked)
-    return std::unexpected(checked.error());
-  if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
-  if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
-
-  if (has_gaps(format)) {
-    auto listed = build_from(std::move(coordinates), without_gaps(format), already, resources, name);
-    return listed ? relaid(*listed, format, resources, name) : listed;
-  }
+Expected<SortedEntries> sorted_by(Coordinates coordinates, std::span<const std::uint32_t> modes,
+                                  std::span<const std::uint32_t> already, const Resources& resources, std::string_view name) {
   SortedEntries sorted;
   sorted.count = coordinates.count;
   sorted.scalar = coordinates.scalar;
-  sorted.crd.resize(order);
-  for (std::uint32_t mode : format.mode_order) sorted.extents.push_back(coordinates.extents[mode]);
+  sorted.crd.resize(modes.size());
+  for (std::uint32_t mode : modes) sorted.extents.push_back(coordinates.extents[mode]);
 
-  std::span<const std::uint32_t> modes = format.mode_order;
   const bool known = std::equal(modes.begin(), modes.end(), already.begin(), already.end());
   if (known || ordered_by(coordinates, modes, resources)) {
-    for (std::size_t l = 0; l < order; ++l) sorted.crd[l] = std::move(coordinates.crd[modes[l]]);
+    for (std::size_t l = 0; l < modes.size(); ++l) sorted.crd[l] = std::move(coordinates.crd[modes[l]]);
     sorted.values = std::move(coordinates.values);
   } else {
     // Files are mostly sorted in their own mode order, which makes most keys of another order redundant.
-    std::vector<std::uint32_t> natural(order);
+    std::vector<std::uint32_t> natural(coordinates.extents.size());
     std::iota(natural.begin(), natural.end(), 0u);
     if (already.empty() && ordered_by(coordinates, natural, resources)) already = natural;
     auto permutation = sorted_permutation(coordinates, modes, already, resources);
     if (!permutation) return std::unexpected(permutation.error());
     const unsigned number_bits = coordinate_bits(coordinates.count);
-    for (std::size_t l = 0; l < order; ++l) {
+    for (std::size_t l = 0; l < modes.size(); ++l) {
       Buffer crd = std::exchange(coordinates.crd[modes[l]], {});
       auto moved = gathered(crd, coordinate_bits(sorted.extents[l]), *permutation, number_bits, sorted.count,
                             resources, name);
@@ -167,7 +166,25 @@ Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<co
     sorted.values = std::move(*moved);
     coordinates.values = {};
   }
-  return assemble(std::move(sorted), std::move(format), std::move(coordinates.extents), resources, name);
+  return sorted;
+}
+
+Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
+                            const Resources& resources, std::string_view name) {
+  if (auto checked = check_buildable(format, coordinates.extents, name); !checked)
+    return std::unexpected(checked.error());
+  if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
+
+  if (format.layout) return build_with_layout(std::move(coordinates), format, resources, name);
+  if (has_gaps(format)) {
+    auto listed = build_from(std::move(coordinates), without_gaps(format), already, resources, name);
+    return listed ? relaid(*listed, format, resources, name) : listed;
+  }
+  std::vector<std::uint64_t> extents = coordinates.extents;
+  auto sorted = sorted_by(std::move(coordinates), format.mode_order, already, resources, name);
+  if (!sorted) return std::unexpected(sorted.error());
+  return assemble(std::move(*sorted), std::move(format), std::move(extents), resources, name);
 }
 
 Expected<Tensor> build(Coordinates coordinates, Format format, const Resources& resources, std::string_view name) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "weft/tensor.h"
 
@@ -21,11 +24,19 @@ struct SortedEntries {
   Buffer values;
   Scalar scalar = Scalar::f64;
   std::uint64_t count = 0;
+  /// Of variable levels: the length of a fiber, by the coordinates of the levels above. None, or empty: up to its last entry.
+  std::vector<std::function<std::uint64_t(std::span<const std::uint64_t> above)>> lengths = {};
+  std::optional<std::size_t> starts = {};  ///< a singleton whose parents need no entry: 0 stands there
 };
 
-/// The level arrays and values of sorted entries; equal neighbours are summed. `extents` by mode.
+/// Coordinates by level, sorted. Consumes them.
+Expected<SortedEntries> sorted_by(Coordinates coordinates, std::span<const std::uint32_t> modes,
+                                  std::span<const std::uint32_t> already, const Resources& resources, std::string_view name);
+
+/// The level arrays and values of sorted entries; equal neighbours are summed. `extents` by mode. `distinct`: where the number
+/// of entries with different coordinates is told.
 Expected<Tensor> assemble(SortedEntries entries, Format format, std::vector<std::uint64_t> extents,
-                          const Resources& resources, std::string_view name);
+                          const Resources& resources, std::string_view name, std::uint64_t* distinct = nullptr);
 
 /// Input error if one is above largest_extent.
 Expected<void> check_extents(std::span<const std::uint64_t> extents, std::string_view name);

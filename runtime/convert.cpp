@@ -9,6 +9,7 @@
 #include "runtime/dense.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
+#include "runtime/layout_entries.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
 #include "runtime/open_levels.h"
@@ -99,7 +100,12 @@ Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format,
 
 }  // namespace
 
+Expected<Tensor> in_plain_format(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  return tensor.format().layout ? convert(tensor, sparse_format(tensor.order(), tensor.format().scalar), resources, name) : tensor;
+}
+
 bool values_decide_pattern(const Format& from, const Format& to) {
+  if (from.layout || to.layout) return true;  // added zeros are left out, and blocks follow the entries
   // Some mode leaves the blocks, so that their zeros would become entries of their own.
   const std::vector<std::uint32_t> kept = block_modes(to);
   return std::ranges::any_of(block_modes(from),
@@ -112,6 +118,16 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   if (auto checked = check_buildable(format, tensor.extents(), name); !checked)
     return std::unexpected(checked.error());
+  if (tensor.format().layout) {
+    auto listed = entries_with_layout(tensor, tensor.padded() ? Zeros::without_sign_left_out : Zeros::kept, resources);
+    if (!listed) return std::unexpected(listed.error());
+    return build_from(std::move(*listed), format, {}, resources, name);
+  }
+  if (format.layout) {
+    auto listed = entries(tensor, !block_modes(tensor.format()).empty(), resources);
+    if (!listed) return std::unexpected(listed.error());
+    return build_from(std::move(*listed), format, {}, resources, name);
+  }
   if (has_gaps(tensor.format()) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
   if (same_layout(tensor.format(), format)) return with_other_widths(tensor, format, resources, name);
   if (tensor.format().all_dense() && format.all_dense()) return permuted_dense(tensor, format, resources, name);
@@ -173,6 +189,11 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
     return input_error(fmt::format("{} has order {}, but {} extents were given", name, tensor.order(), extents.size()));
   if (auto checked = check_extents(extents, name); !checked) return std::unexpected(checked.error());
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
+  if (tensor.format().layout) {
+    auto listed = in_plain_format(tensor, resources, name);
+    if (listed) listed = with_extents(*listed, std::move(extents), resources, name);
+    return listed ? convert(*listed, tensor.format(), resources, name) : listed;
+  }
   if (has_gaps(tensor.format())) {
     auto listed = relaid(tensor, without_gaps(tensor.format()), resources, name);
     if (listed) listed = with_extents(*listed, std::move(extents), resources, name);

@@ -1,9 +1,15 @@
 // What converting a tensor depends on.
 #pragma once
 
-#include "weft/format.h"
+#include <string_view>
+
+#include "weft/tensor.h"
 
 namespace weft {
+
+/// A tensor with a layout in compressed levels, without the zeros that building added: for what knows plain formats alone. Others
+/// as they are.
+Expected<Tensor> in_plain_format(const Tensor& tensor, const Resources& resources, std::string_view name);
 
 /// Whether the values decide what convert() stores: zeros of blocks that are opened are left out.
 bool values_decide_pattern(const Format& from, const Format& to);

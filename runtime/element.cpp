@@ -1,10 +1,13 @@
 // One element of a tensor, found level by level.
 #include <fmt/format.h>
 
+#include "runtime/convert.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_tensor.h"
 #include "runtime/level_traits.h"
+#include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "weft/entries.h"
@@ -62,6 +65,10 @@ Positions entered(const Tensor& tensor, std::size_t level, Positions above, std:
   if (is_per_parent(kind.kind)) return equal(crd, above, coordinate);
   const Indices pos(arrays.pos, kind.pos_bits);
   const Positions fiber{pos[above.begin], pos[above.begin + 1]};
+  if (has_lengths(kind.kind)) {
+    const std::uint64_t place = fiber.begin + coordinate;
+    return place < fiber.end ? Positions{place, place + 1} : Positions{};
+  }
   return has_slots(kind.kind) ? slot_of(crd, fiber, coordinate, kind.crd_bits) : equal(crd, fiber, coordinate);
 }
 
@@ -93,6 +100,23 @@ Element found_at(const Tensor& tensor, std::span<const std::uint64_t> coordinate
   return {value_at(tensor.values(), tensor.format().scalar, place), true};
 }
 
+/// By the place of the coordinates, or among the entries in a plain format where that depends on what else is stored.
+Expected<Element> found_in_layout(const Tensor& tensor, std::span<const std::uint64_t> coordinates) {
+  const Layout& layout = *tensor.format().layout;
+  const auto placement = Placement::of(layout, tensor.extents(), "the tensor");
+  if (!placement) return std::unexpected(placement.error());
+  const bool searched = std::ranges::any_of(layout.levels, [](const LayoutLevel& level) { return level.order != LevelOrder::ascending; });
+  if (placement->depends_on_data() || searched) {
+    const auto plain = in_plain_format(tensor, {}, "the tensor");
+    if (!plain) return std::unexpected(plain.error());
+    return found_at(*plain, coordinates);
+  }
+  const auto levels = level_tensor(tensor, {}, "the tensor");
+  if (!levels) return std::unexpected(levels.error());
+  std::vector<std::uint64_t> place(layout.levels.size());
+  return placement->place(coordinates, place) ? found_at(*levels, place) : Element();
+}
+
 }  // namespace
 
 Expected<Element> at(const Tensor& tensor, std::span<const std::uint64_t> coordinates) {
@@ -102,7 +126,7 @@ Expected<Element> at(const Tensor& tensor, std::span<const std::uint64_t> coordi
     if (facts != nullptr && !facts->valid.load()) {
       if (auto valid = verify_once(tensor, {}, "the tensor"); !valid) return std::unexpected(valid.error());
     }
-    return found_at(tensor, coordinates);
+    return tensor.format().layout ? found_in_layout(tensor, coordinates) : found_at(tensor, coordinates);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
+#include "runtime/layout_entries.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
 
@@ -59,14 +60,25 @@ Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, s
   bool one_leaf_each = stored;
   for (std::size_t below = l + 1; below < tensor.order(); ++below)
     one_leaf_each = one_leaf_each && is_per_parent(tensor.format().levels[below].kind);
-  if (one_leaf_each && bits == level.crd_bits) return tensor.levels()[l].crd;
+  if (one_leaf_each && bits == level.crd_bits && has_coordinates(level.kind)) return tensor.levels()[l].crd;
 
   auto buffer = Buffer::allocate(saturating_product(count, bits / 8), resources.memory, "the coordinates of entries");
   if (!buffer) return buffer;
   const std::uint64_t positions = tensor.positions(l);
   with_width(bits, [&]<class T>(T) {
     auto out = buffer->as<T>();
-    if (stored)
+    if (has_lengths(level.kind)) {
+      const Indices pos(tensor.levels()[l].pos, level.pos_bits);
+      for_blocks(resources.threads, Blocks(pos.size() - 1, resources.threads, 1 << 10),
+                 [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+                   for (std::uint64_t parent = begin; parent < end; ++parent)
+                     for (std::uint64_t position = pos[parent]; position < pos[parent + 1]; ++position) {
+                       const auto first = static_cast<std::ptrdiff_t>(leaves.begin(l, position));
+                       const auto behind = static_cast<std::ptrdiff_t>(leaves.begin(l, position + 1));
+                       std::fill(out.begin() + first, out.begin() + behind, static_cast<T>(position - pos[parent]));
+                     }
+                 });
+    } else if (stored)
       with_width(level.crd_bits, [&]<class S>(S) {
         auto crd = tensor.levels()[l].crd.as<S>();
         expand(leaves, l, positions, out, resources, [&](std::uint64_t position) { return crd[position]; });
@@ -146,6 +158,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
 
 static Expected<Coordinates> listed_entries(const Tensor& tensor, bool drop_zeros, const Resources& resources) {
   if (auto valid = verify_once(tensor, resources, "the tensor"); !valid) return std::unexpected(valid.error());
+  if (tensor.format().layout) return entries_with_layout(tensor, drop_zeros ? Zeros::left_out : Zeros::kept, resources);
   if (has_gaps(tensor.format())) {
     auto listed = relaid(tensor, without_gaps(tensor.format()), resources, "entries");
     if (!listed) return std::unexpected(listed.error());

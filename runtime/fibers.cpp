@@ -105,6 +105,7 @@ FiberLengths fiber_lengths(const Tensor& tensor, std::size_t level, const Thread
     case LevelKind::compressed:
     case LevelKind::hashed:
     case LevelKind::bitmap:
+    case LevelKind::variable:
     case LevelKind::accumulator: break;
   }
   return of_pos(tensor, level, threads).lengths();

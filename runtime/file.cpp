@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/convert.h"
 #include "runtime/file_content.h"
 #include "runtime/file_formats.h"
 #include "runtime/guarded.h"
@@ -32,6 +33,7 @@ Expected<FileName> writable_name(const std::string& path) {
 
 /// Equal but for index widths, which are the builder's choice: a request for 32 bits is one for at least 32.
 bool satisfies(const Format& have, const Format& wanted) {
+  if (have.layout || wanted.layout) return have == wanted;
   return have.scalar == wanted.scalar && have.mode_order == wanted.mode_order &&
          std::equal(have.levels.begin(), have.levels.end(), wanted.levels.begin(), wanted.levels.end(),
                     [](const Level& a, const Level& b) {
@@ -166,6 +168,10 @@ Expected<void> write_named(const Tensor& tensor, const std::string& path, const 
   const Expected<FileName> file = writable_name(path);
   if (!file) return std::unexpected(file.error());
   if (auto valid = verify_once(tensor, resources, name); !valid) return valid;
+  if (tensor.format().layout) {
+    const auto plain = in_plain_format(tensor, resources, name);
+    return plain ? write_named(*plain, path, resources, name) : Expected<void>(std::unexpected(plain.error()));
+  }
   switch (*file->kind) {
     case FileKind::tns:
       return write_tns(tensor, file->path, *file->compression, resources, name);

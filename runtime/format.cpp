@@ -9,16 +9,20 @@
 
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
+#include "runtime/layout_text.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
+#include "weft/layout.h"
 
 namespace weft {
 namespace {
 
-/// Of a level of tensors: those that are listed are of workspaces, and no format names them.
+/// Kinds of workspaces, and those that only layouts have, are in no KINDS.
+bool is_of_formats(LevelKind kind) { return !is_listed(kind) && !has_lengths(kind); }
+
 std::optional<LevelKind> kind_of(char letter) {
   const auto found = std::ranges::find(level_kinds, letter, &LevelTraits::letter);
-  if (found == level_kinds.end() || is_listed(found->kind)) return std::nullopt;
+  if (found == level_kinds.end() || !is_of_formats(found->kind)) return std::nullopt;
   return found->kind;
 }
 
@@ -26,7 +30,7 @@ std::optional<LevelKind> kind_of(char letter) {
 std::string letters_of_formats() {
   std::string letters;
   for (const LevelTraits& each : level_kinds) {
-    if (!is_listed(each.kind)) letters += fmt::format("{}{}", letters.empty() ? "" : ", ", each.letter);
+    if (is_of_formats(each.kind)) letters += fmt::format("{}{}", letters.empty() ? "" : ", ", each.letter);
   }
   return letters;
 }
@@ -78,11 +82,19 @@ Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view ki
 char letter(LevelKind kind) { return traits(kind).letter; }
 
 bool Format::all_dense() const {
-  return std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
+  return !layout && std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
+}
+
+std::size_t Format::modes() const { return layout ? layout->modes.size() : levels.size(); }
+
+bool Format::operator==(const Format& other) const {
+  const bool same_expressions = layout == other.layout || (layout && other.layout && *layout == *other.layout);
+  return same_expressions && scalar == other.scalar && mode_order == other.mode_order && levels == other.levels;
 }
 
 std::string Format::text() const {
   return guarded_text([&] {
+    if (layout) return layout->text();
     std::string result;
     for (const Level& level : levels) result += letter(level.kind);
     if (!levels.empty()) result += fmt::format(":{}", fmt::join(mode_order, ","));
@@ -155,7 +167,7 @@ static Expected<Format> parsed_format(std::string_view text) {
 }
 
 Expected<Format> parse_format(std::string_view text) {
-  return guarded({"parsing a format"}, [&] { return parsed_format(text); });
+  return guarded({"parsing a format"}, [&] { return is_layout_text(text) ? parse_layout_format(text) : parsed_format(text); });
 }
 
 }  // namespace weft

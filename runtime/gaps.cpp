@@ -128,6 +128,7 @@ class Relaying {
       case LevelKind::compressed:
       case LevelKind::compressed_nonunique:
       case LevelKind::hashed:
+      case LevelKind::variable:
       case LevelKind::accumulator: break;
     }
     return add_listed(level);

@@ -46,6 +46,7 @@ Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, s
 
 static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
                         HostValues values) {
+  if (format.layout) return unsupported(fmt::format("arrays of the host are not read in the layout {}: build the tensor", format.text()));
   if (levels.size() != format.order() || extents.size() != format.order()) {
     return input_error(fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(),
                                    format.order()));
@@ -178,6 +179,7 @@ static Expected<void> copy_indices(const Buffer& from, std::uint8_t bits, const 
 }
 
 static Expected<Tensor> in_arrays(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values) {
+  if (tensor.format().layout) return unsupported(fmt::format("a pattern in the layout {} has no arrays of the host", tensor.format().text()));
   if (levels.size() != tensor.order())
     return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("arrays of {} levels for a pattern that has {}", levels.size(),
                                                                      tensor.order()));

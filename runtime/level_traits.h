@@ -27,6 +27,7 @@ struct LevelTraits {
   bool slots;      ///< of a hash table, pos tells where
   bool bits;       ///< a bit per coordinate tells which there are
   bool listed;     ///< marks, and a list of the touched coordinates
+  bool lengths;    ///< packed, but coordinates count from 0: pos alone tells which there are
   // Where the kind may stand, beside operands: all of them but those that are listed.
   bool appendable;  ///< results of kernels have it, in the order of their levels
   bool workspace;   ///< workspaces inside a nest have it
@@ -34,35 +35,39 @@ struct LevelTraits {
 };
 
 /// Indexed by LevelKind.
-inline constexpr std::array<LevelTraits, 7> level_kinds{{
+inline constexpr std::array<LevelTraits, 8> level_kinds{{
     {.kind = LevelKind::dense, .letter = 'd', .word = "dense",
      .sparse = false, .ordered = true, .unique = true, .gaps = false,
-     .by_extent = true, .per_parent = false, .packed = false, .slots = false, .bits = false, .listed = false,
+     .by_extent = true, .per_parent = false, .packed = false, .slots = false, .bits = false, .listed = false, .lengths = false,
      .appendable = true, .workspace = true, .key = false},
     {.kind = LevelKind::compressed, .letter = 's', .word = "compressed",
      .sparse = true, .ordered = true, .unique = true, .gaps = false,
-     .by_extent = false, .per_parent = false, .packed = true, .slots = false, .bits = false, .listed = false,
+     .by_extent = false, .per_parent = false, .packed = true, .slots = false, .bits = false, .listed = false, .lengths = false,
      .appendable = true, .workspace = false, .key = false},
     {.kind = LevelKind::compressed_nonunique, .letter = 'u', .word = "nonunique",
      .sparse = true, .ordered = true, .unique = false, .gaps = false,
-     .by_extent = false, .per_parent = false, .packed = true, .slots = false, .bits = false, .listed = false,
+     .by_extent = false, .per_parent = false, .packed = true, .slots = false, .bits = false, .listed = false, .lengths = false,
      .appendable = false, .workspace = false, .key = false},
     {.kind = LevelKind::singleton, .letter = 'q', .word = "singleton",
      .sparse = true, .ordered = true, .unique = false, .gaps = false,
-     .by_extent = false, .per_parent = true, .packed = false, .slots = false, .bits = false, .listed = false,
+     .by_extent = false, .per_parent = true, .packed = false, .slots = false, .bits = false, .listed = false, .lengths = false,
      .appendable = false, .workspace = false, .key = false},
     {.kind = LevelKind::hashed, .letter = 'h', .word = "hashed",
      .sparse = true, .ordered = false, .unique = true, .gaps = true,
-     .by_extent = false, .per_parent = false, .packed = false, .slots = true, .bits = false, .listed = false,
+     .by_extent = false, .per_parent = false, .packed = false, .slots = true, .bits = false, .listed = false, .lengths = false,
      .appendable = false, .workspace = true, .key = true},
     {.kind = LevelKind::bitmap, .letter = 'b', .word = "bitmap",
      .sparse = true, .ordered = true, .unique = true, .gaps = true,
-     .by_extent = true, .per_parent = false, .packed = false, .slots = false, .bits = true, .listed = false,
+     .by_extent = true, .per_parent = false, .packed = false, .slots = false, .bits = true, .listed = false, .lengths = false,
      .appendable = false, .workspace = true, .key = false},
     {.kind = LevelKind::accumulator, .letter = 'a', .word = "accumulator",
      .sparse = true, .ordered = false, .unique = true, .gaps = false,
-     .by_extent = true, .per_parent = false, .packed = false, .slots = false, .bits = false, .listed = true,
+     .by_extent = true, .per_parent = false, .packed = false, .slots = false, .bits = false, .listed = true, .lengths = false,
      .appendable = false, .workspace = true, .key = true},
+    {.kind = LevelKind::variable, .letter = 'v', .word = "variable",
+     .sparse = true, .ordered = true, .unique = true, .gaps = false,
+     .by_extent = false, .per_parent = false, .packed = true, .slots = false, .bits = false, .listed = false, .lengths = true,
+     .appendable = false, .workspace = false, .key = false},
 }};
 
 consteval bool is_table_of_kinds() {
@@ -102,6 +107,7 @@ constexpr bool is_packed(LevelKind kind) { return has<&LevelTraits::packed>(kind
 constexpr bool has_slots(LevelKind kind) { return has<&LevelTraits::slots>(kind); }
 constexpr bool has_bits(LevelKind kind) { return has<&LevelTraits::bits>(kind); }
 constexpr bool is_listed(LevelKind kind) { return has<&LevelTraits::listed>(kind); }
+constexpr bool has_lengths(LevelKind kind) { return has<&LevelTraits::lengths>(kind); }
 constexpr bool is_appendable(LevelKind kind) { return has<&LevelTraits::appendable>(kind); }
 constexpr bool is_of_workspaces(LevelKind kind) { return has<&LevelTraits::workspace>(kind); }
 constexpr bool may_be_key(LevelKind kind) { return has<&LevelTraits::key>(kind); }
@@ -112,6 +118,6 @@ constexpr bool begins_chain(LevelKind kind) { return is_packed(kind) && !is_uniq
 /// The level has an array pos: where the entries, or slots, of each fiber are.
 constexpr bool has_pos(LevelKind kind) { return is_packed(kind) || has_slots(kind); }
 /// The level stores coordinates as numbers.
-constexpr bool has_coordinates(LevelKind kind) { return is_sparse(kind) && !has_bits(kind); }
+constexpr bool has_coordinates(LevelKind kind) { return is_sparse(kind) && !has_bits(kind) && !has_lengths(kind); }
 
 }  // namespace weft

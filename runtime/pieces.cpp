@@ -9,6 +9,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/build.h"
+#include "runtime/convert.h"
 #include "runtime/extents.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
@@ -283,6 +284,15 @@ Expected<Tensor> appended_tensors(std::span<const Tensor> tensors, std::uint32_t
   return build_from(std::move(*written), packed(tensors.front().format(), scalar), already, resources, "appended tensors");
 }
 
+/// What `make` returns of the tensor in a plain format, in that of the tensor again: entries that building added are none there.
+template <class Make>
+Expected<Tensor> by_way_of_plain(const Tensor& tensor, const Resources& resources, std::string_view name, const Make& make) {
+  const auto plain = in_plain_format(tensor, resources, name);
+  if (!plain) return std::unexpected(plain.error());
+  auto made = make(*plain);
+  return made ? convert(*made, tensor.format(), resources, name) : made;
+}
+
 }  // namespace
 
 Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, const Resources& resources) {
@@ -302,6 +312,8 @@ Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, con
 
 Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources, Calls calls) {
   return guarded({"filtering a tensor"}, [&]() -> Expected<Tensor> {
+    if (tensor.format().layout)
+      return by_way_of_plain(tensor, resources, "a filtered tensor", [&](const Tensor& plain) { return filter(plain, keep, resources, calls); });
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     const ListedEntries entries(*list);
@@ -327,6 +339,8 @@ Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Reso
 Expected<Tensor> range(const Tensor& tensor, std::uint32_t mode, std::uint64_t begin, std::uint64_t end, const Resources& resources) {
   return guarded({"cutting a tensor"}, [&]() -> Expected<Tensor> {
     if (auto right = check_within(tensor, mode, begin, end); !right) return std::unexpected(right.error());
+    if (tensor.format().layout)
+      return by_way_of_plain(tensor, resources, "a range of a tensor", [&](const Tensor& plain) { return range(plain, mode, begin, end, resources); });
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     auto parts = parts_between(tensor, *list, mode, std::array{begin, end}, resources);
@@ -336,7 +350,17 @@ Expected<Tensor> range(const Tensor& tensor, std::uint32_t mode, std::uint64_t b
 }
 
 Expected<Tensor> append(std::span<const Tensor> tensors, std::uint32_t mode, const Resources& resources) {
-  return guarded({"appending tensors"}, [&] { return appended_tensors(tensors, mode, resources); });
+  return guarded({"appending tensors"}, [&]() -> Expected<Tensor> {
+    if (std::ranges::none_of(tensors, [](const Tensor& tensor) { return tensor.format().layout != nullptr; }))
+      return appended_tensors(tensors, mode, resources);
+    std::vector<Tensor> plain;
+    for (const Tensor& tensor : tensors) {
+      auto one = in_plain_format(tensor, resources, "a tensor to append");
+      if (!one) return one;
+      plain.push_back(std::move(*one));
+    }
+    return by_way_of_plain(tensors.front(), resources, "appended tensors", [&](const Tensor&) { return appended_tensors(plain, mode, resources); });
+  });
 }
 
 Expected<std::vector<Tensor>> split(const Tensor& tensor, std::uint32_t mode, const std::vector<std::uint64_t>& places,
@@ -348,6 +372,16 @@ Expected<std::vector<Tensor>> split(const Tensor& tensor, std::uint32_t mode, co
       begin = place;
     }
     if (auto right = check_within(tensor, mode, begin, begin); !right) return std::unexpected(right.error());
+    if (tensor.format().layout) {
+      const auto plain = in_plain_format(tensor, resources, "a tensor to split");
+      auto parts = plain ? split(*plain, mode, places, resources) : Expected<std::vector<Tensor>>(std::unexpected(plain.error()));
+      for (std::size_t number = 0; parts && number < parts->size(); ++number) {
+        auto part = convert((*parts)[number], tensor.format(), resources, "a range of a tensor");
+        if (!part) return std::unexpected(part.error());
+        (*parts)[number] = std::move(*part);
+      }
+      return parts;
+    }
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     std::vector<std::uint64_t> all{0};

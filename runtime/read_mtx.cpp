@@ -242,9 +242,9 @@ Expected<Tensor> read_mtx(ByteSource source, const FileRequest& request) {
   Expected<MtxHeader> header = read_mtx_header(reader);
   if (!header) return std::unexpected(header.error());
   std::vector<std::uint64_t> extents = {header->rows, header->columns};
-  if (request.options.format && request.options.format->order() != 2) {
+  if (request.options.format && request.options.format->modes() != 2) {
     return reader.error_at(header->size_line, fmt::format("a matrix has order 2, but the format has {} levels",
-                                                          request.options.format->order()));
+                                                          request.options.format->modes()));
   }
   if (const auto& shape = request.options.shape; shape && *shape != extents) {
     const bool larger = shape->size() == 2 && (*shape)[0] >= extents[0] && (*shape)[1] >= extents[1];

@@ -343,9 +343,9 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
     return file_error(request, fmt::format("the shape in the file ({}) contradicts the shape given for it",
                                            fmt::join(header.shape, "x")));
   }
-  if (request.options.format && request.options.format->order() != header.shape.size()) {
+  if (request.options.format && request.options.format->modes() != header.shape.size()) {
     return file_error(request, fmt::format("a tensor of order {}, but the format has {} levels", header.shape.size(),
-                                           request.options.format->order()));
+                                           request.options.format->modes()));
   }
   const std::uint64_t expected = array.count * header.bytes;
   const std::uint64_t present = plain != nullptr ? plain->size() - array.preamble : expected;

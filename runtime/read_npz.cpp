@@ -153,9 +153,9 @@ class SparseArchive {
       }
       made_.extents = *shape;
     }
-    if (const auto& format = request_.options.format; format && format->order() != shape_.size()) {
+    if (const auto& format = request_.options.format; format && format->modes() != shape_.size()) {
       return file_error(request_, fmt::format("a sparse array of order {}, but the format has {} levels", shape_.size(),
-                                              format->order()));
+                                              format->modes()));
     }
     made_.count = count;
     made_.scalar = request_.scalar();

@@ -101,9 +101,9 @@ Expected<Tensor> read_tns(ByteSource source, const FileRequest& request) {
                            fmt::format("entries of order {} ({} fields), but the shape has {} extent{}", rules.order,
                                        rules.order + 1, shape->size(), shape->size() == 1 ? "" : "s"));
   }
-  if (request.options.format && request.options.format->order() != rules.order) {
+  if (request.options.format && request.options.format->modes() != rules.order) {
     return reader.error_at(first_line, fmt::format("entries of order {} ({} fields), but the format has {} levels",
-                                                   rules.order, rules.order + 1, request.options.format->order()));
+                                                   rules.order, rules.order + 1, request.options.format->modes()));
   }
   // A line of words, which is no tensor at all, is left to the parser to refuse.
   if (rules.order > largest_order && (!header->entry || is_digit(header->entry->front()))) {

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "runtime/blocks.h"
+#include "runtime/convert.h"
 #include "runtime/distinct.h"
 #include "runtime/fibers.h"
 #include "runtime/gaps.h"
@@ -216,6 +217,14 @@ std::shared_ptr<Statistics::State> Statistics::counting(const Tensor& tensor, co
     if (valid.error().kind == ErrorKind::resource) throw std::bad_alloc();
     return state;
   }
+  if (tensor.format().layout) {  // those of the entries in compressed levels
+    const auto plain = in_plain_format(tensor, Resources{resources.memory, resources.threads, {}, {}}, "statistics");
+    if (!plain) throw std::bad_alloc();
+    state->format = plain->format();
+    state->nnz = static_cast<double>(plain->nnz());
+    state->tensor = TensorParts::pattern_alone(*plain);
+    return state;
+  }
   state->nnz = static_cast<double>(tensor.nnz());
   if (has_gaps(tensor.format())) {
     // A cancelled call must not leave figures behind that are worse than those of others.
@@ -234,7 +243,7 @@ std::shared_ptr<Statistics::State> Statistics::figures(std::vector<std::uint64_t
   auto state = std::make_shared<State>();
   state->fibers.resize(extents.size());
   state->extents = std::move(extents);
-  state->format = std::move(format);
+  state->format = format.layout ? sparse_format(state->extents.size(), format.scalar) : std::move(format);
   state->nnz = nnz;
   state->given = std::move(distinct);
   state->given_finite = finite;

@@ -47,7 +47,8 @@ void ValueFacts::forget() {
 Tensor::Tensor(TensorArrays arrays, Validity validity)
     : values_(std::make_shared<ValuesWithFacts>(std::move(arrays.values), arrays.offset, arrays.format.scalar)) {
   pattern_ = std::make_shared<PatternWithFacts>(
-      StoredPattern{std::move(arrays.format), std::move(arrays.extents), std::move(arrays.levels), nullptr, {}},
+      StoredPattern{std::move(arrays.format), std::move(arrays.extents), std::move(arrays.levels), nullptr, {},
+                    std::move(arrays.level_extents), arrays.padded},
       validity == Validity::known);
 }
 
@@ -56,7 +57,7 @@ const TensorArrays& Tensor::none() {
   return arrays;
 }
 
-TensorArrays Tensor::arrays() const { return {format(), extents(), levels(), values(), offset()}; }
+TensorArrays Tensor::arrays() const { return {format(), extents(), levels(), values(), offset(), level_extents(), padded()}; }
 
 void Tensor::values_changed() const {
   if (values_) values_->facts->forget();
@@ -65,7 +66,7 @@ void Tensor::values_changed() const {
 Tensor TensorParts::pattern_alone(const Tensor& tensor) {
   Tensor alone;
   if (!tensor.pattern_) return alone;
-  alone.pattern_ = std::make_shared<PatternWithFacts>(StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}},
+  alone.pattern_ = std::make_shared<PatternWithFacts>(StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()},
                                                       tensor.pattern_->facts->valid.load());
   return alone;
 }
@@ -112,7 +113,7 @@ Tensor TensorParts::owned_by(const Tensor& tensor, const std::shared_ptr<void>& 
   Tensor owned;
   owned.pattern_ = tensor.pattern_;
   if (!tensor.format().all_dense()) {
-    StoredPattern pattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}};
+    StoredPattern pattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()};
     for (LevelArrays& level : pattern.levels) {
       if (level.pos.size_bytes() > 0) level.pos = level.pos.owned_by(owner);
       if (level.crd.size_bytes() > 0) level.crd = level.crd.owned_by(owner);
@@ -149,7 +150,7 @@ std::uint64_t Tensor::positions(std::size_t level) const {
 
 std::uint64_t Tensor::nnz() const {
   std::uint64_t dense = 1;
-  for (std::size_t l = order(); l-- > 0;) {
+  for (std::size_t l = format().order(); l-- > 0;) {
     if (is_sparse(format().levels[l].kind)) return saturating_product(entries_of_level(*this, l), dense);
     dense = saturating_product(dense, extent_of_level(l));
   }

@@ -14,6 +14,7 @@
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
+#include "runtime/level_rules.h"
 #include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
@@ -36,8 +37,8 @@ std::uint64_t first_wrong(std::uint64_t count, const Resources& resources, F&& w
 
 class Verification {
  public:
-  Verification(const Tensor& tensor, const Resources& resources, std::string_view name)
-      : tensor_(tensor), resources_(resources), name_(name) {}
+  Verification(const Tensor& tensor, const LevelRules& rules, const Resources& resources, std::string_view name)
+      : tensor_(tensor), rules_(rules), resources_(resources), name_(name) {}
 
   Expected<void> run() {
     if (auto done = shape(); !done) return done;
@@ -50,6 +51,7 @@ class Verification {
         case LevelKind::singleton: done = singleton(l); break;
         case LevelKind::bitmap: done = bitmap(l); break;
         case LevelKind::hashed: done = hashed(l); break;
+        case LevelKind::variable: done = variable(l); break;
         case LevelKind::compressed:
         case LevelKind::compressed_nonunique:
         case LevelKind::accumulator: done = compressed(l); break;
@@ -85,6 +87,8 @@ class Verification {
         level.strided = false;
       }
     }
+    for (Level& level : format.levels)  // which only the levels of layouts have
+      if (has_lengths(level.kind)) level.kind = LevelKind::dense;
     if (auto checked = check_buildable(format, tensor_.extents(), name_); !checked) {
       Error error = std::move(checked.error());
       if (error.code == ErrorCode::other) error.code = ErrorCode::invalid_tensor;
@@ -142,8 +146,32 @@ class Verification {
     return range(l);
   }
 
+  Expected<void> variable(std::size_t l) {
+    if (tensor_.levels()[l].crd.size_bytes()) return refuse("level {} is variable but has a crd array", l);
+    if (auto done = rising(l); !done) return done;
+    const Indices pos(tensor_.levels()[l].pos, tensor_.format().levels[l].pos_bits);
+    const std::uint64_t extent = tensor_.extent_of_level(l);
+    const std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p + 1] - pos[p] > extent; });
+    if (wrong != saturated)
+      return refuse("level {}: the fiber of position {} has {} coordinates, more than the extent {}", l, wrong, pos[wrong + 1] - pos[wrong], extent);
+    positions_ = pos[positions_];
+    return {};
+  }
+
   /// pos begins with 0, never falls, and ends where crd does.
   Expected<void> ends(std::size_t l) {
+    if (auto done = rising(l); !done) return done;
+    const Level& level = tensor_.format().levels[l];
+    const Indices pos(tensor_.levels()[l].pos, level.pos_bits);
+    const std::uint64_t stored = tensor_.levels()[l].crd.size_bytes() / (level.crd_bits / 8);
+    if (pos[positions_] > stored)
+      return refuse(ErrorCode::sizes, "level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
+    if (position_bits(pos[positions_]) > level.pos_bits)
+      return refuse("level {} has {}-bit positions, but {} coordinates", l, level.pos_bits, pos[positions_]);
+    return exact_size(l, "crd", tensor_.levels()[l].crd, pos[positions_], level.crd_bits);
+  }
+
+  Expected<void> rising(std::size_t l) {
     const Level& level = tensor_.format().levels[l];
     if (positions_ == saturated) return refuse("level {}: the dense levels above have more than 2^64 positions", l);
     if (auto done = exact_size(l, "pos", tensor_.levels()[l].pos, positions_ + 1, level.pos_bits); !done) return done;
@@ -153,12 +181,7 @@ class Verification {
         first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p] > pos[p + 1]; });
     if (wrong != saturated)
       return refuse("level {}: pos falls from {} to {} behind position {}", l, pos[wrong], pos[wrong + 1], wrong);
-    const std::uint64_t stored = tensor_.levels()[l].crd.size_bytes() / (level.crd_bits / 8);
-    if (pos[positions_] > stored)
-      return refuse(ErrorCode::sizes, "level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
-    if (position_bits(pos[positions_]) > level.pos_bits)
-      return refuse("level {} has {}-bit positions, but {} coordinates", l, level.pos_bits, pos[positions_]);
-    return exact_size(l, "crd", tensor_.levels()[l].crd, pos[positions_], level.crd_bits);
+    return {};
   }
 
   Expected<void> compressed(std::size_t l) {
@@ -183,9 +206,15 @@ class Verification {
       if (auto done = exact_size(c, "crd", tensor_.levels()[c].crd, total, chained.crd_bits); !done) return done;
       crd.emplace_back(tensor_.levels()[c].crd, chained.crd_bits);
     }
+    const LevelOrder order = l < rules_.order.size() ? rules_.order[l] : LevelOrder::ascending;
+    if (order == LevelOrder::unordered) {
+      if (auto done = distinct(l, pos, crd.front()); !done) return done;
+      positions_ = total;
+      return {};
+    }
     auto not_above = [&](std::uint64_t p) {  // whether position p + 1 is not lexicographically above position p
       for (const Indices& coordinates : crd)
-        if (coordinates[p] != coordinates[p + 1]) return coordinates[p] > coordinates[p + 1];
+        if (coordinates[p] != coordinates[p + 1]) return (coordinates[p] > coordinates[p + 1]) == (order == LevelOrder::ascending);
       return true;
     };
     const Blocks blocks(total, resources_.threads);
@@ -215,6 +244,19 @@ class Verification {
                       "(coordinates {} and {})",
                       l, p, crd[0][p - 1], crd[0][p]);
     positions_ = total;
+    return {};
+  }
+
+  /// Coordinates of a fiber in any order.
+  Expected<void> distinct(std::size_t l, const Indices& pos, const Indices& crd) const {
+    std::vector<std::uint64_t> fiber;
+    for (std::uint64_t parent = 0; parent < positions_; ++parent) {
+      fiber.clear();
+      for (std::uint64_t p = pos[parent]; p < pos[parent + 1]; ++p) fiber.push_back(crd[p]);
+      std::ranges::sort(fiber);
+      const auto twice = std::ranges::adjacent_find(fiber);
+      if (twice != fiber.end()) return refuse("level {}: the coordinate {} stands twice in fiber {}", l, *twice, parent);
+    }
     return {};
   }
 
@@ -286,7 +328,7 @@ class Verification {
   Expected<void> listed() const {
     const auto tensor = relaid(tensor_, without_gaps(tensor_.format()), resources_, name_);
     if (!tensor) return std::unexpected(tensor.error());
-    return verify(*tensor, resources_, name_);
+    return verify_levels(*tensor, rules_, resources_, name_);
   }
 
   Expected<void> values() const {
@@ -323,7 +365,8 @@ class Verification {
   Expected<void> leaves() const {
     const Leaves below(tensor_);
     for (std::size_t l = 0; l + 1 < tensor_.order(); ++l) {
-      if (is_dense(tensor_.format().levels[l].kind)) continue;
+      const LevelKind kind = tensor_.format().levels[l].kind;
+      if (is_dense(kind) || has_lengths(kind) || rules_.starts == l) continue;
       std::uint64_t wrong = first_wrong(tensor_.positions(l), resources_, [&](std::uint64_t p) {
         return below.begin(l, p) == below.begin(l, p + 1);
       });
@@ -333,6 +376,7 @@ class Verification {
   }
 
   const Tensor& tensor_;
+  const LevelRules& rules_;
   const Resources& resources_;
   std::string_view name_;
   std::uint64_t positions_ = 1;
@@ -342,9 +386,13 @@ class Verification {
 
 }  // namespace
 
+Expected<void> verify_levels(const Tensor& levels, const LevelRules& rules, const Resources& resources, std::string_view name) {
+  return Verification(levels, rules, resources, name).run();
+}
+
 Expected<void> verify(const Tensor& tensor, const Resources& resources, std::string_view name) {
   return guarded({"verifying ", name}, [&]() -> Expected<void> {
-    return Verification(tensor, resources, name).run();
+    return tensor.format().layout ? verify_layout(tensor, resources, name) : Verification(tensor, {}, resources, name).run();
   });
 }
 

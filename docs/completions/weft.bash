@@ -13,16 +13,17 @@ _weft() {
     plan) options="-h --help --format --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html -t --threads --memory-limit --json -q --quiet -v --verbose" ;;
     compare) options="-h --help --format --repeat --no-cache --cache-dir --specialize --deterministic --strict-fp --checked -t --threads --memory-limit --json -q --quiet -v --verbose" ;;
     repl) options="-h --help --format --repeat --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid -t --threads --memory-limit -q --quiet -v --verbose" ;;
-    info) options="-h --help -t --threads --memory-limit --json -q --quiet" ;;
-    convert) options="-h --help -t --threads --memory-limit --json -q --quiet" ;;
+    info) options="-h --help --format -t --threads --memory-limit --json -q --quiet" ;;
+    convert) options="-h --help --format -t --threads --memory-limit --json -q --quiet" ;;
+    layout) options="-h --help --shape --json -q --quiet" ;;
     cache) options="-h --help --cache-dir --json -q --quiet" ;;
     calibrate) options="-h --help -o --output -q --quiet" ;;
-    help) COMPREPLY=($(compgen -W "run plan compare repl info convert cache calibrate" -- "$word")); return ;;
+    help) COMPREPLY=($(compgen -W "run plan compare repl info convert layout cache calibrate" -- "$word")); return ;;
     -*) options="-V --version -h --help" ;;
     *) options="-h --help --format -o --out --repeat --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html --count --explain -t --threads --memory-limit --json -q --quiet -v --verbose" ;;  # an expression
   esac
   if [ "$COMP_CWORD" -eq 1 ] && [[ $word != -* ]]; then
-    COMPREPLY=($(compgen -W "run plan compare repl info convert cache calibrate help version" -- "$word"))
+    COMPREPLY=($(compgen -W "run plan compare repl info convert layout cache calibrate help version" -- "$word"))
   elif [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$word"))
   elif [ "$command" = cache ]; then

@@ -20,6 +20,7 @@ const LevelKindCode& code_of(LevelKind kind) {
     case LevelKind::hashed: return hashed_level();
     case LevelKind::bitmap: return bitmap_level();
     case LevelKind::accumulator: return accumulator_level();
+    case LevelKind::variable: break;  // of layouts, which kernels do not know
   }
   std::unreachable();
 }

@@ -14,8 +14,10 @@ namespace weft::loop {
 template <class T, std::size_t N>
 using Words = std::array<std::pair<T, std::string_view>, N>;
 
+/// Of the kinds that programs have: those of layouts, the last of the table, are none of them.
+static_assert(has_lengths(level_kinds.back().kind));
 inline constexpr auto level_words = [] {
-  Words<LevelKind, level_kinds.size()> words;
+  Words<LevelKind, level_kinds.size() - 1> words;
   for (std::size_t kind = 0; kind < words.size(); ++kind) words[kind] = {level_kinds[kind].kind, level_kinds[kind].word};
   return words;
 }();

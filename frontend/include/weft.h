@@ -280,7 +280,8 @@ const char* weft_tensor_summary(const weft_tensor* tensor);  /* "50x60 ds:0,1 f6
  * their elements (unsigned, 32 or 64 bits), NULL, 0 and 0 where it has none. `stride`: of strided host memory, in
  * elements, else 0. Each of them may be NULL if not wanted. The arrays live as long as any handle of the tensor.
  * s, u, h: children of position p of the level above stand in crd at pos[p] to pos[p+1] - 1, those of h with gaps of
- * all ones; q: crd only; b: crd has a bit for each coordinate, in words of 64 per position above; d: neither. */
+ * all ones; q: crd only; b: crd has a bit for each coordinate, in words of 64 per position above; d: neither.
+ * Of a layout (weft_tensor_format tells it) the mode is UINT32_MAX, crd may have 8 or 16 bits, and v has pos only. */
 int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
                           uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count,
                           uint32_t* crd_bits, int64_t* stride, weft_error** error);

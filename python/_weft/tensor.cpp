@@ -51,6 +51,9 @@ PyObject* owners(PyObject* self, void*) {
   return held ? Ref(held).release() : none();
 }
 
+/// Of the elements of index arrays, as Python's struct has them: those of 8 and 16 bits are coordinates of layouts.
+const char* code_of(std::uint32_t bits) { return bits == 64 ? "q" : bits == 32 ? "i" : bits == 16 ? "H" : "B"; }
+
 /// level(number, writable=False) -> (kind, mode, pos, crd, stride); arrays as buffers, or None where the level has
 /// none.
 PyObject* level(PyObject* self, PyObject* arguments) {
@@ -68,7 +71,7 @@ PyObject* level(PyObject* self, PyObject* arguments) {
   if (failed != WEFT_OK) return failure.raise(failed);
   const auto array = [&](const void* data, std::uint64_t count, std::uint32_t bits) {
     if (bits == 0) return Ref::shared(Py_None);
-    return Ref::taken(make_memory(Ref::shared(self), data, count, bits / 8, bits == 64 ? "q" : "i", writable != 0));
+    return Ref::taken(make_memory(Ref::shared(self), data, count, bits / 8, code_of(bits), writable != 0));
   };
   const Ref starts = array(pos, pos_count, pos_bits), coordinates = array(crd, crd_count, crd_bits);
   if (!starts || !coordinates) return nullptr;

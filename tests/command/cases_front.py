@@ -29,7 +29,7 @@ def case_a_word_is_a_command(weft):
     weft.error("ij", MATRIX, says="no command ij")
     weft.error("--quiet", "run", "ij->i", MATRIX, says="options follow the command: weft run --quiet")
     weft.error("run", "ij->i", MATRIX, "--reapeat", "3", says=["--reapeat is no option of weft run", "did you mean --repeat?"])
-    weft.error("info", "ones(3)", "--forrmat", "x", says="--forrmat is no option of weft info; weft info --help")
+    weft.error("info", "ones(3)", "--shedule", "x", says="--shedule is no option of weft info; weft info --help")
     weft.error("info", says="weft info wants one file")
     weft.error("convert", "ones(3)", says=["wants two files", "one word"])
     weft.error("cache", "status", "twice", says="wants one of status, clear and path")
@@ -42,14 +42,14 @@ def case_ways_to_ask(weft):
         require_equal(weft(*way).out, version, str(way))
     require_equal(weft("help").out, weft("--help").out, "help")
     require_in("Exit status: 0 success", weft("--help").out, "exit statuses")
-    for command in ("run", "plan", "compare", "repl", "info", "convert", "cache", "calibrate"):
+    for command in ("run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate"):
         require_equal(weft("help", command).out, weft(command, "--help").out, f"help {command}")
         require_equal(weft(command, "-h").out, weft(command, "--help").out, f"{command} -h")
     weft.error("help", "runn", says="no command runn")
 
 
 def cases_examples_run(_):
-    for command in ("", "run", "plan", "compare", "repl", "info", "convert", "cache", "calibrate"):
+    for command in ("", "run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate"):
         def one(weft, command=command):
             text = weft(*([command] if command else []), "--help").out
             lines = text.rstrip().splitlines()[-2:]

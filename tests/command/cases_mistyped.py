@@ -46,7 +46,7 @@ def cases_lines(_):
         "another generator": (["y(i) = x(i)", "x=zeros(3)"], ["'zeros(3)' is none of the generators", "ones(2000x32)", "(operand x)"]),
         "a generator that is open": (["info", "uniform(3x4"], "'uniform(3x4' lacks the ')' at its end"),
         "extents with a comma": (["info", "uniform(3,4)"], "extents are joined by 'x'"),
-        "a format's usual name": (["ij->ij", "ones(2x2)", "--format", "out:csr"], "CSR is ds"),
+        "a format's usual name": (["ij->ij", "ones(2x2)", "--format", "out:CSR"], "CSR is ds"),
         "one extent too few": (["info", "x.tns:3"], "the shape has 1 extent\n"),
         "a directory": (["info", "."], "cannot read .: Is a directory"),
         "a directory for a result": (["ij->i", "ones(2x2)", "-o", "tns:."], "it is a directory"),

@@ -104,15 +104,16 @@ void format(Bytes bytes) {
   const auto again = parse_format(format->text() + ":" + std::string(name(format->scalar)));
   require(format->order() == 0 || (again.has_value() && *again == *format),
           [&] { return "another format is read from " + format->text(); });
-  if (format->order() == 0 || format->order() > 6) return;
+  const std::size_t order = format->modes();
+  if (order == 0 || order > 6) return;
   // A tensor in that format: sums of coordinates at every second one.
   const Resources resources = small_resources();
   Coordinates coordinates;
-  coordinates.extents.assign(format->order(), 3);
-  std::vector<std::vector<std::uint32_t>> modes(format->order());
+  coordinates.extents.assign(order, 3);
+  std::vector<std::vector<std::uint32_t>> modes(order);
   std::vector<double> values;
   std::uint64_t space = 1;
-  for (std::size_t mode = 0; mode < format->order(); ++mode) space *= 3;
+  for (std::size_t mode = 0; mode < order; ++mode) space *= 3;
   for (std::uint64_t number = 0; number < space; number += 2) {
     std::uint64_t rest = number;
     for (auto& mode : modes) {
@@ -125,9 +126,14 @@ void format(Bytes bytes) {
   for (const auto& mode : modes)
     coordinates.crd.push_back(Buffer::borrow(mode.data(), mode.size() * sizeof(std::uint32_t)));
   coordinates.values = Buffer::borrow(values.data(), values.size() * sizeof(double));
-  auto tensor = build(std::move(coordinates), sparse_format(format->order()), resources, "T");
+  auto tensor = build(std::move(coordinates), sparse_format(order), resources, "T");
   require(tensor.has_value(), [&] { return tensor.error().message; });
-  texts::check_sound(convert(*tensor, *format, resources, "T"));
+  const auto converted = convert(*tensor, *format, resources, "T");
+  texts::check_sound(converted);
+  if (!converted || !format->layout) return;
+  const auto back = convert(*converted, tensor->format(), resources, "T");
+  require(back.has_value() && entries(*back, true, resources)->count == tensor->nnz(),
+          [&] { return "other entries come back from " + format->text(); });
 }
 
 void operand(Bytes bytes) {

@@ -49,6 +49,7 @@ double probe_ns(LevelKind kind) {
     case LevelKind::dense:
     case LevelKind::compressed:
     case LevelKind::compressed_nonunique:
+    case LevelKind::variable:
     case LevelKind::singleton: break;
   }
   return workspace_ns;

@@ -25,6 +25,7 @@ std::string table_of(LevelKind kind) {
     case LevelKind::dense:
     case LevelKind::compressed:
     case LevelKind::compressed_nonunique:
+    case LevelKind::variable:
     case LevelKind::singleton: break;
   }
   return "an accumulator";

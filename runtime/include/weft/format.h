@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,11 +24,13 @@ enum class LevelKind : std::uint8_t {
   hashed,                ///< h: slots of a hash table per fiber; workspaces and results
   bitmap,                ///< b: a bit per coordinate, position as in a dense level; workspaces and results
   accumulator,           ///< a: workspaces only: values, marks and the list of touched coordinates
+  variable,              ///< v: layouts only: pos, coordinates 0, 1, … up to the length of the fiber
 };
 
 char letter(LevelKind kind);
 
 /// One level of a storage. Widths are bits (32 or 64) of the elements of pos and crd; ignored where the kind has none.
+/// Those of layouts may be 8 or 16 for crd.
 struct Level {
   LevelKind kind = LevelKind::dense;
   std::uint8_t pos_bits = 32;
@@ -39,17 +42,22 @@ struct Level {
   bool operator==(const Level&) const = default;
 };
 
-/// A format. `mode_order[l]` is the mode that level l holds. Order 0 is a scalar: no levels, one value.
+struct Layout;
+
+/// A format. `mode_order[l]` is the mode that level l holds. Order 0 is a scalar: no levels, one value. With a layout
+/// (weft/layout.h) levels hold expressions of modes instead: there is no mode order, and as many levels as it has.
 struct Format {
   Scalar scalar = Scalar::f64;
   std::vector<std::uint32_t> mode_order;
   std::vector<Level> levels;
-  bool operator==(const Format&) const = default;
+  std::shared_ptr<const Layout> layout = nullptr;  ///< null: plain
+  bool operator==(const Format& other) const;
 
   std::size_t order() const { return levels.size(); }
-  bool all_dense() const;
-  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them. Order 0: "". "out of memory" where
-  /// the text cannot be made, as of every text that is returned without an Expected.
+  std::size_t modes() const;  ///< as many as levels, unless there is a layout
+  bool all_dense() const;  ///< and plain
+  /// "ds:1,0": kinds and mode order, as `--format` and the JSON report write them; else the layout. Order 0: "".
+  /// "out of memory" where the text cannot be made, as of every text that is returned without an Expected.
   std::string text() const;
 };
 
@@ -69,9 +77,9 @@ inline Format sparse_format(std::size_t order, Scalar scalar = Scalar::f64) {
   return uniform_format(order, scalar, LevelKind::compressed);
 }
 
-/// Parses "KINDS[:ORDER][:SCALAR]"; errors say which part is wrong. Checks that ORDER is a permutation, that a
-/// singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or followed by a
-/// singleton.
+/// Parses "KINDS[:ORDER][:SCALAR]" or "LAYOUT[:SCALAR]"; errors say which part is wrong. Checks that ORDER is a
+/// permutation, that a singleton is not first nor below a hashed or bitmap level, and that a nonunique level is last or
+/// followed by a singleton. A layout that is KINDS:ORDER, as csr is ds, gives that format.
 Expected<Format> parse_format(std::string_view text);
 Expected<Scalar> parse_scalar(std::string_view text);
 std::string_view name(Scalar scalar);

@@ -36,9 +36,13 @@ struct TensorArrays {
   std::vector<LevelArrays> levels;
   Buffer values;             ///< f64 or f32 as format.scalar says
   std::uint64_t offset = 0;  ///< strided only: element of `values` at coordinate 0, 0, …
+  std::vector<std::uint64_t> level_extents = {};  ///< with a layout only: of the coordinates of its levels
+  bool padded = false;  ///< with a layout only: building added places, whose zeros converting leaves out
 
   std::size_t order() const { return extents.size(); }
-  std::uint64_t extent_of_level(std::size_t level) const { return extents[format.mode_order[level]]; }
+  std::uint64_t extent_of_level(std::size_t level) const {
+    return format.layout ? level_extents[level] : extents[format.mode_order[level]];
+  }
 };
 
 /// What is known of arrays before anything has looked at them.
@@ -54,6 +58,8 @@ struct StoredPattern {
   std::vector<LevelArrays> levels;
   PatternFacts* facts = nullptr;
   std::shared_ptr<const void> facts_owner;  ///< none: this
+  std::vector<std::uint64_t> level_extents = {};
+  bool padded = false;
 };
 struct StoredValues {
   Buffer buffer;
@@ -80,7 +86,15 @@ class Tensor {
   TensorArrays arrays() const;
 
   std::size_t order() const { return extents().size(); }
-  std::uint64_t extent_of_level(std::size_t level) const { return extents()[format().mode_order[level]]; }
+  std::uint64_t extent_of_level(std::size_t level) const {
+    return format().layout ? level_extents()[level] : extents()[format().mode_order[level]];
+  }
+  /// With a layout: of the coordinates of its levels, and whether building added places, whose zeros converting leaves
+  /// out.
+  const std::vector<std::uint64_t>& level_extents() const {
+    return pattern_ ? pattern_->level_extents : none().level_extents;
+  }
+  bool padded() const { return pattern_ && pattern_->padded; }
   /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary.
   std::uint64_t nnz() const;
   std::uint64_t bytes() const;  ///< of all arrays

@@ -21,6 +21,7 @@ using test::refused;
 namespace {
 
 constexpr const char* layouts[] = {"ss", "ds", "sd", "uq", "dh", "hd", "db", "dd", "ss:1,0", "ds:1,0", "uq:1,0:f32", "hh"};
+constexpr const char* by_expressions[] = {"bcsr(3,4)", "bcsr(2,3,unaligned)", "sell(4)", "vbl", "(i,j) -> (i:d, j:s<8> unordered)"};
 
 Coordinates some_entries(const Resources& resources) {
   auto listed = entries(drawn("sparse(20x30,nnz=70,seed=1)"), false, resources);
@@ -67,6 +68,24 @@ TEST_CASE("faults: converting, verifying, listing, extending") {
         return judged(listed->count == 70 && extended->extents()[1] == 33, "other entries");
       }, resources.memory, 6);
     }
+  }
+}
+
+TEST_CASE("faults: layouts") {
+  const Resources resources{Memory(), Threads(1), {}, {}};
+  const Tensor tensor = drawn("sparse(20x30,nnz=70,seed=2)", "ds");
+  for (const char* layout : by_expressions) {
+    fail_every_allocation(std::string("in the layout ") + layout, [&]() -> Outcome {
+      const auto format = armed([&] { return parse_format(layout); });
+      if (!format) return refused(format.error());
+      auto laid = armed([&] { return convert(tensor, *format, resources, "T"); });
+      if (!laid) return refused(laid.error());
+      const auto valid = armed([&] { return verify(*laid, resources, "T"); });
+      if (!valid) return refused(valid.error());
+      auto back = armed([&] { return convert(*laid, tensor.format(), resources, "T"); });
+      if (!back) return refused(back.error());
+      return judged(back->nnz() == 70, "other entries");
+    }, resources.memory, 6);
   }
 }
 

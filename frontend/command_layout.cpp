@@ -1,0 +1,152 @@
+// weft layout: what a layout means over extents.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/command.h"
+#include "frontend/json.h"
+#include "frontend/operand.h"
+#include "frontend/terminal.h"
+#include "runtime/indices.h"
+#include "runtime/level_traits.h"
+#include "runtime/placement.h"
+#include "weft/layout.h"
+
+namespace weft {
+namespace {
+
+/// A level as it is stored: bounds that are no numbers make lengths that differ.
+LevelKind stored_kind(const Placement& placement, std::size_t l) {
+  return placement.levels()[l].varies() ? LevelKind::variable : placement.layout().levels[l].kind;
+}
+
+std::vector<std::string> arrays_of(const Placement& placement, std::size_t l) {
+  const LayoutLevel& level = placement.layout().levels[l];
+  const LevelKind kind = stored_kind(placement, l);
+  std::vector<std::string> arrays;
+  if (has_pos(kind)) arrays.emplace_back("pos");
+  const unsigned bits = level.bits == 0 ? coordinate_bits(placement.levels()[l].extent) : level.bits;
+  if (has_coordinates(kind)) arrays.push_back(fmt::format("crd<{}>", bits));
+  if (has_bits(kind)) arrays.emplace_back("bits");
+  return arrays;
+}
+
+bool is_start(const Placement& placement, std::size_t l) { return placement.starts() == l; }
+
+/// What holds of the arrays of a level, and what verifying checks.
+std::vector<std::string> properties_of(const Placement& placement, std::size_t l) {
+  const LayoutLevel& level = placement.layout().levels[l];
+  const LevelKind kind = stored_kind(placement, l);
+  std::vector<std::string> properties;
+  if (has_pos(kind)) properties.emplace_back("pos rises from 0");
+  if (is_start(placement, l)) {
+    const std::size_t counted = *placement.counted();
+    const bool runs = has_lengths(placement.layout().levels[counted].kind);
+    properties.push_back(is_per_parent(kind) ? "one start for each position above, 0 where nothing is stored"
+                         : runs              ? "starts lie behind the run before"
+                                             : fmt::format("starts lie {} or more apart", placement.levels()[counted].extent));
+  } else if (begins_chain(kind)) {
+    properties.emplace_back("rises strictly, with the singletons below");
+  } else if (is_per_parent(kind)) {
+    properties.emplace_back(placement.slots() ? "rises strictly with the slot" : "one for each position above");
+  } else if (has_coordinates(kind) && !has_slots(kind)) {
+    properties.emplace_back(level.order == LevelOrder::ascending    ? "coordinates of a fiber rise strictly"
+                            : level.order == LevelOrder::descending ? "coordinates of a fiber fall strictly"
+                                                                    : "coordinates of a fiber differ");
+  }
+  if (placement.slots() == l) properties.emplace_back("unused slots hold 0 at the least unused coordinates");
+  return properties;
+}
+
+/// "0 to 24" of a level's values; bounds of other levels as they are written.
+std::string values_text(const Placement& placement, std::size_t l) {
+  const PlacedLevel& level = placement.levels()[l];
+  const LayoutLevel& said = placement.layout().levels[l];
+  if (placement.slots() == l) return level.narrowed ? fmt::format("{} slots", level.extent) : "as many slots as are needed";
+  std::vector<std::string> names = placement.layout().modes;
+  const std::string least =
+      level.low ? fmt::format("max({},{})", level.range.least, said.low->text(names)) : fmt::format("{}", level.range.least);
+  const std::string most = level.high ? fmt::format("min({},{})", level.range.most, said.high->plus(Affine::number(-1)).text(names))
+                                      : fmt::format("{}", level.range.most);
+  if (level.extent == 0) return "no values";
+  return fmt::format("values {} to {}", least, most);
+}
+
+/// Which coordinates have a place.
+std::string places_text(const Placement& placement) {
+  if (placement.total()) return "every coordinate has one";
+  std::vector<std::string> conditions;
+  for (std::size_t l = 0; l < placement.levels().size(); ++l) {
+    if (!placement.levels()[l].narrowed) continue;
+    const std::string text = placement.layout().value_text(l);
+    conditions.push_back(placement.slots() == l ? fmt::format("at most {} entries share the other levels", placement.levels()[l].extent)
+                                                : fmt::format("{} has {}", text, values_text(placement, l)));
+  }
+  return fmt::format("those of which {}", fmt::join(conditions, ", and "));
+}
+
+std::string extent_text(const Placement& placement, std::size_t l) {
+  const bool unknown = placement.slots() == l && !placement.levels()[l].narrowed;
+  return unknown ? "as data have" : fmt::format("{}", placement.levels()[l].extent);
+}
+
+std::string layout_page(const Placement& placement, const std::string& given) {
+  const Layout& layout = placement.layout();
+  std::string text = given == layout.text() ? given + "\n" : fmt::format("{}\n  is {}\n", given, layout.text());
+  std::size_t width = 0;
+  for (std::size_t l = 0; l < layout.levels.size(); ++l) width = std::max(width, layout.level_text(l).size());
+  for (std::size_t l = 0; l < layout.levels.size(); ++l) {
+    const auto arrays = arrays_of(placement, l);
+    const auto properties = properties_of(placement, l);
+    text += fmt::format("  level {}  {:<{}}  {}; extent {}; {}", l, layout.level_text(l), width, values_text(placement, l),
+                        extent_text(placement, l), arrays.empty() ? "no arrays" : fmt::format("{}", fmt::join(arrays, " ")));
+    text += properties.empty() ? "\n" : fmt::format("; {}\n", fmt::join(properties, "; "));
+  }
+  for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) text += fmt::format("  {}\n", placement.inverse_text(mode));
+  return text + fmt::format("  places: {}\n", places_text(placement));
+}
+
+Json layout_json(const Placement& placement, const std::string& given) {
+  const Layout& layout = placement.layout();
+  Json json;
+  json["layout"] = layout.text();
+  json["given"] = given;
+  json["extents"] = placement.extents();
+  json["modes"] = layout.modes;
+  json["levels"] = Json::array();
+  for (std::size_t l = 0; l < layout.levels.size(); ++l) {
+    const PlacedLevel& level = placement.levels()[l];
+    const bool by_data = placement.slots() == l && !level.narrowed;
+    json["levels"].push_back({{"level", layout.level_text(l)},
+                              {"value", layout.value_text(l)},
+                              {"kind", std::string(1, letter(layout.levels[l].kind))},
+                              {"extent", by_data ? Json() : Json(level.extent)},
+                              {"first", level.low ? Json() : Json(level.range.least)},
+                              {"arrays", arrays_of(placement, l)},
+                              {"properties", properties_of(placement, l)}});
+  }
+  json["inverse"] = Json::array();
+  for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) json["inverse"].push_back(placement.inverse_text(mode));
+  json["total"] = placement.total();
+  json["places"] = places_text(placement);
+  return json;
+}
+
+}  // namespace
+
+Expected<void> describe_layout(const CommandOptions& options) {
+  const std::string& given = options.arguments.front();
+  const auto format = parse_format(given);
+  if (!format) {
+    const auto layout = parse_layout(given);  // which knows names, where KINDS are letters
+    return std::unexpected(layout ? format.error() : layout.error());
+  }
+  const auto extents = parse_shape(options.shape);
+  if (!extents) return input_error(fmt::format("weft layout wants the extents of the modes: --shape 100x200, not '{}'", options.shape));
+  const auto placement = Placement::of(layout_of(*format), *extents, fmt::format("a tensor of {}", fmt::join(*extents, "x")));
+  if (!placement) return std::unexpected(placement.error());
+  if (options.json) return write_text(*options.json, layout_json(*placement, given).dump() + "\n");
+  return options.quiet ? Expected<void>() : write_text("", layout_page(*placement, given));
+}
+
+}  // namespace weft

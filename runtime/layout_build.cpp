@@ -1,0 +1,610 @@
+// Building tensors with a layout: coordinates of modes to those of levels, and what needs a look at sorted neighbours before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/build.h"
+#include "runtime/extents.h"
+#include "runtime/gaps.h"
+#include "runtime/layout_entries.h"
+#include "runtime/level_tensor.h"
+#include "runtime/level_traits.h"
+#include "runtime/placement.h"
+#include "runtime/scalar_traits.h"
+#include "runtime/selected.h"
+#include "runtime/sort.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::uint32_t> numbers_below(std::size_t count) {
+  std::vector<std::uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  return numbers;
+}
+
+/// A column that is written to, whatever its width.
+class Column {
+ public:
+  Column(Buffer& buffer, unsigned bits) : data_(buffer.data()), wide_(bits == 64) {}
+  void put(std::uint64_t n, std::uint64_t value) const {
+    if (wide_)
+      static_cast<std::uint64_t*>(data_)[n] = value;
+    else
+      static_cast<std::uint32_t*>(data_)[n] = static_cast<std::uint32_t>(value);
+  }
+
+ private:
+  void* data_;
+  bool wide_;
+};
+
+class LayoutBuild {
+ public:
+  LayoutBuild(Coordinates modes, const Format& format, Placement placement, const Resources& resources, std::string_view name)
+      : modes_(std::move(modes)),
+        format_(format),
+        layout_(*format.layout),
+        placement_(std::move(placement)),
+        resources_(resources),
+        name_(name) {}
+
+  Expected<Tensor> run() {
+    extents_ = modes_.extents;
+    if (placement_.depends_on_data())
+      if (auto done = sum_duplicates(); !done) return std::unexpected(done.error());
+    if (auto done = place(); !done) return std::unexpected(done.error());
+    if (placement_.starts())
+      if (auto done = choose_starts(); !done) return std::unexpected(done.error());
+    modes_ = {};
+    if (placement_.slots())
+      if (auto done = number_slots(); !done) return std::unexpected(done.error());
+    for (std::size_t l = 0; l < order(); ++l)
+      if (layout_.levels[l].order != LevelOrder::ascending)
+        if (auto done = rank(l); !done) return std::unexpected(done.error());
+    return assembled();
+  }
+
+ private:
+  std::size_t order() const { return layout_.levels.size(); }
+
+  Expected<Buffer> allocate(std::uint64_t count, std::uint64_t bytes) const {
+    return Buffer::allocate(saturating_product(count, bytes), resources_.memory, name_);
+  }
+  Expected<void> add_column(Coordinates& list, std::size_t column) const {
+    auto crd = allocate(list.count, coordinate_bits(list.extents[column]) / 8);
+    if (!crd) return std::unexpected(crd.error());
+    list.crd[column] = std::move(*crd);
+    return {};
+  }
+  Column column(Coordinates& list, std::size_t number) const { return {list.crd[number], coordinate_bits(list.extents[number])}; }
+  static Indices read(const Coordinates& list, std::size_t number) { return {list.crd[number], coordinate_bits(list.extents[number])}; }
+
+  /// Slots and blocks hold every coordinate once.
+  Expected<void> sum_duplicates() {
+    const Format plain = sparse_format(modes_.extents.size(), modes_.scalar);
+    auto summed = build_from(std::move(modes_), plain, {}, resources_, name_);
+    if (!summed) return std::unexpected(summed.error());
+    auto list = entries(*summed, false, resources_);
+    if (!list) return std::unexpected(list.error());
+    modes_ = std::move(*list);
+    return {};
+  }
+
+  bool is_computed(std::size_t l) const { return placement_.slots() != l && placement_.starts() != l && placement_.counted() != l; }
+
+  /// The levels that the coordinates alone tell.
+  Expected<void> place() {
+    levels_.extents = placement_.level_extents();
+    levels_.crd.resize(order());
+    levels_.scalar = modes_.scalar;
+    levels_.count = modes_.count;
+    for (std::size_t l = 0; l < order(); ++l)
+      if (is_computed(l))
+        if (auto done = add_column(levels_, l); !done) return done;
+    auto keep = allocate(placement_.total() ? 0 : modes_.count, 1);
+    if (!keep) return std::unexpected(keep.error());
+    const std::vector<std::int64_t> no_offsets(modes_.crd.size(), 0);
+    const Blocks blocks(modes_.count, resources_.threads);
+    std::vector<std::uint64_t> offender(blocks.number, saturated);
+    const auto kept = keep->as<std::uint8_t>();
+    std::ranges::fill(kept, std::uint8_t{1});
+    for_tiles(modes_, no_offsets, blocks, resources_.threads,
+              [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t block) {
+                place_tile(begin, columns, kept, offender[block]);
+              });
+    for (const std::uint64_t entry : offender)
+      if (entry != saturated) return without_place(entry);
+    levels_.values = std::move(modes_.values);
+    if (kept.empty()) return {};
+    auto placed = selected(std::move(levels_), *keep, resources_, name_);
+    if (!placed) return std::unexpected(placed.error());
+    levels_ = std::move(*placed);
+    if (!placement_.starts()) return {};
+    auto also = selected(std::move(modes_), *keep, resources_, name_);
+    if (!also) return std::unexpected(also.error());
+    modes_ = std::move(*also);
+    return {};
+  }
+
+  void place_tile(std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::span<std::uint8_t> kept,
+                  std::uint64_t& offender) {
+    const std::size_t count = columns.empty() ? 0 : columns.front().size();
+    std::vector<std::int64_t> value(count);
+    std::vector<std::int64_t> least(count);
+    std::vector<std::int64_t> most(count);
+    for (std::size_t l = 0; l < order(); ++l) {
+      if (!is_computed(l)) continue;
+      const PlacedLevel& level = placement_.levels()[l];
+      layout_.levels[l].value->at(columns, value);
+      bounds(l, columns, least, most);
+      for (std::size_t n = 0; n < count; ++n) {
+        const bool has_place = value[n] >= least[n] && value[n] <= most[n];
+        if (!has_place) {
+          kept[begin + n] = 0;
+          if (!is_plus_zero(modes_, begin + n)) offender = std::min(offender, begin + n);
+        }
+        value[n] = has_place ? value[n] - least[n] : 0;
+      }
+      with_width(coordinate_bits(level.extent), [&]<class T>(T) {
+        std::ranges::transform(value, levels_.crd[l].template as<T>().begin() + static_cast<std::ptrdiff_t>(begin),
+                               [](std::int64_t each) { return static_cast<T>(each); });
+      });
+    }
+  }
+
+  /// The values that a level has at each of the coordinates.
+  void bounds(std::size_t l, std::span<const std::span<const std::int64_t>> columns, std::span<std::int64_t> least,
+              std::span<std::int64_t> most) const {
+    const PlacedLevel& level = placement_.levels()[l];
+    std::ranges::fill(least, level.range.least);
+    std::ranges::fill(most, level.range.most);
+    std::vector<std::int64_t> bound(level.varies() ? least.size() : 0);
+    if (level.low) {
+      layout_.levels[l].low->at(columns, bound);
+      for (std::size_t n = 0; n < bound.size(); ++n) least[n] = std::max(least[n], bound[n]);
+    }
+    if (level.high) {
+      layout_.levels[l].high->at(columns, bound);
+      for (std::size_t n = 0; n < bound.size(); ++n) most[n] = std::min(most[n], bound[n] - 1);
+    }
+  }
+
+  static bool is_plus_zero(const Coordinates& list, std::uint64_t entry) {
+    const double value = value_at(list.values, list.scalar, entry);
+    return value == 0 && !std::signbit(value);
+  }
+
+  std::unexpected<Error> wrong(const std::string& message) const { return fail(ErrorKind::input, ErrorCode::out_of_range, name_, message); }
+
+  std::unexpected<Error> without_place(std::uint64_t entry) const {
+    std::vector<std::uint64_t> coordinates;
+    for (std::size_t mode = 0; mode < extents_.size(); ++mode) coordinates.push_back(read(modes_, mode)[entry]);
+    const std::vector<std::int64_t> modes(coordinates.begin(), coordinates.end());
+    for (std::size_t l = 0; l < order(); ++l) {
+      if (!is_computed(l)) continue;
+      ValueRange here = placement_.levels()[l].range;
+      if (placement_.levels()[l].low) here.least = std::max(here.least, layout_.levels[l].low->at(modes));
+      if (placement_.levels()[l].high) here.most = std::min(here.most, layout_.levels[l].high->at(modes) - 1);
+      const std::int64_t value = layout_.levels[l].value->at(modes);
+      if (value >= here.least && value <= here.most) continue;
+      const std::string values = here.most < here.least ? "no values" : fmt::format("the values {} to {}", here.least, here.most);
+      return wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} there, not {}", coordinates_text(coordinates),
+                               name_, layout_.text(), layout_.level_text(l), values, value));
+    }
+    return wrong(fmt::format("{} of {} has no place in the layout {}", coordinates_text(coordinates), name_, layout_.text()));
+  }
+
+  /// The coordinates of an entry of levels_, whose columns other than that of slots are there.
+  std::string modes_text(std::uint64_t entry) const {
+    std::vector<std::uint64_t> levels;
+    for (std::size_t l = 0; l < order(); ++l) levels.push_back(placement_.slots() == l ? 0 : read(levels_, l)[entry]);
+    std::vector<std::uint64_t> coordinates(extents_.size());
+    placement_.coordinates(levels, coordinates);
+    return coordinates_text(coordinates);
+  }
+
+  // Starts.
+
+  /// What counts from starts, entry by entry, as a column of its own behind those of the levels above: from 0 on.
+  Expected<Coordinates> counted_values() {
+    const std::size_t above = *placement_.starts();
+    const auto name = static_cast<std::uint32_t>(extents_.size());
+    const ValueRange range = placement_.ranges()[name];
+    Coordinates keys;
+    keys.count = levels_.count;
+    for (std::size_t l = 0; l < above; ++l) {
+      keys.extents.push_back(levels_.extents[l]);
+      keys.crd.push_back(levels_.crd[l]);
+    }
+    keys.extents.push_back(levels_.extents[above]);
+    keys.crd.emplace_back();
+    if (auto done = add_column(keys, above); !done) return std::unexpected(done.error());
+    const Affine value = layout_.levels[*placement_.counted()].value->plus(Affine::variable(name));
+    const Column to = column(keys, above);
+    for_tiles(modes_, std::vector<std::int64_t>(modes_.crd.size(), 0), Blocks(modes_.count, resources_.threads), resources_.threads,
+              [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t) {
+                std::vector<std::int64_t> values(columns.front().size());
+                value.at(columns, values);
+                for (std::size_t n = 0; n < values.size(); ++n) to.put(begin + n, static_cast<std::uint64_t>(values[n] - range.least));
+              });
+    return keys;
+  }
+
+  /// Entries in the order of their keys. A block begins at the first entry that the one before does not hold: moved back where
+  /// the extent ends, as far as that one lets it. Runs end before a gap. A singleton is one block for each position above.
+  Expected<void> choose_starts() {
+    const std::size_t starts = *placement_.starts();
+    const std::size_t counted = *placement_.counted();
+    auto keys = counted_values();
+    if (!keys) return std::unexpected(keys.error());
+    auto sorted = sorted_permutation(*keys, numbers_below(starts + 1), {}, resources_);
+    if (!sorted) return std::unexpected(sorted.error());
+    for (const std::size_t l : {starts, counted})
+      if (auto done = add_column(levels_, l); !done) return done;
+    const Indices entry_at(*sorted, coordinate_bits(keys->count));
+    const Indices values = read(*keys, starts);
+    const bool runs = has_lengths(layout_.levels[counted].kind);
+    const bool one = is_per_parent(layout_.levels[starts].kind);
+    const std::uint64_t width = levels_.extents[counted];
+    const std::uint64_t last_start = levels_.extents[starts] - width;
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;  // behind what the block holds, or behind its last entry so far
+    for (std::uint64_t n = 0; n < keys->count; ++n) {
+      const std::uint64_t entry = entry_at[n];
+      const std::uint64_t value = values[entry];
+      const bool first = n == 0 || !same_keys(*keys, entry_at[n - 1], entry, starts);
+      if (first) end = 0;
+      const bool begins = first || (!one && (runs ? value > end : value >= end));
+      if (begins) start = runs ? value : std::max(end, std::min(value, last_start));
+      end = runs ? value + 1 : start + width;
+      if (!runs && value >= end)
+        return wrong(fmt::format("an entry of {} has no place in the layout {}: level {} has {} values from its start on, not {}", name_,
+                                 layout_.text(), layout_.level_text(counted), width, value - start + 1));
+      column(levels_, starts).put(entry, start);
+      column(levels_, counted).put(entry, value - start);
+    }
+    return {};
+  }
+
+  static bool same_keys(const Coordinates& keys, std::uint64_t a, std::uint64_t b, std::size_t columns) {
+    for (std::size_t c = 0; c < columns; ++c)
+      if (read(keys, c)[a] != read(keys, c)[b]) return false;
+    return true;
+  }
+
+  // Slots.
+
+  /// The levels in the order in which slots are numbered: those above, those between them and the singletons, the singletons.
+  struct SlotLevels {
+    std::size_t slot = 0;
+    std::size_t first_singleton = 0;
+    std::vector<std::uint32_t> order;
+    std::uint64_t between = 1;      ///< coordinates of the levels between
+    std::uint64_t coordinates = 1;  ///< of the singletons
+  };
+
+  SlotLevels slot_levels() const {
+    SlotLevels levels{.slot = *placement_.slots(), .first_singleton = order(), .order = {}};
+    while (is_per_parent(layout_.levels[levels.first_singleton - 1].kind)) --levels.first_singleton;
+    for (std::uint32_t l = 0; l < order(); ++l) {
+      if (l != levels.slot) levels.order.push_back(l);
+      if (l > levels.slot) {
+        std::uint64_t& product = l < levels.first_singleton ? levels.between : levels.coordinates;
+        product = saturating_product(product, levels_.extents[l]);
+      }
+    }
+    return levels;
+  }
+
+  /// The positions of the levels above the slots, with or without entries.
+  Expected<Coordinates> parents(const SortedEntries& sorted, std::size_t slot) const {
+    SortedEntries above;
+    above.count = sorted.count;
+    above.scalar = sorted.scalar;
+    above.values = sorted.values;
+    above.lengths = lengths();
+    Format format;
+    format.scalar = sorted.scalar;
+    std::vector<std::uint64_t> extents;
+    for (std::uint32_t l = 0; l < slot; ++l) {
+      above.extents.push_back(levels_.extents[l]);
+      above.crd.push_back(sorted.crd[l]);
+      format.levels.push_back({.kind = format_.levels[l].kind});
+      format.mode_order.push_back(l);
+    }
+    auto tensor = assemble(std::move(above), without_gaps(std::move(format)), placement_extents(slot), resources_, name_);
+    if (!tensor) return std::unexpected(tensor.error());
+    return entries(*tensor, false, resources_);
+  }
+  std::vector<std::uint64_t> placement_extents(std::size_t count) const {
+    return {levels_.extents.begin(), levels_.extents.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+
+  Expected<void> number_slots() {
+    const SlotLevels levels = slot_levels();
+    levels_.extents[levels.slot] = 1;
+    if (auto done = add_column(levels_, levels.slot); !done) return done;
+    auto sorted = sorted_by(levels_, levels.order, {}, resources_, name_);
+    if (!sorted) return std::unexpected(sorted.error());
+    Coordinates above;
+    above.count = 1;
+    if (levels.slot > 0) {
+      auto listed = parents(*sorted, levels.slot);
+      if (!listed) return std::unexpected(listed.error());
+      above = std::move(*listed);
+    }
+    return SlotNumbers(*this, levels, *sorted, above).run();
+  }
+
+  class SlotNumbers {
+   public:
+    SlotNumbers(LayoutBuild& build, const SlotLevels& levels, const SortedEntries& sorted, const Coordinates& above)
+        : build_(build), levels_(levels), sorted_(sorted), above_(above) {
+      for (std::size_t c = 0; c < sorted.crd.size(); ++c) columns_.emplace_back(sorted.crd[c], coordinate_bits(sorted.extents[c]));
+      for (std::size_t c = 0; c < above.crd.size(); ++c) above_columns_.push_back(read(above, c));
+    }
+
+    Expected<void> run() {
+      const PlacedLevel& placed = build_.placement_.levels()[levels_.slot];
+      const bool fixed = placed.narrowed;
+      if (auto done = count_groups(fixed ? placed.extent : saturated); !done) return done;
+      if (std::ranges::find(build_.extents_, std::uint64_t{0}) != build_.extents_.end())
+        widest_ = 0;
+      else if (fixed)
+        widest_ = placed.extent;
+      if (above_.count > 0 && widest_ > levels_.coordinates && levels_.between > 0)
+        return build_.wrong(fmt::format(
+            "layout {} of {}: level {} has {} slots, but there are only {} coordinates to stand in them; {} fit", build_.layout_.text(),
+            build_.name_, build_.layout_.level_text(levels_.slot), widest_, levels_.coordinates, levels_.coordinates));
+      return fill();
+    }
+
+   private:
+    bool has_lengths_of_parents() const { return has_lengths(build_.layout_.levels[levels_.slot].kind); }
+
+    /// Whether an entry belongs to a position above.
+    bool is_below(std::uint64_t entry, std::uint64_t parent) const {
+      for (std::size_t c = 0; c < above_columns_.size(); ++c)
+        if (columns_[c][entry] != above_columns_[c][parent]) return false;
+      return true;
+    }
+    /// Which of the groups below its parent an entry is in.
+    std::uint64_t group(std::uint64_t entry) const {
+      std::uint64_t number = 0;
+      for (std::size_t l = levels_.slot + 1; l < levels_.first_singleton; ++l)
+        number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
+      return number;
+    }
+
+    /// Slots of every parent, and in the widest group.
+    Expected<void> count_groups(std::uint64_t most) {
+      auto lengths = build_.allocate(above_.count, sizeof(std::uint64_t));
+      if (!lengths) return std::unexpected(lengths.error());
+      lengths_ = std::move(*lengths);
+      std::uint64_t entry = 0;
+      for (std::uint64_t parent = 0; parent < above_.count; ++parent) {
+        std::uint64_t in_group = 0;
+        for (std::uint64_t before = saturated; entry < sorted_.count && is_below(entry, parent); ++entry) {
+          const std::uint64_t now = group(entry);
+          in_group = now == before ? in_group + 1 : 1;
+          before = now;
+          if (in_group > most) return surplus(entry, most);
+          std::uint64_t& length = lengths_.as<std::uint64_t>()[parent];
+          length = std::max(length, in_group);
+        }
+        widest_ = std::max(widest_, lengths_.as<std::uint64_t>()[parent]);
+      }
+      return {};
+    }
+
+    std::unexpected<Error> surplus(std::uint64_t entry, std::uint64_t most) const {
+      std::vector<std::uint64_t> levels(build_.order(), 0);
+      for (std::size_t c = 0; c < levels_.order.size(); ++c) levels[levels_.order[c]] = columns_[c][entry];
+      std::vector<std::uint64_t> coordinates(build_.extents_.size());
+      build_.placement_.coordinates(levels, coordinates);
+      return build_.wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} {}, and {} stored before it",
+                                      coordinates_text(coordinates), build_.name_, build_.layout_.text(),
+                                      build_.layout_.level_text(levels_.slot), most, most == 1 ? "slot" : "slots",
+                                      most == 1 ? "one is" : fmt::format("{} are", most)));
+    }
+
+    Expected<void> fill() {
+      std::uint64_t total = 0;
+      for (std::uint64_t& length : lengths_.as<std::uint64_t>()) {
+        if (!has_lengths_of_parents()) length = widest_;
+        total = saturating_sum(total, saturating_product(length, levels_.between));
+      }
+      made_.count = total;
+      made_.scalar = sorted_.scalar;
+      made_.extents = build_.levels_.extents;
+      made_.extents[levels_.slot] = widest_;
+      made_.crd.resize(build_.order());
+      for (std::size_t l = 0; l < build_.order(); ++l)
+        if (auto done = build_.add_column(made_, l); !done) return done;
+      auto values = build_.allocate(total, scalar_bytes(made_.scalar));
+      if (!values) return std::unexpected(values.error());
+      made_.values = std::move(*values);
+      for (std::size_t l = 0; l < build_.order(); ++l) to_.push_back(build_.column(made_, l));
+      std::uint64_t entry = 0;
+      std::uint64_t next = 0;
+      for (std::uint64_t parent = 0; parent < above_.count; ++parent) {
+        const std::uint64_t length = lengths_.as<std::uint64_t>()[parent];
+        if (length == 0) continue;
+        for (std::uint64_t number = 0; number < levels_.between; ++number) {
+          const std::uint64_t first = entry;
+          while (entry < sorted_.count && is_below(entry, parent) && group(entry) == number) ++entry;
+          fill_group(parent, number, first, entry, length, next);
+          next += length;
+        }
+      }
+      build_.added_ = total != sorted_.count;
+      build_.levels_ = std::move(made_);
+      return {};
+    }
+
+    /// Coordinates of the singletons as one number.
+    std::uint64_t singletons(std::uint64_t entry) const {
+      std::uint64_t number = 0;
+      for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l)
+        number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
+      return number;
+    }
+
+    /// The entries, and zeros at the least coordinates that these leave, in the order of the singletons.
+    void fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end, std::uint64_t length,
+                    std::uint64_t next) {
+      std::uint64_t pads = length - (end - entry);
+      std::uint64_t unused = 0;
+      for (std::uint64_t slot = 0; slot < length; ++slot, ++next) {
+        const std::uint64_t here = entry < end ? singletons(entry) : saturated;
+        const bool is_pad = pads > 0 && here != unused;
+        for (std::size_t c = 0; c < above_columns_.size(); ++c) to_[c].put(next, above_columns_[c][parent]);
+        to_[levels_.slot].put(next, slot);
+        put(next, number, levels_.slot + 1, levels_.first_singleton);
+        put(next, is_pad ? unused : here, levels_.first_singleton, build_.order());
+        pads -= is_pad;
+        unused = is_pad || here == unused ? unused + 1 : unused;
+        if (is_pad) continue;
+        with_element(made_.scalar, [&]<class T>(T) { made_.values.as<T>()[next] = sorted_.values.as<const T>()[entry]; });
+        ++entry;
+      }
+    }
+
+    /// A number as the coordinates of the levels from `begin` to `end`.
+    void put(std::uint64_t place, std::uint64_t number, std::size_t begin, std::size_t end) const {
+      for (std::size_t l = end; l-- > begin;) {
+        to_[l].put(place, number % build_.levels_.extents[l]);
+        number /= build_.levels_.extents[l];
+      }
+    }
+
+    LayoutBuild& build_;
+    const SlotLevels& levels_;
+    const SortedEntries& sorted_;
+    const Coordinates& above_;
+    std::vector<Indices> columns_;        ///< of the sorted entries, in the order of the numbering
+    std::vector<Indices> above_columns_;  ///< of the positions above
+    Buffer lengths_;
+    std::uint64_t widest_ = 0;
+    Coordinates made_;
+    std::vector<Column> to_;
+  };
+
+  // Levels in another order than the ascending one.
+
+  /// What is sorted in place of coordinates: counted from the end, or the number of the first entry that has them below the same
+  /// position.
+  Expected<void> rank(std::size_t l) {
+    const bool descending = layout_.levels[l].order == LevelOrder::descending;
+    const std::uint64_t extent = descending ? levels_.extents[l] : levels_.count;
+    auto ranks = allocate(levels_.count, coordinate_bits(extent) / 8);
+    if (!ranks) return std::unexpected(ranks.error());
+    const Column to(*ranks, coordinate_bits(extent));
+    const Indices coordinates = read(levels_, l);
+    if (descending) {
+      for (std::uint64_t n = 0; n < levels_.count; ++n) to.put(n, extent - 1 - coordinates[n]);
+    } else {
+      const auto sorted = sorted_permutation(levels_, numbers_below(l + 1), {}, resources_);
+      if (!sorted) return std::unexpected(sorted.error());
+      const Indices entry_at(*sorted, coordinate_bits(levels_.count));
+      std::uint64_t first = 0;
+      for (std::uint64_t n = 0; n < levels_.count; ++n) {
+        if (n == 0 || !same_keys(levels_, entry_at[n - 1], entry_at[n], l + 1)) first = entry_at[n];
+        to.put(entry_at[n], first);
+      }
+    }
+    ranked_.resize(order());
+    ranked_[l] = std::exchange(levels_.crd[l], std::move(*ranks));
+    levels_.extents[l] = extent;
+    return {};
+  }
+
+  /// The coordinate that a level has, where ranks may stand in its place.
+  std::uint64_t coordinate(std::size_t l, std::uint64_t stored) const {
+    if (ranked_.empty() || layout_.levels[l].order == LevelOrder::ascending) return stored;
+    const std::uint64_t extent = placement_.levels()[l].extent;
+    if (layout_.levels[l].order == LevelOrder::descending) return extent - 1 - stored;
+    return Indices(ranked_[l], coordinate_bits(extent))[stored];
+  }
+
+  // Assembly.
+
+  std::vector<std::function<std::uint64_t(std::span<const std::uint64_t>)>> lengths() const {
+    std::vector<std::function<std::uint64_t(std::span<const std::uint64_t>)>> rules(order());
+    for (std::size_t l = 0; l < order(); ++l) {
+      if (!placement_.levels()[l].varies()) continue;
+      rules[l] = [this, l](std::span<const std::uint64_t> above) {
+        std::vector<std::int64_t> values(order());
+        for (std::size_t outer = 0; outer < l; ++outer)
+          values[outer] = placement_.levels()[outer].at(values).least + static_cast<std::int64_t>(coordinate(outer, above[outer]));
+        const ValueRange here = placement_.levels()[l].at(values);
+        return here.most < here.least ? std::uint64_t{0} : static_cast<std::uint64_t>(here.most - here.least) + 1;
+      };
+    }
+    return rules;
+  }
+
+  Expected<Tensor> assembled() {
+    Format format;
+    format.scalar = format_.scalar;
+    format.mode_order = numbers_below(order());
+    for (const Level& level : format_.levels)
+      format.levels.push_back({.kind = level.kind, .pos_bits = level.pos_bits, .crd_bits = std::max<std::uint8_t>(level.crd_bits, 32)});
+    std::vector<std::uint64_t> extents = levels_.extents;
+    auto sorted = sorted_by(std::move(levels_), format.mode_order, {}, resources_, name_);
+    if (!sorted) return std::unexpected(sorted.error());
+    sorted->lengths = lengths();
+    if (placement_.starts() && is_per_parent(layout_.levels[*placement_.starts()].kind)) sorted->starts = placement_.starts();
+    std::uint64_t distinct = 0;
+    auto tensor = assemble(std::move(*sorted), without_gaps(format), std::move(extents), resources_, name_, &distinct);
+    if (!tensor) return tensor;
+    if (auto done = unrank(*tensor); !done) return std::unexpected(done.error());
+    const bool padded = added_ || (placement_.adds_places() && tensor->nnz() != distinct);
+    if (has_gaps(format)) tensor = relaid(*tensor, format, resources_, name_);
+    if (!tensor) return tensor;
+    return with_layout(*tensor, format_, std::move(extents_), padded, resources_, name_);
+  }
+
+  Expected<void> unrank(Tensor& tensor) const {
+    if (ranked_.empty()) return {};
+    TensorArrays arrays = tensor.arrays();
+    for (std::size_t l = 0; l < ranked_.size(); ++l) {
+      if (layout_.levels[l].order == LevelOrder::ascending) continue;
+      arrays.extents[l] = placement_.levels()[l].extent;
+      Level& level = arrays.format.levels[l];
+      const Indices ranks(tensor.levels()[l].crd, level.crd_bits);
+      level.crd_bits = std::max<std::uint8_t>(format_.levels[l].crd_bits, static_cast<std::uint8_t>(coordinate_bits(arrays.extents[l])));
+      auto crd = allocate(ranks.size(), level.crd_bits / 8);
+      if (!crd) return std::unexpected(crd.error());
+      const Column to(*crd, level.crd_bits);
+      for (std::uint64_t p = 0; p < ranks.size(); ++p) to.put(p, coordinate(l, ranks[p]));
+      arrays.levels[l].crd = std::move(*crd);
+    }
+    tensor = Tensor(std::move(arrays), Validity::known);
+    return {};
+  }
+
+  Coordinates modes_;
+  const Format& format_;
+  const Layout& layout_;
+  Placement placement_;
+  const Resources& resources_;
+  std::string_view name_;
+  std::vector<std::uint64_t> extents_;  ///< of the modes
+  Coordinates levels_;
+  bool added_ = false;          ///< pads
+  std::vector<Buffer> ranked_;  ///< the coordinates of levels in another order, by entry
+};
+
+}  // namespace
+
+Expected<Tensor> build_with_layout(Coordinates coordinates, const Format& format, const Resources& resources, std::string_view name) {
+  auto placement = Placement::of(*format.layout, coordinates.extents, name);
+  if (!placement) return std::unexpected(placement.error());
+  return LayoutBuild(std::move(coordinates), format, std::move(*placement), resources, name).run();
+}
+
+}  // namespace weft

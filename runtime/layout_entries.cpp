@@ -1,0 +1,157 @@
+#include "runtime/layout_entries.h"
+
+#include <cmath>
+
+#include "runtime/level_tensor.h"
+#include "runtime/placement.h"
+#include "runtime/scalar_traits.h"
+#include "runtime/selected.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view what = "the entries of a tensor";
+
+/// Whether a value is among the zeros that are left out.
+template <class T>
+bool is_left_out(T value, Zeros zeros) {
+  if (zeros == Zeros::kept || value != T{0}) return false;
+  return zeros == Zeros::left_out || !std::signbit(value);
+}
+
+/// Before anything is computed of them: blocks may be mostly zeros.
+Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resources& resources) {
+  auto keep = Buffer::allocate(list.count, resources.memory, what);
+  if (!keep) return std::unexpected(keep.error());
+  const auto kept = keep->as<std::uint8_t>();
+  with_element(list.scalar, [&]<class T>(T) {
+    const auto values = std::as_const(list.values).as<T>();
+    for_blocks(resources.threads, Blocks(list.count, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t n = begin; n < end; ++n) kept[n] = !is_left_out(values[n], zeros);
+    });
+  });
+  return selected(std::move(list), *keep, resources, what);
+}
+
+/// Level coordinates to those of modes; keep[n] = 0 where there are none.
+class Mapping {
+ public:
+  Mapping(const Placement& placement, const Coordinates& levels, Coordinates& modes, std::span<std::uint8_t> keep)
+      : placement_(placement), levels_(levels), modes_(modes), keep_(keep) {}
+
+  void run(const Resources& resources) {
+    std::vector<std::int64_t> first;
+    for (const PlacedLevel& level : placement_.levels()) first.push_back(level.low ? 0 : level.range.least);
+    for_tiles(levels_, first, Blocks(levels_.count, resources.threads), resources.threads,
+              [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t) {
+                Tile(*this, begin, columns).map();
+              });
+  }
+
+ private:
+  struct Tile {
+    Tile(Mapping& mapping, std::uint64_t first, std::span<const std::span<const std::int64_t>> columns)
+        : map_(mapping), begin_(first), values_(columns.begin(), columns.end()), count_(columns.empty() ? 0 : columns.front().size()) {}
+
+    void map() {
+      own_.resize(values_.size());
+      for (std::size_t l = 0; l < values_.size(); ++l)
+        if (map_.placement_.levels()[l].varies()) add_bound(l);
+      variables_.resize(map_.placement_.ranges().size(), std::vector<std::int64_t>(count_));
+      for (std::size_t variable = 0; variable < variables_.size(); ++variable) {
+        map_.placement_.inverse(variable).at(values_, variables_[variable]);
+        if (variable < map_.modes_.extents.size()) store(variable);
+      }
+      check();
+    }
+
+    /// The values of a level that begins elsewhere in every fiber, and whether they are below its end.
+    void add_bound(std::size_t l) {
+      const PlacedLevel& level = map_.placement_.levels()[l];
+      own_[l].assign(values_[l].begin(), values_[l].end());
+      std::vector<std::int64_t> bound(count_);
+      if (level.low) {
+        level.low->at(values_, bound);
+        for (std::size_t n = 0; n < count_; ++n) own_[l][n] += std::max(bound[n], level.range.least);
+      }
+      values_[l] = own_[l];
+      if (!level.high) return;
+      level.high->at(values_, bound);
+      for (std::size_t n = 0; n < count_; ++n)
+        if (own_[l][n] >= bound[n]) map_.keep_[begin_ + n] = 0;
+    }
+
+    void store(std::size_t mode) {
+      const std::uint64_t extent = map_.modes_.extents[mode];
+      with_width(coordinate_bits(extent), [&]<class T>(T) {
+        const auto to = map_.modes_.crd[mode].template as<T>();
+        for (std::size_t n = 0; n < count_; ++n) {
+          const auto coordinate = static_cast<std::uint64_t>(variables_[mode][n]);  // those below 0 are beyond every extent
+          if (coordinate >= extent) map_.keep_[begin_ + n] = 0;
+          to[begin_ + n] = static_cast<T>(coordinate);
+        }
+      });
+    }
+
+    /// Values that no coordinates have.
+    void check() {
+      const std::vector<std::span<const std::int64_t>> variables(variables_.begin(), variables_.end());
+      std::vector<std::int64_t> value(count_);
+      for (std::size_t l = 0; l < values_.size(); ++l) {
+        if (!map_.placement_.layout().levels[l].value) continue;
+        map_.placement_.layout().levels[l].value->at(variables, value);
+        for (std::size_t n = 0; n < count_; ++n)
+          if (value[n] != values_[l][n]) map_.keep_[begin_ + n] = 0;
+      }
+    }
+
+    Mapping& map_;
+    std::uint64_t begin_;
+    std::vector<std::span<const std::int64_t>> values_;
+    std::size_t count_;
+    std::vector<std::vector<std::int64_t>> own_;
+    std::vector<std::vector<std::int64_t>> variables_;
+  };
+
+  const Placement& placement_;
+  const Coordinates& levels_;
+  Coordinates& modes_;
+  std::span<std::uint8_t> keep_;
+};
+
+}  // namespace
+
+Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& placement, Zeros zeros, const Resources& resources) {
+  auto stored = level_tensor(tensor, resources, what);
+  if (!stored) return std::unexpected(stored.error());
+  auto levels = entries(*stored, false, resources);
+  if (levels && zeros != Zeros::kept) levels = without_zeros(std::move(*levels), zeros, resources);
+  if (!levels) return std::unexpected(levels.error());
+  StoredPlaces places;
+  places.levels = std::move(*levels);
+  places.modes.extents = tensor.extents();
+  places.modes.scalar = places.levels.scalar;
+  places.modes.count = places.levels.count;
+  places.modes.values = places.levels.values;
+  for (const std::uint64_t extent : tensor.extents()) {
+    auto crd = Buffer::allocate(places.levels.count * (coordinate_bits(extent) / 8), resources.memory, what);
+    if (!crd) return std::unexpected(crd.error());
+    places.modes.crd.push_back(std::move(*crd));
+  }
+  auto keep = Buffer::allocate(places.levels.count, resources.memory, what);
+  if (!keep) return std::unexpected(keep.error());
+  std::ranges::fill(keep->as<std::uint8_t>(), std::uint8_t{1});
+  Mapping(placement, places.levels, places.modes, keep->as<std::uint8_t>()).run(resources);
+  places.keep = std::move(*keep);
+  return places;
+}
+
+Expected<Coordinates> entries_with_layout(const Tensor& tensor, Zeros zeros, const Resources& resources) {
+  const auto placement = Placement::of(*tensor.format().layout, tensor.extents(), "the tensor");
+  if (!placement) return std::unexpected(placement.error());
+  auto places = stored_places(tensor, *placement, zeros, resources);
+  if (!places) return std::unexpected(places.error());
+  return selected(std::move(places->modes), places->keep, resources, what);
+}
+
+}  // namespace weft

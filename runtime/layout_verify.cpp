@@ -1,0 +1,192 @@
+// The invariants of a tensor with a layout.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/extents.h"
+#include "runtime/layout_entries.h"
+#include "runtime/level_rules.h"
+#include "runtime/level_tensor.h"
+#include "runtime/level_traits.h"
+#include "runtime/placement.h"
+#include "runtime/scalar_traits.h"
+#include "runtime/selected.h"
+#include "runtime/sort.h"
+#include "runtime/tensor_facts.h"
+
+namespace weft {
+namespace {
+
+class LayoutVerification {
+ public:
+  LayoutVerification(const Tensor& tensor, const Placement& placement, const Resources& resources, std::string_view name)
+      : tensor_(tensor), layout_(*tensor.format().layout), placement_(placement), resources_(resources), name_(name) {}
+
+  Expected<void> run() {
+    if (auto done = shape(); !done) return done;
+    auto levels = level_tensor(tensor_, resources_, name_);
+    if (!levels) return std::unexpected(levels.error());
+    levels_ = std::move(*levels);
+    if (auto done = verify_levels(levels_, level_rules(layout_), resources_, name_); !done) return done;
+    for (std::size_t l = 0; l < order(); ++l)
+      if (placement_.levels()[l].varies())
+        if (auto done = lengths(l); !done) return done;
+    auto places = stored_places(tensor_, placement_, Zeros::kept, resources_);
+    if (!places) return std::unexpected(places.error());
+    places_ = std::move(*places);
+    if (auto done = added_zeros(); !done) return done;
+    if (placement_.slots())
+      if (auto done = slots(); !done) return done;
+    return placement_.depends_on_data() ? once() : Expected<void>();
+  }
+
+ private:
+  std::size_t order() const { return layout_.levels.size(); }
+
+  template <class... Arguments>
+  std::unexpected<Error> refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
+    return fail(ErrorKind::input, ErrorCode::invalid_tensor, name_,
+                fmt::format("{}: {}", name_, fmt::format(text, std::forward<Arguments>(arguments)...)));
+  }
+
+  Expected<void> shape() const {
+    const std::vector<std::uint64_t>& extents = tensor_.level_extents();
+    if (tensor_.levels().size() != order() || extents.size() != order() || tensor_.format().levels.size() != order())
+      return refuse("{} level arrays and {} level extents for a layout of {} levels", tensor_.levels().size(), extents.size(), order());
+    for (std::size_t l = 0; l < order(); ++l) {
+      const std::uint64_t extent = placement_.levels()[l].extent;
+      if (extents[l] != extent && (placement_.slots() != l || placement_.levels()[l].narrowed))
+        return refuse("level {} ({}) has the extent {} instead of {}", l, layout_.level_text(l), extents[l], extent);
+      const unsigned bits = tensor_.format().levels[l].crd_bits;
+      const unsigned said = layout_.levels[l].bits;
+      if (said == 8 || said == 16 ? bits != said : bits != 32 && bits != 64)
+        return refuse("level {} ({}) has coordinates of {} bits", l, layout_.level_text(l), bits);
+    }
+    return {};
+  }
+
+  /// Lengths as the bounds say.
+  Expected<void> lengths(std::size_t l) const {
+    const Indices pos(levels_.levels()[l].pos, levels_.format().levels[l].pos_bits);
+    Coordinates above;
+    above.count = 1;
+    if (l > 0) {
+      TensorArrays cut = levels_.arrays();
+      cut.format.levels.resize(l);
+      cut.format.mode_order.resize(l);
+      cut.extents.resize(l);
+      cut.levels.resize(l);
+      auto values =
+          Buffer::allocate(saturating_product(levels_.positions(l - 1), scalar_bytes(cut.format.scalar)), resources_.memory, name_);
+      if (!values) return std::unexpected(values.error());
+      cut.values = std::move(*values);
+      auto listed = entries(made(std::move(cut)), false, resources_);
+      if (!listed) return std::unexpected(listed.error());
+      above = std::move(*listed);
+    }
+    std::vector<Indices> columns;
+    for (std::size_t c = 0; c < l; ++c) columns.emplace_back(above.crd[c], coordinate_bits(above.extents[c]));
+    std::vector<std::int64_t> values(order());
+    for (std::uint64_t p = 0; p < above.count; ++p) {
+      for (std::size_t c = 0; c < l; ++c) values[c] = placement_.levels()[c].at(values).least + static_cast<std::int64_t>(columns[c][p]);
+      const ValueRange here = placement_.levels()[l].at(values);
+      const std::uint64_t length = here.most < here.least ? 0 : static_cast<std::uint64_t>(here.most - here.least) + 1;
+      if (pos[p + 1] - pos[p] != length)
+        return refuse("level {} ({}): the fiber of position {} has {} values instead of {}", l, layout_.level_text(l), p,
+                      pos[p + 1] - pos[p], length);
+    }
+    return {};
+  }
+
+  Expected<void> added_zeros() const {
+    const auto keep = places_.keep.as<const std::uint8_t>();
+    for (std::uint64_t n = 0; n < keep.size(); ++n) {
+      if (keep[n] != 0 || value_at(places_.levels.values, places_.levels.scalar, n) == 0) continue;
+      std::string coordinates;
+      for (std::size_t l = 0; l < order(); ++l) coordinates += fmt::format("{}{}", l ? "," : "", column(l)[n]);
+      return refuse("level {}: position {}, at the level coordinates ({}), is no coordinate of the tensor, but its value is not 0",
+                    order() - 1, n, coordinates);
+    }
+    return {};
+  }
+
+  Indices column(std::size_t l) const { return {places_.levels.crd[l], coordinate_bits(places_.levels.extents[l])}; }
+  Indices mode(std::size_t m) const { return {places_.modes.crd[m], coordinate_bits(places_.modes.extents[m])}; }
+
+  /// The singletons below slots rise with these.
+  Expected<void> slots() const {
+    const std::size_t slot = *placement_.slots();
+    std::size_t first = order();
+    while (is_per_parent(layout_.levels[first - 1].kind)) --first;
+    std::vector<std::uint32_t> by;
+    for (std::uint32_t l = 0; l < first; ++l)
+      if (l != slot) by.push_back(l);
+    const std::size_t in_group = by.size();
+    by.push_back(static_cast<std::uint32_t>(slot));
+    const auto sorted = sorted_permutation(places_.levels, by, {}, resources_);
+    if (!sorted) return std::unexpected(sorted.error());
+    const Indices entry(*sorted, coordinate_bits(places_.levels.count));
+    for (std::uint64_t n = 1; n < places_.levels.count; ++n) {
+      const auto same = [&](std::uint32_t l) { return column(l)[entry[n - 1]] == column(l)[entry[n]]; };
+      if (!std::all_of(by.begin(), by.begin() + static_cast<std::ptrdiff_t>(in_group), same)) continue;
+      std::size_t l = first;
+      while (l + 1 < order() && column(l)[entry[n - 1]] == column(l)[entry[n]]) ++l;
+      if (column(l)[entry[n - 1]] < column(l)[entry[n]]) continue;
+      return refuse("level {} ({}): the coordinate {} at position {} is not above that of the slot before, {} at position {}", l,
+                    layout_.level_text(l), column(l)[entry[n]], entry[n], column(l)[entry[n - 1]], entry[n - 1]);
+    }
+    return {};
+  }
+
+  /// No coordinates have two positions: blocks do not overlap.
+  Expected<void> once() const {
+    auto list = selected(places_.modes, places_.keep, resources_, name_);
+    if (!list) return std::unexpected(list.error());
+    std::vector<std::uint32_t> modes(list->extents.size());
+    std::iota(modes.begin(), modes.end(), 0U);
+    const auto sorted = sorted_permutation(*list, modes, {}, resources_);
+    if (!sorted) return std::unexpected(sorted.error());
+    const Indices entry(*sorted, coordinate_bits(list->count));
+    std::vector<Indices> crd;
+    for (std::size_t m = 0; m < modes.size(); ++m) crd.emplace_back(list->crd[m], coordinate_bits(list->extents[m]));
+    for (std::uint64_t n = 1; n < list->count; ++n) {
+      if (!std::ranges::all_of(crd, [&](const Indices& each) { return each[entry[n - 1]] == each[entry[n]]; })) continue;
+      std::vector<std::uint64_t> coordinates;
+      for (const Indices& each : crd) coordinates.push_back(each[entry[n]]);
+      const std::size_t level = placement_.starts() ? *placement_.starts() : *placement_.slots();
+      return refuse("level {} ({}): the coordinates {} stand at positions {} and {}", level, layout_.level_text(level),
+                    coordinates_text(coordinates), place_of(coordinates, 0), place_of(coordinates, 1));
+    }
+    return {};
+  }
+
+  /// The number-th position of the last level with these coordinates.
+  std::uint64_t place_of(std::span<const std::uint64_t> coordinates, std::uint64_t number) const {
+    const auto keep = places_.keep.as<const std::uint8_t>();
+    for (std::uint64_t n = 0; n < keep.size(); ++n) {
+      bool here = keep[n] != 0;
+      for (std::size_t m = 0; m < coordinates.size() && here; ++m) here = mode(m)[n] == coordinates[m];
+      if (here && number-- == 0) return n;
+    }
+    return saturated;
+  }
+
+  const Tensor& tensor_;
+  const Layout& layout_;
+  const Placement& placement_;
+  const Resources& resources_;
+  std::string_view name_;
+  Tensor levels_;
+  StoredPlaces places_;
+};
+
+}  // namespace
+
+Expected<void> verify_layout(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  const auto placement = Placement::of(*tensor.format().layout, tensor.extents(), name);
+  if (!placement) return std::unexpected(placement.error());
+  return LayoutVerification(tensor, *placement, resources, name).run();
+}
+
+}  // namespace weft

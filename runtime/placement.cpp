@@ -1,0 +1,267 @@
+#include "runtime/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/elimination.h"
+#include "runtime/extents.h"
+#include "runtime/level_traits.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t most_searched = 20000;  // coordinates, for two that share their levels
+
+/// Values from least to most; 2^64 - 1 where there are more.
+std::uint64_t values_in(const ValueRange& range) {
+  if (range.most < range.least) return 0;
+  const std::uint64_t distance = static_cast<std::uint64_t>(range.most) - static_cast<std::uint64_t>(range.least);
+  return distance >= largest_extent ? saturated : distance + 1;
+}
+
+ValueRange common(ValueRange a, const ValueRange& b) { return {std::max(a.least, b.least), std::min(a.most, b.most)}; }
+
+bool is_number(const std::shared_ptr<const Affine>& bound) { return bound && bound->is_number(); }
+
+/// The corner of the extents that is searched: as many coordinates of every mode, few enough in all.
+std::vector<std::uint64_t> corner_of(std::span<const std::uint64_t> extents) {
+  std::vector<std::uint64_t> corner(extents.size(), 1);
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (std::size_t mode = 0; mode < corner.size(); ++mode) {
+      std::uint64_t size = 1;
+      for (std::size_t other = 0; other < corner.size(); ++other) size = saturating_product(size, corner[other] + (other == mode ? 1 : 0));
+      if (corner[mode] >= extents[mode] || size > most_searched) continue;
+      ++corner[mode];
+      grows = true;
+    }
+  }
+  return corner;
+}
+
+/// The next coordinates of a box in lexicographic order; false behind the last.
+bool next_in(std::span<const std::uint64_t> box, std::vector<std::int64_t>& coordinates) {
+  for (std::size_t mode = box.size(); mode-- > 0;) {
+    if (static_cast<std::uint64_t>(++coordinates[mode]) < box[mode]) return true;
+    coordinates[mode] = 0;
+  }
+  return false;
+}
+
+std::string text_of(std::span<const std::int64_t> coordinates) { return fmt::format("({})", fmt::join(coordinates, ",")); }
+
+}  // namespace
+
+std::string coordinates_text(std::span<const std::uint64_t> coordinates) { return fmt::format("({})", fmt::join(coordinates, ",")); }
+
+ValueRange PlacedLevel::at(std::span<const std::int64_t> levels) const {
+  ValueRange here = range;
+  if (low) here.least = std::max(here.least, low->at(levels));
+  if (high) here.most = std::min(here.most, high->at(levels) - 1);
+  return here;
+}
+
+Expected<Placement> Placement::of(const Layout& layout, std::span<const std::uint64_t> extents, std::string_view name) {
+  if (layout.modes.size() != extents.size())
+    return input_error(fmt::format("layout {} of {} has {} modes, but the tensor has order {}", layout.text(), name,
+                                   layout.modes.size(), extents.size()));
+  Placement placement;
+  placement.layout_ = layout;
+  placement.extents_.assign(extents.begin(), extents.end());
+  placement.levels_.resize(layout.levels.size());
+  if (auto done = placement.find_ranges(name); !done) return std::unexpected(done.error());
+  if (auto done = placement.find_bounds(name); !done) return std::unexpected(done.error());
+  if (auto done = placement.find_inverse(name); !done) return std::unexpected(done.error());
+  return placement;
+}
+
+/// The natural ranges within bounds that are numbers.
+Expected<void> Placement::find_ranges(std::string_view name) {
+  for (const std::uint64_t extent : extents_) ranges_.push_back({0, extent == 0 ? 0 : static_cast<std::int64_t>(extent) - 1});
+  ranges_.resize(extents_.size() + layout_.free.size(), {0, 0});
+  const auto first_free = static_cast<std::uint32_t>(extents_.size());
+  const auto beyond = [&](std::size_t l) {
+    return input_error(fmt::format("layout {} of {}: the values of level {} are beyond 2^63 - 1 for the extents {}", layout_.text(), name,
+                                   layout_.level_text(l), fmt::join(extents_, "x")));
+  };
+  for (std::size_t l = 0; l < levels_.size(); ++l) {  // starts lie where the level that counts from them has values
+    const auto& value = layout_.levels[l].value;
+    if (!value || layout_.free.empty() || !value->uses(first_free)) continue;
+    if (value->as_variable()) {
+      starts_ = l;
+      continue;
+    }
+    counted_ = l;
+    const auto range = value->plus(Affine::variable(first_free)).range(ranges_);
+    if (!range || values_in(*range) == saturated) return beyond(l);
+    ranges_[first_free] = *range;
+  }
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const LayoutLevel& level = layout_.levels[l];
+    PlacedLevel& placed = levels_[l];
+    if (!level.value) {
+      slots_ = l;
+      placed.range = {0, is_number(level.high) ? level.high->constant() - 1 : -1};
+      placed.extent = values_in(placed.range);
+      placed.narrowed = is_number(level.high);
+      continue;
+    }
+    auto natural = level.value->range(ranges_);
+    if (!natural || values_in(*natural) == saturated) return beyond(l);
+    if (counted_ == l) natural = ValueRange{0, ranges_[first_free].most - ranges_[first_free].least};
+    placed.range = *natural;
+    if (is_number(level.low)) placed.range.least = std::max(placed.range.least, level.low->constant());
+    if (is_number(level.high)) placed.range.most = std::min(placed.range.most, level.high->constant() - 1);
+    placed.narrowed = counted_ != l && placed.range != *natural;
+    placed.extent = values_in(placed.range);
+  }
+  return {};
+}
+
+/// Bounds as expressions of the values of levels above.
+Expected<void> Placement::find_bounds(std::string_view name) {
+  Elimination above(ranges_);
+  std::vector<ValueRange> values;
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const LayoutLevel& level = layout_.levels[l];
+    PlacedLevel& placed = levels_[l];
+    for (const bool is_low : {true, false}) {
+      const auto& bound = is_low ? level.low : level.high;
+      if (!bound || bound->is_number()) continue;
+      auto told = above.value_of(*bound);
+      const auto range = told ? told->range(values) : std::nullopt;
+      if (!range)
+        return input_error(fmt::format("layout {} of {}: the levels above do not tell the bounds of level {}", layout_.text(), name,
+                                       layout_.level_text(l)));
+      const ValueRange values_left = is_low ? ValueRange{range->least, placed.range.most} : ValueRange{placed.range.least, range->most - 1};
+      placed.extent = std::min(placed.extent, values_in(common(placed.range, values_left)));
+      placed.narrowed = true;
+      (is_low ? placed.low : placed.high) = std::move(*told);
+    }
+    if (placed.low && placed.high) {
+      const auto length = placed.high->minus(*placed.low).range(values);
+      if (length) placed.extent = std::min(placed.extent, static_cast<std::uint64_t>(std::max<std::int64_t>(length->most, 0)));
+    }
+    if (std::ranges::find(extents_, std::uint64_t{0}) != extents_.end()) placed.extent = 0;
+    if (level.bits != 0 && level.bits < 64 && placed.extent > std::uint64_t{1} << level.bits)
+      return input_error(fmt::format("layout {} of {}: level {} has {} coordinates, which {} bits do not hold", layout_.text(), name,
+                                     layout_.level_text(l), placed.extent, level.bits));
+    if (level.value) above.add(*level.value, Affine::variable(static_cast<std::uint32_t>(l)));
+    values.push_back(placed.extent == 0 ? ValueRange{placed.range.least, placed.range.least} : placed.range);
+  }
+  return {};
+}
+
+Expected<void> Placement::find_inverse(std::string_view name) {
+  Elimination levels(ranges_);
+  std::vector<ValueRange> values;
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    if (layout_.levels[l].value) levels.add(*layout_.levels[l].value, Affine::variable(static_cast<std::uint32_t>(l)));
+    values.push_back(levels_[l].range);
+  }
+  for (std::uint32_t variable = 0; variable < ranges_.size(); ++variable) {
+    auto inverse = levels.value_of(Affine::variable(variable));
+    if (!inverse) return not_inverted(variable, name);
+    if (!inverse->range(values))
+      return input_error(fmt::format("layout {} of {}: the levels of the extents {} lead beyond 2^63 - 1", layout_.text(), name,
+                                     fmt::join(extents_, "x")));
+    inverse_.push_back(std::move(*inverse));
+  }
+  return {};
+}
+
+/// Two coordinates that share their levels, if the first few thousand have such; else the expressions that are in the way.
+std::unexpected<Error> Placement::not_inverted(std::uint32_t variable, std::string_view name) const {
+  const std::vector<std::uint64_t> corner = corner_of(extents_);
+  std::vector<std::int64_t> coordinates(ranges_.size(), 0);
+  std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> seen;
+  const bool empty = std::ranges::find(extents_, std::uint64_t{0}) != extents_.end();
+  for (bool more = !empty && !starts_; more; more = next_in(corner, coordinates)) {
+    std::vector<std::int64_t> values;
+    for (const LayoutLevel& level : layout_.levels) values.push_back(level.value ? level.value->at(coordinates) : 0);
+    const auto [place, fresh] = seen.try_emplace(std::move(values), coordinates);
+    if (!fresh)
+      return input_error(fmt::format("layout {} of {} does not tell coordinates apart: {} and {} share their levels", layout_.text(), name,
+                                     text_of(place->second), text_of(coordinates)));
+  }
+  std::vector<std::string> names = layout_.modes;
+  names.insert(names.end(), layout_.free.begin(), layout_.free.end());
+  std::vector<std::string> values;
+  std::string advice;
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const auto& value = layout_.levels[l].value;
+    if (!value || !value->uses(variable)) continue;
+    values.push_back(layout_.value_text(l));
+    for (const AffineTerm& term : value->terms())
+      if (advice.empty() && !term.sum && term.variable == variable && term.divisor > 1)
+        advice = fmt::format("; write {0}/{1} with {0}%{1}", names[variable], term.divisor);
+  }
+  return input_error(fmt::format("layout {} of {}: weft cannot invert ({}){}", layout_.text(), name, fmt::join(values, ", "), advice));
+}
+
+std::vector<std::uint64_t> Placement::level_extents() const {
+  std::vector<std::uint64_t> extents;
+  for (const PlacedLevel& level : levels_) extents.push_back(level.extent);
+  return extents;
+}
+
+bool Placement::total() const {
+  return std::ranges::none_of(levels_, [](const PlacedLevel& level) { return level.narrowed; });
+}
+
+bool Placement::adds_places() const {
+  return std::ranges::any_of(layout_.levels, [](const LayoutLevel& level) { return is_dense(level.kind) || has_lengths(level.kind); });
+}
+
+bool Placement::place(std::span<const std::uint64_t> coordinates, std::span<std::uint64_t> levels) const {
+  std::vector<std::int64_t> modes(coordinates.begin(), coordinates.end());
+  std::vector<std::int64_t> values(levels_.size());
+  for (std::size_t mode = 0; mode < coordinates.size(); ++mode)
+    if (coordinates[mode] >= extents_[mode]) return false;
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    values[l] = layout_.levels[l].value->at(modes);
+    const ValueRange here = levels_[l].at(values);
+    if (values[l] < here.least || values[l] > here.most) return false;
+    levels[l] = static_cast<std::uint64_t>(values[l] - here.least);
+  }
+  return true;
+}
+
+bool Placement::coordinates(std::span<const std::uint64_t> levels, std::span<std::uint64_t> coordinates) const {
+  std::vector<std::int64_t> values(levels_.size());
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const ValueRange here = levels_[l].at(values);
+    values[l] = here.least + static_cast<std::int64_t>(levels[l]);
+    if (slots_ != l && values[l] > here.most) return false;
+  }
+  std::vector<std::int64_t> variables;
+  for (std::size_t variable = 0; variable < ranges_.size(); ++variable) {
+    const std::int64_t value = inverse_[variable].at(values);
+    const bool is_mode = variable < extents_.size();
+    if (is_mode && (value < 0 || static_cast<std::uint64_t>(value) >= extents_[variable])) return false;
+    if (is_mode) coordinates[variable] = static_cast<std::uint64_t>(value);
+    variables.push_back(value);
+  }
+  for (std::size_t l = 0; l < levels_.size(); ++l)  // values that no coordinates have
+    if (layout_.levels[l].value && layout_.levels[l].value->at(variables) != values[l]) return false;
+  return true;
+}
+
+std::string Placement::inverse_text(std::size_t mode) const {
+  // In level coordinates, so that c is what is stored.
+  std::vector<std::string> names;
+  std::vector<Affine> values;
+  for (std::uint32_t l = 0; l < levels_.size(); ++l) {
+    names.push_back(fmt::format("c{}", l));
+    const PlacedLevel& level = levels_[l];
+    const std::string first = level.low ? level.low->substituted(values).text(names) : "";
+    if (level.low) names.back() = fmt::format("(c{}+max({},{}))", l, level.range.least, first);
+    values.push_back(Affine::variable(l).plus(Affine::number(level.low ? 0 : level.range.least)));
+  }
+  const std::string& name = mode < layout_.modes.size() ? layout_.modes[mode] : layout_.free[mode - layout_.modes.size()];
+  return fmt::format("{} = {}", name, inverse_[mode].substituted(values).text(names));
+}
+
+}  // namespace weft

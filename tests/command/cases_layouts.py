@@ -1,0 +1,60 @@
+"""Layouts: explained by weft layout, taken by info and convert, refused with a caret or with coordinates."""
+
+import json
+
+from harness import require, require_equal, require_in
+from tensors import read_tns
+
+BLOCKS = "(i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d)"
+
+
+def case_a_layout_is_explained(weft):
+    text = weft("layout", "bcsr(4,4)", "--shape", "9x7").out
+    for part in ("is " + BLOCKS, "level 1  j/4:s", "pos crd<32>", "i = 4*c0+c2", "j = 4*c1+c3", "every coordinate has one", "extent 3"):
+        require_in(part, text, "the page")
+    report = json.loads(weft("layout", BLOCKS, "--shape", "9x7", "--json").out)
+    require_equal(report["layout"], BLOCKS, "the layout")
+    require_equal([level["extent"] for level in report["levels"]], [3, 2, 4, 4], "extents")
+    require_equal(report["inverse"], ["i = 4*c0+c2", "j = 4*c1+c3"], "the inverse")
+    require_equal(report["total"], True, "total")
+    triangle = json.loads(weft("layout", "lower", "--shape", "9x7", "--json").out)
+    require_equal(triangle["total"], False, "total")
+    require_in("j has values 0 to min(6,i)", triangle["places"], "places")
+    require_in("level 0  i:s", weft("layout", "ss:1,0", "--shape", "4x5").out.replace("j:s", "i:s"), "a plain format")
+    require_equal(weft("layout", "csr", "--shape", "4x5", "--quiet").out, "", "quiet")
+
+
+def case_wrong_layouts_show_where(weft):
+    weft.error("layout", "(i,j) -> (i:d, j:x)", "--shape", "3x4", says=["unknown level kind 'x'", "\n  (i,j) -> (i:d, j:x)\n                   ^"])
+    weft.error("layout", "(i,j) -> (i/4:d, j/4:d, i%4:d)", "--shape", "100x200", says="(0,0) and (0,1) share their levels")
+    weft.error("layout", "(i,j) -> (i/3:d, i%4:d, j:s)", "--shape", "100x200", says="weft cannot invert (i/3, i%4); write i/3 with i%3")
+    weft.error("layout", "(i,j) -> (i:d, j:r)", "--shape", "3x4", status=3, says="reserved")
+    weft.error("layout", "csr", "--shape", "3x4x5", says="has 2 modes, but the tensor has order 3")
+    weft.error("layout", "csr", says="--shape 100x200")
+    weft.error("layout", "csrr", "--shape", "3x4", says="'csrr' is no layout")
+    weft.error("layout", says="weft layout wants one layout")
+
+
+def case_files_in_layouts(weft):
+    weft.write("m.tns", "1 1 1\n1 2 2\n4 3 5\n3 1 -1\n")
+    entries = read_tns("1 1 1\n1 2 2\n4 3 5\n3 1 -1\n")
+    for layout in ("bcsr(2,2)", "bcsr(2,2,unaligned)", "dia", "ell", "sell(2)", "vbl", "skyline", "csb(2)", "(i,j) -> (i:s desc, j:s unordered):f32"):
+        run = weft("convert", "m.tns", "out.tns", "--format", layout)
+        require_in("4x3 (i,j) -> ", run.out, "the summary")
+        require_equal(read_tns(weft.read("out.tns").decode()), entries, layout)
+    run = weft("info", "m.tns", "--format", "bcsr(2,2)")
+    require_in("12 places for 4 entries: fill 0.333", run.out, "the fill")
+    report = json.loads(weft("info", "m.tns", "--format", "bcsr(2,2)", "--json").out)
+    require_equal((report["format"], report["nnz"], len(report["levels"])), ("(i,j) -> (i/2:d, j/2:s, i%2:d, j%2:d)", 12, 4), "the report")
+    require_in("ds:1,0", weft("info", "m.tns", "--format", "ds:1,0").out, "a plain format")
+    require_in("ds:0,1", weft("info", "m.tns", "--format", "csr").out, "a name")
+    weft.error("convert", "m.tns", "out.tns", "--format", "upper", says=["(3,2) of m.tns has no place", "level j:d(i..) has no values there, not 2"])
+    weft.error("info", "m.tns", "--format", "ell(4)", says="4 slots, but there are only 3 coordinates to stand in them; 3 fit")
+    weft.error("info", "m.tns", "--format", "(i,j) -> (i:d", says="the text ends early")
+    require("(i,j)" not in weft("info", "uniform(3x4)", "--format", "dd").out, "a dense format is plain")
+    require_in("(j-i:s, i:d)", weft("info", "uniform(3x4)", "--format", "dia").out, "dense data")
+
+
+def case_kernels_refuse_layouts(weft):
+    weft.error("y(i) = A(i,j) * x(j)", "A=sparse(8x8,nnz=9)", "x=ones(8)", "--format", "A:bcsr(2,2)", status=3, says="kernels do not know layouts yet")
+    require_in("", weft("y(i) = A(i,j) * x(j)", "A=sparse(8x8,nnz=9)", "x=ones(8)", "--format", "A:csr", "-q").out, "csr is plain")

@@ -1,0 +1,482 @@
+// Tensors with a layout: built, listed, converted, verified, cut; random layouts and random data.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "runtime/gaps.h"
+#include "runtime/level_traits.h"
+#include "runtime/placement.h"
+#include "unit/runtime/reference.h"
+#include "weft/entries.h"
+#include "weft/layout.h"
+#include "weft/statistics.h"
+#include "weft/tensor.h"
+
+namespace layout_tensors_test {
+
+using namespace weft;
+using namespace weft::reference;
+
+namespace {
+
+Format format(std::string_view text) {
+  const auto parsed = parse_format(text);
+  REQUIRE_MESSAGE(parsed, (parsed ? "" : parsed.error().message));
+  return *parsed;
+}
+
+Tensor built(const List& list, std::string_view text, Scalar scalar = Scalar::f64) {
+  Format wanted = format(text);
+  wanted.scalar = scalar;
+  auto tensor = build(coordinates(list, scalar), wanted, resources(), "T");
+  REQUIRE_MESSAGE(tensor, (tensor ? "" : tensor.error().message));
+  return *tensor;
+}
+
+std::string refusal(const List& list, std::string_view text, ErrorKind kind = ErrorKind::input) {
+  const auto tensor = build(coordinates(list), format(text), resources(), "T");
+  REQUIRE_FALSE(tensor);
+  CHECK(tensor.error().kind == kind);
+  return tensor.error().message;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  CAPTURE(text);
+  CAPTURE(part);
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::uint64_t> numbers_of(const Buffer& buffer, unsigned bits) {
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t n = 0; n < buffer.size_bytes() / (bits / 8); ++n)
+    all.push_back(bits == 8 ? buffer.as<const std::uint8_t>()[n] : bits == 16 ? buffer.as<const std::uint16_t>()[n] : element(buffer, bits, n));
+  return all;
+}
+std::vector<std::uint64_t> pos(const Tensor& tensor, std::size_t level) {
+  return numbers_of(tensor.levels()[level].pos, tensor.format().levels[level].pos_bits);
+}
+std::vector<std::uint64_t> crd(const Tensor& tensor, std::size_t level) {
+  return numbers_of(tensor.levels()[level].crd, tensor.format().levels[level].crd_bits);
+}
+std::vector<double> values(const Tensor& tensor) {
+  std::vector<double> all;
+  for (std::uint64_t n = 0; n < tensor.nnz(); ++n) all.push_back(value(tensor.values(), tensor.format().scalar, n));
+  return all;
+}
+
+using Numbers = std::vector<std::uint64_t>;
+using Values = std::vector<double>;
+
+List drawn(std::mt19937& random, const std::vector<std::uint64_t>& extents, std::size_t most) {
+  List list{.extents = extents, .tuples = {}, .values = {}};
+  if (std::ranges::find(extents, std::uint64_t{0}) != extents.end()) return list;
+  const std::size_t count = random() % (most + 1);
+  for (std::size_t n = 0; n < count; ++n) {
+    Tuple tuple;
+    for (const std::uint64_t extent : extents) tuple.push_back(random() % extent);
+    list.tuples.push_back(std::move(tuple));
+    list.values.push_back(static_cast<double>(random() % 9) + 1);
+  }
+  return list;
+}
+
+/// In the layout and back: the same pattern, the same values, valid on the way.
+void check_round_trip(const List& list, const std::string& text, Scalar scalar = Scalar::f64) {
+  CAPTURE(text);
+  const Tensor plain = built(list, list.extents.size() == 1 ? "s" : list.extents.size() == 2 ? "ds" : list.extents.size() == 3 ? "sss" : "ssss", scalar);
+  Format wanted = format(text);
+  wanted.scalar = scalar;
+  const auto laid = convert(plain, wanted, resources(), "T");
+  REQUIRE_MESSAGE(laid, (laid ? "" : laid.error().message));
+  const auto valid = verify(*laid, resources(), "T");
+  REQUIRE_MESSAGE(valid, (valid ? "" : valid.error().message));
+  CHECK(laid->format().text() == wanted.text());
+  CHECK(laid->extents() == list.extents);
+  CHECK(nonzeros(stored(*entries(*laid, false, resources()))) == nonzeros(summed(list)));
+  const bool gaps = std::ranges::any_of(wanted.levels, [](const Level& level) { return has_gaps(level.kind); });
+  CHECK((gaps || laid->nnz() * scalar_bytes(scalar) == laid->values().size_bytes()));
+  const auto back = convert(*laid, plain.format(), resources(), "T");
+  REQUIRE(back);
+  CHECK(stored(*back) == summed(list));
+  for (std::size_t n = 0; n < std::min<std::size_t>(list.tuples.size(), 3); ++n)
+    CHECK(at(*laid, list.tuples[n]) == Element{summed(list).at(list.tuples[n]), true});
+}
+
+}  // namespace
+
+TEST_CASE("aligned blocks are stored whole, zeros beyond the extents among them") {
+  const List list{.extents = {5, 4}, .tuples = {{0, 0}, {0, 1}, {1, 0}, {4, 3}}, .values = {1, 2, 3, 4}};
+  const Tensor blocks = built(list, "bcsr(2,2)");
+  CHECK(pos(blocks, 1) == Numbers{0, 1, 1, 2});
+  CHECK(crd(blocks, 1) == Numbers{0, 1});
+  CHECK(values(blocks) == Values{1, 2, 3, 0, 0, 4, 0, 0});
+  CHECK(blocks.level_extents() == Numbers{3, 2, 2, 2});
+  CHECK(blocks.padded());
+  CHECK(blocks.nnz() == 8);
+  CHECK(entries(blocks, false, resources())->count == 6);  // two of the last block's rows are none
+  CHECK(blocks.summary() == "5x4 (i,j) -> (i/2:d, j/2:s, i%2:d, j%2:d) f64, 8 stored, 88 B");
+  const Tensor rows = built(list, "bcsr(2,1)");
+  CHECK(crd(rows, 1) == Numbers{0, 1, 3});
+  CHECK(values(rows) == Values{1, 3, 2, 0, 4, 0});
+}
+
+TEST_CASE("diagonals, triangles and bands") {
+  const List list{.extents = {3, 4}, .tuples = {{0, 0}, {1, 1}, {2, 2}, {2, 0}}, .values = {1, 2, 3, 4}};
+  const Tensor diagonals = built(list, "dia");
+  CHECK(crd(diagonals, 0) == Numbers{0, 2});
+  CHECK(values(diagonals) == Values{0, 0, 4, 1, 2, 3});
+  const Tensor lower = built(list, "lower");
+  CHECK(pos(lower, 1) == Numbers{0, 1, 3, 6});
+  CHECK(values(lower) == Values{1, 0, 2, 4, 0, 3});
+  CHECK(lower.levels()[1].crd.size_bytes() == 0);
+  CHECK(at(lower, {2, 0})->value == 4);
+  CHECK_FALSE(at(lower, {0, 2})->stored);
+  CHECK(at(lower, {2, 1}) == Element{0, true});
+  CHECK(contains(refusal({.extents = {3, 4}, .tuples = {{1, 1}, {0, 2}}, .values = {1, 2}}, "lower"),
+                 "(0,2) of T has no place in the layout (i,j) -> (i:d, j:d(..i+1)): level j:d(..i+1) has the values 0 to 0 there, not 2"));
+  CHECK(built({.extents = {3, 4}, .tuples = {{1, 1}, {0, 2}}, .values = {1, 0.0}}, "lower").nnz() == 6);
+  refusal({.extents = {3, 4}, .tuples = {{1, 1}, {0, 2}}, .values = {1, -0.0}}, "lower");
+  refusal({.extents = {3, 4}, .tuples = {{0, 2}}, .values = {std::numeric_limits<double>::quiet_NaN()}}, "lower");
+  const Tensor upper = built({.extents = {3, 4}, .tuples = {{0, 3}, {2, 2}}, .values = {1, 2}}, "upper");
+  CHECK(pos(upper, 1) == Numbers{0, 4, 7, 9});
+  CHECK(values(upper) == Values{0, 0, 0, 1, 0, 0, 0, 2, 0});
+  const Tensor band = built({.extents = {3, 4}, .tuples = {{0, 1}, {1, 0}, {2, 2}}, .values = {1, 2, 3}}, "band(1,1)");
+  CHECK(values(band) == Values{0, 0, 1, 2, 0, 0, 0, 3, 0});
+  CHECK(contains(refusal({.extents = {3, 4}, .tuples = {{0, 2}}, .values = {1}}, "band(1,1)"), "has the values -1 to 1 there, not 2"));
+}
+
+TEST_CASE("starts are chosen, moved back where the extent ends") {
+  const List list{.extents = {2, 7}, .tuples = {{0, 1}, {1, 3}, {0, 4}, {0, 6}}, .values = {1, 2, 3, 4}};
+  const Tensor blocks = built(list, "bcsr(2,3,unaligned)");
+  CHECK(pos(blocks, 1) == Numbers{0, 2});
+  CHECK(crd(blocks, 1) == Numbers{1, 4});
+  CHECK(values(blocks) == Values{1, 0, 0, 0, 0, 2, 3, 0, 4, 0, 0, 0});
+  const Tensor runs = built({.extents = {2, 7}, .tuples = {{0, 1}, {0, 2}, {0, 4}, {1, 6}}, .values = {1, 2, 3, 4}}, "vbl");
+  CHECK(crd(runs, 1) == Numbers{1, 4, 6});
+  CHECK(pos(runs, 2) == Numbers{0, 2, 3, 4});
+  CHECK(values(runs) == Values{1, 2, 3, 4});
+  CHECK_FALSE(runs.padded());
+  const Tensor sky = built({.extents = {3, 7}, .tuples = {{0, 1}, {0, 4}, {2, 6}}, .values = {1, 2, 3}}, "skyline");
+  CHECK(crd(sky, 1) == Numbers{1, 0, 6});
+  CHECK(pos(sky, 2) == Numbers{0, 4, 4, 5});
+  CHECK(values(sky) == Values{1, 0, 0, 2, 3});
+  CHECK(contains(refusal({.extents = {1, 7}, .tuples = {{0, 1}, {0, 5}}, .values = {1, 2}}, "(i,j) -> (i:d, b:q, j-b:d(3))"), "has 3 values from its start on, not 5"));
+}
+
+TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
+  const List list{.extents = {3, 5}, .tuples = {{0, 3}, {0, 1}, {2, 0}}, .values = {1, 2, 3}};
+  const Tensor ell = built(list, "ell");
+  CHECK(ell.level_extents() == Numbers{3, 2, 5});
+  CHECK(crd(ell, 2) == Numbers{1, 3, 0, 1, 0, 1});
+  CHECK(values(ell) == Values{2, 1, 0, 0, 3, 0});
+  const Tensor wide = built(list, "ell(3)");
+  CHECK(crd(wide, 2) == Numbers{0, 1, 3, 0, 1, 2, 0, 1, 2});
+  const Tensor slices = built(list, "sell(2)");
+  CHECK(pos(slices, 1) == Numbers{0, 2, 3});
+  CHECK(crd(slices, 3) == Numbers{1, 0, 3, 1, 0, 0});
+  CHECK(values(slices) == Values{2, 0, 1, 0, 3, 0});
+  const Tensor some = built({.extents = {1, 6}, .tuples = {{0, 1}, {0, 3}, {0, 5}}, .values = {1, 2, 3}}, "nm(2,4)");
+  CHECK(some.format().levels[3].crd_bits == 8);
+  CHECK(crd(some, 3) == Numbers{1, 3, 0, 1});
+  CHECK(contains(refusal(list, "ell(7)"), "level *:d(7) has 7 slots, but there are only 5 coordinates to stand in them; 5 fit"));
+  CHECK(contains(refusal({.extents = {1, 8}, .tuples = {{0, 5}, {0, 4}, {0, 7}}, .values = {1, 2, 3}}, "nm(2,4)"),
+                 "(0,7) of T has no place in the layout (i,j) -> (i:d, j/4:d, *:d(2), j%4:q<8>): level *:d(2) has 2 slots, and 2 are stored before it"));
+}
+
+TEST_CASE("narrow, descending and unordered coordinates") {
+  const List list{.extents = {2, 5}, .tuples = {{0, 3}, {1, 4}, {0, 1}, {0, 4}, {0, 3}}, .values = {1, 2, 3, 4, 5}};
+  const Tensor narrow = built(list, "(i,j) -> (i:d, j:s<16>)");
+  CHECK(narrow.format().levels[1].crd_bits == 16);
+  CHECK(crd(narrow, 1) == Numbers{1, 3, 4, 4});
+  CHECK(values(narrow) == Values{3, 6, 4, 2});
+  CHECK(built(list, "(i,j) -> (i:d, j:s<64>)").format().levels[1].crd_bits == 64);
+  CHECK(built(list, "(i,j) -> (i:d, j:s<64> unordered)").format().levels[1].crd_bits == 64);
+  const Tensor down = built(list, "(i,j) -> (i:d, j:s<8> desc)");
+  CHECK(crd(down, 1) == Numbers{4, 3, 1, 4});
+  CHECK(values(down) == Values{4, 6, 3, 2});
+  const Tensor any = built(list, "(i,j) -> (i:d, j:s unordered)");
+  CHECK(crd(any, 1) == Numbers{3, 1, 4, 4});
+  CHECK(values(any) == Values{6, 3, 4, 2});
+  CHECK(verify(any, resources(), "T"));
+  CHECK(at(any, {0, 1})->value == 3);
+}
+
+TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") {
+  std::mt19937 random(7);
+  for (const std::vector<std::uint64_t>& extents : std::vector<std::vector<std::uint64_t>>{
+           {9, 7}, {8, 8}, {1, 1}, {1, 6}, {5, 1}, {0, 4}, {3, 0}, {2, 3}, {12, 5}, {40, 33}}) {
+    for (int round = 0; round < 6; ++round) {
+      const List list = drawn(random, extents, 4 + 20 * static_cast<std::size_t>(round));
+      for (const std::string text :
+           {"csr", "csc", "dcsr", "coo", "bcsr(4,4)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4,unaligned)", "bcsr(3,2,unaligned)", "bcsr(1,3,unaligned)",
+            "dia", "ell", "sell(4)", "sell(1)", "nm(4,4)", "vbl", "skyline", "csb(4)", "(i,j) -> (i:d, j:s desc)", "(i,j) -> (i:s unordered, j:s unordered)",
+            "(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (i/3:h, j/2:b, i%3:d, j%2:s)", "(i,j) -> (i:d, j:v)", "(i,j) -> (i+j:u<16>, j:q<8>)",
+            "(i,j) -> (i/2:d, *:v, i%2:d, j/3:q, j%3:q<8>)", "(i,j) -> (i:d, j/3:d, *:d, j%3:q)", "(i,j) -> (*:d, i:q, j:q)",
+            "(i,j) -> (i:s, *:v, j:q)", "(i,j) -> (j/4:s, b:s, j%4:d, i-b:v)", "(i,j) -> (b:s, i-b:d(2), j:s)", "(i,j) -> (2*i+1:s, j-i/2:s)",
+            "(i,j) -> (i:d, j/2:d(0..100), j%2:d)", "(i,j) -> (i:s, j:d(i-100..i+100))", "(i,j) -> (i/2:s, i%2:d, j/2:d(..i+200), j%2:d)"}) {
+        if (text.starts_with("nm") && extents[1] < 4) continue;  // too few coordinates for its slots
+        CAPTURE(round);
+        check_round_trip(list, text, round % 2 ? Scalar::f32 : Scalar::f64);
+      }
+      List below = list;  // what a band and triangles hold
+      for (Tuple& tuple : below.tuples) tuple[1] = std::min(tuple[0], tuple[1]);
+      check_round_trip(below, "lower");
+      check_round_trip(below, "(i,j) -> (i:s, j:d(..i+1))");
+      check_round_trip(below, "(i,j) -> (j:s unordered, i:d(j..))");
+      check_round_trip(below, "(i,j) -> (i/2:d, j/2:d(..i/2+1), i%2:d, j%2:d)");
+      List above = list;
+      for (Tuple& tuple : above.tuples)
+        if (tuple[1] < tuple[0]) tuple[1] = std::min(tuple[0], extents[1] - 1), tuple[0] = std::min(tuple[0], tuple[1]);
+      check_round_trip(above, "upper");
+    }
+  }
+  for (int round = 0; round < 8; ++round) {
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "hicoo(2)");
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i/2:d, k:s, j/3:s, i%2:d, j%3:d)");
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i:d, j:s, b:s, k-b:v)");
+    check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i:d, b:s, k-b:v, j:s)");
+    check_round_trip(drawn(random, {3, 4, 2, 5}, 60), "(i,j,k,l) -> (i/2:s, l:s, *:v, j/2:q, k:q, i%2:q, j%2:q)");
+    check_round_trip(drawn(random, {23}, 20), "(i) -> (i/5:s, i%5:d)");
+  }
+}
+
+namespace {
+
+const std::vector<std::string> mode_names = {"i", "j", "k"};
+
+/// A layout of the grammar: every mode whole, or in two or three parts, some in sums with others; levels in any order, of any
+/// kinds; then, in one in three, a start, or slots with a chain of singletons behind them.
+std::string drawn_layout(std::mt19937& random, std::size_t order) {
+  const auto below = [&](unsigned n) { return static_cast<unsigned>(random()) % n; };
+  std::vector<std::string> values;
+  std::vector<std::string> whole;
+  for (std::size_t m = 0; m < order; ++m) {
+    const std::string& name = mode_names[m];
+    const unsigned a = 2 + below(3);
+    switch (below(5)) {
+      case 0:
+        values.insert(values.end(), {fmt::format("{}/{}", name, a), fmt::format("{}%{}", name, a)});
+        break;
+      case 1: {
+        const unsigned b = 2 + below(2);
+        values.insert(values.end(), {fmt::format("{}/{}", name, a * b), fmt::format("{}/{}%{}", name, a, b), fmt::format("{}%{}", name, a)});
+        break;
+      }
+      case 2:  // a sum with a mode before it, which the other levels determine
+        if (m > 0) {
+          values.push_back(fmt::format("{}{}{}", name, below(2) ? "-" : "+", mode_names[below(static_cast<unsigned>(m))]));
+          break;
+        }
+        [[fallthrough]];
+      default: whole.push_back(name);
+    }
+  }
+  std::string head = "(" + mode_names[0];
+  for (std::size_t m = 1; m < order; ++m) head += "," + mode_names[m];
+  const unsigned extra = below(3);
+  std::string start, slot, chain;
+  if (extra == 0 && !whole.empty()) {
+    start = whole.back();
+    whole.pop_back();
+  }
+  values.insert(values.end(), whole.begin(), whole.end());
+  std::ranges::shuffle(values, random);
+  if (extra == 1 && values.size() > 1) {
+    for (unsigned n = 1 + below(2); n > 0 && values.size() > 1; --n) {
+      chain += fmt::format(", {}:q{}", values.back(), below(2) ? "<8>" : "");
+      values.pop_back();
+    }
+    slot = below(2) ? "*:d" : "*:v";
+  }
+  std::vector<std::string> levels;
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    const unsigned kind = below(10);
+    if (kind < 4) levels.push_back(values[n] + ":d");
+    else if (kind < 7)
+      levels.push_back(values[n] + (below(2) ? ":s" : below(2) ? ":s<16> desc" : ":s unordered"));
+    else if (kind == 7 && slot.empty() && start.empty())
+      levels.push_back(values[n] + (below(2) ? ":h" : ":b"));
+    else if (kind == 8)
+      levels.push_back(values[n] + ":v");
+    else {
+      levels.push_back(values[n] + ":u");
+      if (n + 1 < values.size()) levels.push_back(values[++n] + ":q");
+      else
+        levels.back().back() = 's';
+    }
+  }
+  if (!start.empty()) {
+    const std::size_t at = below(static_cast<unsigned>(levels.size()) + 1);
+    const bool one = at > 0 && below(4) == 0 && levels[at - 1].ends_with(":d");
+    const std::string counted = one || below(2) ? fmt::format("{}-b:v", start) : fmt::format("{}-b:d({})", start, 1 + below(4));
+    // Not between a chain's levels.
+    std::size_t place = at;
+    while (place < levels.size() && levels[place].ends_with(":q")) ++place;
+    levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(place), one && place == at ? "b:q" : "b:s");
+    std::size_t behind = place + 1 + below(static_cast<unsigned>(levels.size() - place));
+    while (behind < levels.size() && levels[behind].ends_with(":q")) ++behind;
+    levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(behind), counted);
+  }
+  if (!slot.empty()) {
+    std::size_t at = levels.size();
+    while (at > 0 && levels[at - 1].ends_with(":d") && below(2)) --at;
+    levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(at), slot);
+  }
+  std::string text = head + ") -> (";
+  for (std::size_t l = 0; l < levels.size(); ++l) text += (l ? ", " : "") + levels[l];
+  return text + chain + ")";
+}
+
+}  // namespace
+
+TEST_CASE("random layouts of random data keep pattern and values") {
+  std::size_t tried = 0;
+  for (unsigned seed = 0; seed < 1200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::size_t order = 1 + seed % 3;
+    std::vector<std::uint64_t> extents;
+    for (std::size_t m = 0; m < order; ++m) extents.push_back(random() % 16 == 0 ? random() % 2 : 1 + random() % 9);
+    const std::string text = drawn_layout(random, order);
+    CAPTURE(text);
+    const auto layout = parse_layout(text);
+    if (!layout && layout.error().kind == ErrorKind::unsupported) continue;
+    REQUIRE_MESSAGE(layout, (layout ? "" : layout.error().message));
+    CHECK(layout->text() == parse_layout(layout->text())->text());
+    const auto placement = Placement::of(*layout, extents, "T");
+    REQUIRE_MESSAGE(placement, (placement ? "" : placement.error().message));
+    const List list = drawn(random, extents, 3 + seed % 40);
+    if (placement->slots()) {  // pads need as many coordinates as a group has slots, which its own entries are
+      const auto tensor = build(coordinates(list), format(text), resources(), "T");
+      if (!tensor && tensor.error().message.find("coordinates to stand in them") != std::string::npos) continue;
+    }
+    check_round_trip(list, text);
+    ++tried;
+  }
+  CHECK(tried > 900);
+}
+
+TEST_CASE("from one layout to another") {
+  std::mt19937 random(3);
+  for (unsigned round = 0; round < 60; ++round) {
+    const std::vector<std::uint64_t> extents = {1 + random() % 9, 1 + random() % 9};
+    const List list = drawn(random, extents, 30);
+    const std::vector<std::string> texts = {"bcsr(2,2)", "bcsr(3,2,unaligned)", "dia", "vbl", "skyline", "csb(4)", "ell", "(i,j) -> (j:s desc, i/2:s, i%2:d)"};
+    const std::string& first = texts[random() % texts.size()];
+    const std::string& second = texts[random() % texts.size()];
+    CAPTURE(first);
+    CAPTURE(second);
+    const Tensor one = built(list, first);
+    const auto two = convert(one, format(second), resources(), "T");
+    REQUIRE(two);
+    const Tensor wanted = built(list, second);
+    CHECK(values(*two) == values(wanted));
+    CHECK(two->format() == wanted.format());
+    for (std::size_t l = 0; l < wanted.levels().size(); ++l) {
+      CHECK(pos(*two, l) == pos(wanted, l));
+      CHECK(crd(*two, l) == crd(wanted, l));
+    }
+  }
+}
+
+TEST_CASE("the number of threads changes nothing") {
+  std::mt19937 random(11);
+  List list{.extents = {300, 500}, .tuples = {}, .values = {}};
+  for (int n = 0; n < 40000; ++n) {
+    list.tuples.push_back({random() % 300, random() % 500});
+    list.values.push_back(static_cast<double>(random() % 5) + 1);
+  }
+  for (const std::string_view text : {"bcsr(4,4)", "bcsr(3,1)", "bcsr(4,4,unaligned)", "dia", "sell(8)", "csb(64)", "vbl", "(i,j) -> (i:d, j:s unordered)",
+                                      "(i,j) -> (i/4:s, i%4:d, j:v)", "(i,j) -> (i:d, j:s<16> desc)"}) {
+    CAPTURE(text);
+    const auto one = build(coordinates(list), format(text), resources(1), "T");
+    const auto three = build(coordinates(list), format(text), resources(3), "T");
+    REQUIRE(one);
+    REQUIRE(three);
+    CHECK(values(*one) == values(*three));
+    for (std::size_t l = 0; l < one->levels().size(); ++l) {
+      CHECK(pos(*one, l) == pos(*three, l));
+      CHECK(crd(*one, l) == crd(*three, l));
+    }
+    CHECK(verify(*one, resources(3), "T"));
+    CHECK(stored(*convert(*one, format("ds"), resources(3), "T")) == nonzeros(summed(list)));
+  }
+}
+
+TEST_CASE("what a layout promises of its arrays is verified, with level and position") {
+  const List list{.extents = {4, 6}, .tuples = {{0, 1}, {0, 3}, {1, 1}, {2, 5}, {3, 0}, {3, 4}}, .values = {1, 2, 3, 4, 5, 6}};
+  const auto refused = [](const TensorArrays& arrays) {
+    const auto verified = verify(Tensor(arrays), resources(), "T");
+    REQUIRE_FALSE(verified);
+    CHECK(verified.error().kind == ErrorKind::input);
+    return verified.error().message;
+  };
+  const auto crd8 = [](std::vector<std::uint8_t> numbers) {
+    auto buffer = Buffer::allocate(numbers.size(), Memory{}, "test");
+    std::ranges::copy(numbers, buffer->as<std::uint8_t>().begin());
+    return *buffer;
+  };
+  TensorArrays ell = built(list, "ell").arrays();
+  CHECK(numbers_of(ell.levels[2].crd, 32) == Numbers{1, 3, 0, 1, 0, 5, 0, 4});
+  ell.levels[2].crd = array({3, 1, 0, 1, 0, 5, 0, 4}, 32);
+  CHECK(contains(refused(ell), "level 2 (j:q): the coordinate 1 at position 1 is not above that of the slot before, 3 at position 0"));
+  ell.levels[2].crd = array({1, 6, 0, 1, 0, 5, 0, 4}, 32);
+  CHECK(contains(refused(ell), "level 2: coordinate 6 at position 1 is not below the extent 6"));
+  TensorArrays blocks = built({.extents = {4, 7}, .tuples = {{0, 1}, {0, 5}}, .values = {1, 2}}, "bcsr(2,3,unaligned)").arrays();
+  CHECK(numbers_of(blocks.levels[1].crd, 32) == Numbers{1, 4});
+  blocks.levels[1].crd = array({1, 3}, 32);
+  CHECK(contains(refused(blocks), "level 1 (b:s): the coordinates (0,3) stand at positions 2 and 6"));
+  TensorArrays lower = built({.extents = {3, 3}, .tuples = {{2, 2}}, .values = {1}}, "lower").arrays();
+  lower.levels[1].pos = array({0, 2, 3, 6}, 32);
+  CHECK(contains(refused(lower), "level 1 (j:d(..i+1)): the fiber of position 0 has 2 values instead of 1"));
+  TensorArrays padded = built({.extents = {3, 3}, .tuples = {{2, 2}}, .values = {1}}, "bcsr(2,2)").arrays();
+  padded.values = numbers({1, 0, 5, 0}, Scalar::f64);
+  CHECK(contains(refused(padded), "level 3: position 2, at the level coordinates (1,1,1,0), is no coordinate of the tensor, but its value is not 0"));
+  TensorArrays down = built(list, "(i,j) -> (i:d, j:s<8> desc)").arrays();
+  down.levels[1].crd = crd8({1, 3, 1, 5, 4, 0});
+  CHECK(contains(refused(down), "level 1: the entry at position 1 repeats or precedes the one before it"));
+  TensorArrays any = built(list, "(i,j) -> (i:d, j:s unordered)").arrays();
+  any.levels[1].crd = array({1, 1, 1, 5, 0, 4}, 32);
+  CHECK(contains(refused(any), "level 1: the coordinate 1 stands twice in fiber 0"));
+  TensorArrays runs = built(list, "vbl").arrays();
+  runs.level_extents[0] = 3;
+  CHECK(contains(refused(runs), "level 0 (i:d) has the extent 3 instead of 4"));
+  TensorArrays cut = built(list, "bcsr(2,2)").arrays();
+  cut.levels.pop_back();
+  CHECK(contains(refused(cut), "3 level arrays and 4 level extents for a layout of 4 levels"));
+}
+
+TEST_CASE("tensors with a layout are cut, filtered, appended and counted as others are") {
+  std::mt19937 random(5);
+  const List list = drawn(random, {7, 9}, 40);
+  const Tensor plain = built(list, "ds");
+  for (const std::string_view text : {"bcsr(2,3)", "ell", "vbl", "dia"}) {
+    const Tensor laid = built(list, text);
+    const auto same = [&](const Expected<Tensor>& one, const Expected<Tensor>& other) {
+      REQUIRE(one);
+      REQUIRE(other);
+      CHECK(one->format().layout != nullptr);
+      CHECK(stored(*convert(*one, format("ds"), resources(), "T")) == stored(*convert(*other, format("ds"), resources(), "T")));
+    };
+    same(range(laid, 1, 2, 7, resources()), range(plain, 1, 2, 7, resources()));
+    const VisitEntry keep = [](std::span<const std::uint64_t> at, double) { return at[0] != 3; };
+    same(filter(laid, keep, resources()), filter(plain, keep, resources()));
+    const std::vector<Tensor> twice = {laid, plain}, both = {plain, plain};
+    same(append(twice, 0, resources()), append(both, 0, resources()));
+    const auto parts = split(laid, 0, {2, 5}, resources());
+    REQUIRE(parts);
+    same((*parts)[1], (*split(plain, 0, {2, 5}, resources()))[1]);
+    same(with_extents(laid, {8, 12}, resources(), "T"), with_extents(plain, {8, 12}, resources(), "T"));
+    CHECK(statistics(laid, resources()).nnz() == static_cast<double>(plain.nnz()));
+    CHECK(statistics(laid, resources()).distinct(1) == statistics(plain, resources()).distinct(1));
+    std::size_t visited = 0;
+    CHECK(for_each_entry(laid, [&](std::span<const std::uint64_t>, double) { return ++visited > 0; }, resources()));
+    CHECK(visited >= plain.nnz());
+  }
+}
+
+}  // namespace layout_tensors_test
