@@ -268,6 +268,7 @@ class Generator {
   void check_lanes(const StorageCode& storage, const Lanes& lanes, llvm::Value* last);
   llvm::Value* load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes);
   llvm::Value* load_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride);
+  llvm::Value* picked_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride);
   llvm::Value* row_piece(loop::AccessId access, const Lanes& lanes, const Piece& piece, std::size_t number, const Scope& scope);
   void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);
   struct VectorSum;

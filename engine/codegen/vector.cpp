@@ -135,6 +135,7 @@ llvm::Value* Generator::load_piece(llvm::Type* element, llvm::Value* base, const
     return piece.mask ? ir.CreateMaskedLoad(type, place, llvm::Align(bytes), piece.mask, zero)
                       : emit_->load(type, place, bytes);
   }
+  if (llvm::Value* picked = picked_piece(element, base, piece, stride)) return picked;
   std::vector<llvm::Constant*> numbers;
   for (unsigned lane = 0; lane < piece.lanes; ++lane) numbers.push_back(ir.getInt64(lane));
   llvm::Value* lane_numbers =
@@ -142,6 +143,29 @@ llvm::Value* Generator::load_piece(llvm::Type* element, llvm::Value* base, const
   llvm::Value* offsets = ir.CreateMul(lane_numbers, ir.CreateVectorSplat(piece.lanes, stride));
   llvm::Value* mask = piece.mask ? piece.mask : ir.CreateVectorSplat(piece.lanes, ir.getTrue());
   return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(element, base, offsets), llvm::Align(bytes), mask, zero);
+}
+
+/// Elements a few apart, as the columns of a small block are, are picked from the one or two vectors that hold all between them; null: they are
+/// too far apart, or how far is not known.
+llvm::Value* Generator::picked_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride) {
+  const auto* apart = llvm::dyn_cast<llvm::ConstantInt>(stride);
+  const auto* mask = piece.mask ? llvm::dyn_cast<llvm::Constant>(piece.mask) : nullptr;
+  if (!apart || (piece.mask && !mask) || vector_bits_ < 512) return nullptr;
+  std::uint64_t lanes = 0;  // those of a rest come first
+  while (lanes < piece.lanes && (!mask || mask->getAggregateElement(static_cast<unsigned>(lanes))->isOneValue())) ++lanes;
+  const std::uint64_t distance = apart->getZExtValue();
+  if (distance < 2 || lanes < 2 || distance > lanes_ || (lanes - 1) * distance + 1 > std::uint64_t{2} * lanes_) return nullptr;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const auto wide = static_cast<unsigned>(std::bit_ceil((lanes - 1) * distance + 1));
+  std::vector<llvm::Constant*> between;
+  for (unsigned n = 0; n < wide; ++n) between.push_back(ir.getInt1(n <= (lanes - 1) * distance));
+  llvm::Type* type = llvm::FixedVectorType::get(element, wide);
+  llvm::Value* place = emit_->address(element, base, emit_->mul(piece.offset, stride));
+  llvm::Value* all = ir.CreateMaskedLoad(type, place, llvm::Align(element->getScalarSizeInBits() / 8), llvm::ConstantVector::get(between),
+                                         llvm::Constant::getNullValue(type));
+  std::vector<int> picks;
+  for (unsigned lane = 0; lane < piece.lanes; ++lane) picks.push_back(lane < lanes ? static_cast<int>(lane * distance) : static_cast<int>(wide));
+  return ir.CreateShuffleVector(all, llvm::Constant::getNullValue(type), picks);
 }
 
 void Generator::store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value) {
