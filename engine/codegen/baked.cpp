@@ -30,7 +30,7 @@ void Generator::unroll(const loop::For& each, const Driver& driver, std::span<co
   const std::uint64_t begin = llvm::cast<llvm::ConstantInt>(driver.range.begin)->getZExtValue();
   const std::uint64_t end = llvm::cast<llvm::ConstantInt>(driver.range.end)->getZExtValue();
   std::vector<Scope> sums;
-  if (sums_scalars(each, std::span(&driver, 1), rest, scope)) sums = independent_sums(each, scope);
+  if (sums_scalars(each, std::span(&driver, 1), rest, scope)) sums = independent_sums(each, reduction_sums, scope);
   for (std::uint64_t position = begin; position < end; ++position) {
     const Scope& here = sums.empty() ? scope : sums[(position - begin) % sums.size()];
     where_in_chunk(crd[position], cut,

@@ -236,7 +236,10 @@ class Generator {
   void load_steady_rows(const loop::For& each, Scope& scope);
   bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                     const Scope& scope) const;
-  std::vector<Scope> independent_sums(const loop::For& each, const Scope& scope);
+  bool sums_rows(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const;
+  /// Of a scalar reduction: an addition takes four cycles, and one can start in each.
+  static constexpr std::size_t reduction_sums = 4;
+  std::vector<Scope> independent_sums(const loop::For& each, std::size_t count, const Scope& scope);
   void begin_sums(const loop::For& each, std::span<const Scope> sums);
   /// Sums of a row beside the row itself, one for each iteration but the first of a loop that is written out inside.
   struct SideSums {

@@ -8,8 +8,6 @@ namespace weft {
 
 namespace {
 
-/// Independent sums of a scalar reduction: an addition takes four cycles, and one can start in each.
-constexpr std::size_t reduction_sums = 4;
 /// Vectors that are summed in side by side at most, if they are not all the sums there are.
 constexpr std::size_t independent_rows = 8;
 
@@ -137,32 +135,53 @@ bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> driv
   });
 }
 
+/// The same of rows: one fiber, marked @unroll, with nothing inside but vector loops over dense factors that add to rows in registers.
+bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const {
+  const loop::Block& body = walked_body(each);
+  if (each.marks.unroll < 2 || options_.strict_fp || options_.symbolic || drivers.size() != 1 || skips_gaps(drivers[0], scope) || body.empty() ||
+      (is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) && !flat_loops(each)) ||
+      !rest_is_dense(rest, drivers, scope))
+    return false;
+  return std::ranges::all_of(body, [&](const loop::Statement& statement) {
+    const auto* inner = std::get_if<loop::For>(&statement.node);
+    const JoinedLoops loops = inner ? joined_loops(program_, *inner) : JoinedLoops{};
+    if (loops.empty() || !is_unrolled(program_, loops)) return false;
+    return std::ranges::all_of(loops.back()->body, [&](const loop::Statement& last) {
+      const auto& sum = std::get<loop::Accumulate>(last.node);
+      const StorageCode& target = storage_of(sum.target);
+      const bool row = !scope.held[target.id].empty() && !scope.flags[target.id].place() && !tiles_[target.id];
+      return row && std::ranges::all_of(sum.factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
+    });
+  });
+}
+
+/// The scope, and more of it with sums of their own: additions need not wait for each other.
+std::vector<Scope> Generator::independent_sums(const loop::For& each, std::size_t count, const Scope& scope) {
+  std::vector<Scope> sums(count, scope);
+  for (std::size_t n = 1; n < count; ++n) {
+    for (const loop::AccessId target : uses(each.body).targets) {
+      std::vector<Slot>& held = sums[n].held[storage_of(target).id];
+      for (Slot& slot : held) slot = emit_->slot(llvm::Constant::getNullValue(slot.type()));
+    }
+  }
+  return sums;
+}
+
 /// Before some iterations: the sums of independent_sums begin with zero.
 void Generator::begin_sums(const loop::For& each, std::span<const Scope> sums) {
-  for (const loop::AccessId target : uses(each.body).targets)
-    for (std::size_t n = 1; n < sums.size(); ++n)
-      emit_->set(sums[n].held[storage_of(target).id].front(), llvm::ConstantFP::get(storage_of(target).type, 0.0));
+  for (std::size_t n = 1; n < sums.size(); ++n)
+    for (const loop::AccessId target : uses(each.body).targets)
+      for (const Slot slot : sums[n].held[storage_of(target).id]) emit_->set(slot, llvm::Constant::getNullValue(slot.type()));
 }
 
 /// And behind them: added to those of the scope.
 void Generator::add_sums(const loop::For& each, std::span<const Scope> sums, const Scope& scope) {
-  for (const loop::AccessId target : uses(each.body).targets)
-    for (std::size_t n = 1; n < sums.size(); ++n) {
-      const loop::StorageId storage = program_.accesses[target].storage;
-      const Slot total = scope.held[storage].front();
-      emit_->set(total, arithmetic::add(emit_->ir(), emit_->get(total), emit_->get(sums[n].held[storage].front())));
-    }
-}
-
-/// The scope, and more of it with sums of their own that start from zero: additions need not wait for each other.
-std::vector<Scope> Generator::independent_sums(const loop::For& each, const Scope& scope) {
-  std::vector<Scope> sums(reduction_sums, scope);
-  for (std::size_t n = 1; n < sums.size(); ++n)
-    for (const loop::AccessId target : uses(each.body).targets) {
-      const StorageCode& storage = storage_of(target);
-      sums[n].held[storage.id] = {emit_->slot(llvm::ConstantFP::get(storage.type, 0.0))};
-    }
-  return sums;
+  for (const loop::AccessId target : uses(each.body).targets) {
+    const std::vector<Slot>& held = scope.held[storage_of(target).id];
+    for (std::size_t n = 1; n < sums.size(); ++n)
+      for (std::size_t part = 0; part < held.size(); ++part)
+        emit_->set(held[part], arithmetic::add(emit_->ir(), emit_->get(held[part]), emit_->get(sums[n].held[storage_of(target).id][part])));
+  }
 }
 
 }  // namespace weft

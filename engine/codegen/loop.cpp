@@ -245,7 +245,8 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     ends.push_back(driver.range.end);
   }
   std::vector<Scope> sums;
-  if (sums_scalars(each, drivers, rest, scope)) sums = independent_sums(each, scope);
+  if (sums_scalars(each, drivers, rest, scope)) sums = independent_sums(each, reduction_sums, scope);
+  if (sums_rows(each, drivers, rest, scope)) sums = independent_sums(each, each.marks.unroll, scope);
   const auto below = [&](std::span<llvm::Value* const> limits) {
     llvm::Value* all = nullptr;
     for (std::size_t n = 0; n < positions.size(); ++n) {

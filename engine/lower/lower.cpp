@@ -14,6 +14,7 @@
 #include "engine/lower/flat_walks.h"
 #include "engine/lower/forest.h"
 #include "engine/lower/gathers.h"
+#include "engine/lower/independent_sums.h"
 #include "engine/lower/joined_results.h"
 #include "engine/lower/nest.h"
 #include "engine/lower/registers.h"
@@ -134,6 +135,7 @@ LoweredNest specialized(const Nest& given, const Network& network, const std::ve
   if (loop::verify(full.program)) result = std::move(full);
   add_short_fibers(result, more.fibers);
   mark_batches(result, more.means);
+  mark_independent_sums(result, more.means);
   if (more.grade == Specialization::baked) add_patterns(result, network, more.patterns);
   return result;
 }
