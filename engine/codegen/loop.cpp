@@ -408,11 +408,11 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
     llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(distance)), last);
     return emit_->widen(coordinate_at(*emit_, storage, driven, ahead));
   };
-  const auto touch = [&](llvm::Value* first, std::uint64_t bytes) {
+  const auto touch = [&](llvm::Value* first, std::uint64_t bytes, bool written = false) {
     llvm::IRBuilder<>& ir = emit_->ir();
     for (std::uint64_t offset = 0; offset < bytes; offset += line_bytes)
       ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
-                         {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(0),
+                         {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(written ? 1 : 0),
                           ir.getInt32(3), ir.getInt32(1)});
   };
   llvm::Value* coordinate = coordinate_ahead(each.marks.prefetch);
@@ -420,7 +420,8 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
     const StorageCode& factor = storage_of(step.access);
     const Cursor& cursor = scope.cursors[step.access];
     const loop::Access& access = program_.accesses[step.access];
-    if (factor.storage->role != loop::Role::input || access.indices[cursor.bound] != each.index ||
+    const bool written = factor.storage->role == loop::Role::output && !appended_.contains(factor.id) && !loop::pattern_of(program_, factor.id);
+    if ((factor.storage->role != loop::Role::input && !written) || access.indices[cursor.bound] != each.index ||
         is_sparse(factor.level(cursor.bound).kind) || factor.level(cursor.bound).strided)
       continue;
     llvm::Value* row = dense_at(*emit_, factor, cursor, coordinate).begin;
@@ -443,7 +444,7 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
       bytes =
           std::min(bytes * known_extent(program_, access.indices[level]).value_or(1), line_bytes * prefetched_lines);
     }
-    touch(emit_->address(factor.type, factor.values, row), bytes);
+    touch(emit_->address(factor.type, factor.values, row), bytes, written);
   }
 }
 

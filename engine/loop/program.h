@@ -116,7 +116,7 @@ struct Marks {
   bool vector = false;
   bool flat = false;           ///< this loop and those inside it over the rest of a chain visit entry by entry (flat_walk.h)
   std::uint32_t batch = 0;     ///< products of so many iterations are added to their common block together (batch.h); 0: not marked
-  std::uint32_t unroll = 0;    ///< 0: not marked
+  std::uint32_t unroll = 0;    ///< so many iterations sum in rows of their own; 0: not marked
   std::uint32_t prefetch = 0;  ///< gathered rows of located dense factors, that many iterations ahead
   bool operator==(const Marks&) const = default;
 };

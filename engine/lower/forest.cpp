@@ -391,7 +391,7 @@ class ForestBuilder {
     result.flat = first.flat == static_cast<std::uint32_t>(depth);
     if (depth == 0) result.parallel = parallel_targets(nest_, group, index);
     // What is gathered is asked for some at a time anyway.
-    if (is_driven(steps) && !result.vector) result.prefetch = prefetch_distance(nest_, network_, located(steps));
+    if (is_driven(steps) && !result.vector) result.prefetch = prefetch_distance(nest_, network_, located(steps), depth == 0);
     return result;
   }
 

@@ -18,6 +18,6 @@ struct LocatedLevel {
 /// Iterations ahead, 0: none, for a loop with a sparse driver that binds these levels. Dense inputs are fetched by the
 /// bytes they are gathered from. Compressed rows are fetched in any case, since how many bytes they have in all is not
 /// in the program: in the caches it costs nothing, beyond them it halves the time of a sparse product.
-std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const std::vector<LocatedLevel>& bound);
+std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const std::vector<LocatedLevel>& bound, bool root);
 
 }  // namespace weft

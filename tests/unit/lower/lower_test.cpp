@@ -274,6 +274,19 @@ TEST_CASE("rows gathered from a factor beyond the caches are prefetched") {
   CHECK(prefetching(131073).find("@prefetch(24)") != std::string::npos);
 }
 
+TEST_CASE("rows that are added to are prefetched where they come from memory") {
+  const auto scattering = [](std::uint64_t columns) {
+    Case given;
+    given.extents = {{'i', 3}, {'k', columns}, {'r', 16}};
+    given.factors = {"M ik", "C ir"};
+    given.result = "Y kr";
+    given.schedule = "  layout M ss:0,1 f64\n  layout C dd:0,1 f64\n  result Y dd:0,1 f64\n  Y[k,r] += M[i,k] * C[i,r]   loops i,k,r   vector r\n";
+    return programs(given);
+  };
+  CHECK(scattering(65536).find("@prefetch") == std::string::npos);  // 8 MiB
+  CHECK(scattering(65537).find("@prefetch(12)") != std::string::npos);
+}
+
 TEST_CASE("what is no schedule is refused") {
   auto message = [](const std::string& from, const std::string& to) {
     Case given = mttkrp();
