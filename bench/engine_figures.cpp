@@ -163,7 +163,8 @@ Expected<void> hits() {
         for (int n = 0; n < calls; ++n) (void)cache.get(key, compute);
       });
   });
-  line("the same by 8 threads at once, per hit and core", ms * 1e6 / calls / 8 * std::min(8U, std::thread::hardware_concurrency()), "ns", "<= 2000");
+  line("the same by 8 threads at once, per hit and core", ms * 1e6 / calls / 8 * std::min(8U, std::thread::hardware_concurrency()), "ns",
+       "<= 2000");
   return {};
 }
 
@@ -307,17 +308,22 @@ Expected<void> pays() {
       {"SpMV, 500 entries", "y(i) = M(i,j) * x(j)", {{"M", "sparse(100x100,nnz=500) ds"}, {"x", "uniform(100)"}}},
       {"SpMV, 4000 entries", "y(i) = M(i,j) * x(j)", {{"M", "sparse(500x500,nnz=4000) ds"}, {"x", "uniform(500)"}}},
       {"SpMM, 500 entries, r = 16", "y(i,r) = M(i,j) * x(j,r)", {{"M", "sparse(100x100,nnz=500) ds"}, {"x", "uniform(100x16)"}}},
-      {"SpMM, 200000 entries, r = 32", "y(i,r) = M(i,j) * x(j,r)", {{"M", "sparse(20000x20000,nnz=200000) ds"}, {"x", "uniform(20000x32)"}}},
-      {"MTTKRP, 2000 entries, r = 16", "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
+      {"SpMM, 200000 entries, r = 32",
+       "y(i,r) = M(i,j) * x(j,r)",
+       {{"M", "sparse(20000x20000,nnz=200000) ds"}, {"x", "uniform(20000x32)"}}},
+      {"MTTKRP, 2000 entries, r = 16",
+       "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
        {{"T", "sparse(40x40x40,nnz=2000)"}, {"B", "uniform(40x16)"}, {"C", "uniform(40x16)"}}},
-      {"MTTKRP, 300000 entries, r = 32", "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
+      {"MTTKRP, 300000 entries, r = 32",
+       "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
        {{"T", "sparse(2000x300x300,nnz=300000)"}, {"B", "uniform(300x32)"}, {"C", "uniform(300x32)"}}},
   };
-  fmt::print("\nOnce and per run, one thread; calls to break even against the generic kernel (planning: against storing every intermediate)\n");
+  fmt::print(
+      "\nOnce and per run, one thread; calls to break even against the generic kernel (planning: against storing every intermediate)\n");
   fmt::print("  {:<32} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "", "plan ms", "generic", "profiled", "baked", "generic",
              "profiled", "baked", "calls", "calls");
-  fmt::print("  {:<32} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "", "(calls)", "ms", "ms", "ms", "us", "us", "us", "profiled",
-             "baked");
+  fmt::print("  {:<32} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "", "(calls)", "ms", "ms", "ms", "us", "us", "us",
+             "profiled", "baked");
   const auto pipeline = pipeline_with(false, std::nullopt);
   if (!pipeline) return std::unexpected(pipeline.error());
   for (const FigurePair& one : all) {

@@ -83,9 +83,9 @@ std::string exam_head() {
 }
 
 std::string exam_row(const ExamRecord& record) {
-  const std::string earlier =
-      !record.earlier_ms ? ""
-                         : fmt::format("  {:.2f} times the {:.3f} ms of the earlier choice", record.chosen_ms / *record.earlier_ms, *record.earlier_ms);
+  const std::string earlier = !record.earlier_ms ? ""
+                                                 : fmt::format("  {:.2f} times the {:.3f} ms of the earlier choice",
+                                                               record.chosen_ms / *record.earlier_ms, *record.earlier_ms);
   return fmt::format("{:<28} {:>5} {:>9.3f} {:>9.3f} {:>6.2f} {:>7.2f} {:>5.2f} {:>6.2f} {:>7.2f} {:>7.1f}{}{}\n", record.name,
                      record.timed.size(), record.chosen_ms, record.best_ms, record.regret(), record.counted_regret(),
                      record.correlation(), record.cost_ns * 1e-6 / record.chosen_ms, record.plan_ms, record.sampling_ms,
@@ -157,7 +157,8 @@ Expected<std::map<std::string, std::map<std::string, double>>> read_exam(const s
 
 Expected<std::map<std::string, std::string>> read_choices(const std::string& path) {
   std::map<std::string, std::string> chosen;
-  auto read = read_networks(path, [&](const std::string& name, const json& network) { chosen[name] = network.at("chosen").get<std::string>(); });
+  auto read =
+      read_networks(path, [&](const std::string& name, const json& network) { chosen[name] = network.at("chosen").get<std::string>(); });
   if (!read) return std::unexpected(read.error());
   return chosen;
 }

@@ -64,9 +64,9 @@ Record from_json(const json& object) {
 }  // namespace
 
 std::string table_head() {
-  return fmt::format("{:<38} {:>2} {:>10} {:>5} {:>10} {:>5} {:>6} {:>6} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8}\n", "problem",
-                     "t", "weft ms", "+-%", "by hand ms", "+-%", "ratio", "best", "GFLOP/s", "plan", "lower", "gen", "emit", "load",
-                     "convert", "out MB", "peak MB");
+  return fmt::format("{:<38} {:>2} {:>10} {:>5} {:>10} {:>5} {:>6} {:>6} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8}\n",
+                     "problem", "t", "weft ms", "+-%", "by hand ms", "+-%", "ratio", "best", "GFLOP/s", "plan", "lower", "gen", "emit",
+                     "load", "convert", "out MB", "peak MB");
 }
 
 std::string table_row(const Record& record) {
@@ -76,10 +76,10 @@ std::string table_row(const Record& record) {
     hand = fmt::format("{:>10.3f} {:>5.1f} {:>6.2f} {:>6.2f}", record.baseline->median(), 100 * record.baseline->spread(),
                        median / record.baseline->median(), record.weft.quantile(0) / record.baseline->quantile(0));
   const Phases& phases = record.phases;
-  return fmt::format("{:<38} {:>2} {:>10.3f} {:>5.1f} {} {:>7.2f} | {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>8.1f} {:>8.1f} {:>8.1f}\n",
-                     record.name, record.threads, median, 100 * record.weft.spread(), hand, record.flops / median * 1e-6,
-                     phases.plan, phases.lower, phases.generate, phases.emit, phases.load, phases.convert,
-                     record.result_mb, record.peak_mb);
+  return fmt::format(
+      "{:<38} {:>2} {:>10.3f} {:>5.1f} {} {:>7.2f} | {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>8.1f} {:>8.1f} {:>8.1f}\n",
+      record.name, record.threads, median, 100 * record.weft.spread(), hand, record.flops / median * 1e-6, phases.plan, phases.lower,
+      phases.generate, phases.emit, phases.load, phases.convert, record.result_mb, record.peak_mb);
 }
 
 Expected<void> write_json(const std::string& path, const std::vector<Record>& records) {

@@ -115,7 +115,8 @@ Expected<void> warm_up(const Resources& resources) {
   if (!sparse) return std::unexpected(sparse.error());
   auto dense = random_dense({10, 16}, 1, resources);
   if (!dense) return std::unexpected(dense.error());
-  const auto prepared = prepare({.name = "warm-up", .expression = "A(i,r) = T(i,j) * B(j,r)", .data = {}}, {{"T", *sparse}, {"B", *dense}}, resources);
+  const auto prepared =
+      prepare({.name = "warm-up", .expression = "A(i,r) = T(i,j) * B(j,r)", .data = {}}, {{"T", *sparse}, {"B", *dense}}, resources);
   if (!prepared) return std::unexpected(prepared.error());
   return {};
 }

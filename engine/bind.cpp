@@ -207,7 +207,8 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     // Copies are cleared and added up in any case.
     if (!root->marks.parallel.empty() && serial_ns > (copied ? Succession::waking_ns : Succession::least_ns)) {
       const bool told = threads == 1 && kernel->plan.cost.ns > told_nanoseconds;
-      const auto in_turn = static_cast<std::size_t>(std::clamp(kernel->plan.cost.ns / told_nanoseconds, double{chunks_per_thread}, most_told));
+      const auto in_turn =
+          static_cast<std::size_t>(std::clamp(kernel->plan.cost.ns / told_nanoseconds, double{chunks_per_thread}, most_told));
       if (copied) count = private_slots(copy_bytes, walked, threads, deterministic);
       if (!copied && threads > 1) {
         const double most = static_cast<double>(threads * chunks_per_thread);

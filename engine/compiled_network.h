@@ -128,8 +128,8 @@ class BoundNetwork {
   /// Whether the values that have to be finite, and were found to be, are those of then: no change of them was announced since.
   bool looked_at() const;
   const LayoutCounters& layouts() const;
-  /// Converts and checks anew what changes, clears the results and runs every nest. Cancelled, resource or internal errors leave the results undefined; what
-  /// was appended until then is freed.
+  /// Converts and checks anew what changes, clears the results and runs every nest. Cancelled, resource or internal errors leave the
+  /// results undefined; what was appended until then is freed.
   Expected<void> run();
   /// Results of the last run by name, sharing memory with the binding: valid until the next run(). Those that are asked
   /// for in another layout than they are computed in are converted here, once per run. Resource error, or cancelled.

@@ -9,6 +9,7 @@
 #include "engine/build_id.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/estimate/quantise.h"
+#include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 
 namespace weft {
@@ -156,7 +157,9 @@ Expected<Plan> restored_plan(const std::string& text, const Network& network, co
   const auto too_large = remarks.number<std::uint64_t>("too large");
   const auto trees = remarks.number<std::uint64_t>("trees");
   const auto trees_bounded = remarks.number<std::uint64_t>("trees ruled out");
-  if (!cost_ns || !producer || !optimal || !candidates || !too_large || !trees || !trees_bounded) return not_restored("a remark is missing");
+  if (!cost_ns || !producer || !optimal || !candidates || !too_large || !trees || !trees_bounded) {
+    return not_restored("a remark is missing");
+  }
   auto schedule = parse_schedule(text, network);
   if (!schedule) return std::unexpected(schedule.error());
   if (auto legal = check(*schedule, Problem{network, operands, options}); !legal) return std::unexpected(legal.error());

@@ -26,7 +26,7 @@ std::string option(const std::string& name, const Format& format) {
   return fmt::format(" --format {}", shell_word(fmt::format("{}:{}{}", name, format.text(), scalar)));
 }
 
-/// An operand in the like: a generated one, since nobody knows where the tensor is from.
+/// An operand in the like: a generated one, since a tensor does not tell where it is from.
 std::string operand(const TensorDeclaration& declared, const OperandFacts& facts) {
   const std::size_t order = declared.extents.size();
   if (order == 0) return fmt::format(" {}=1", declared.name);

@@ -149,7 +149,7 @@ std::string entries_text(const Tensor& tensor) {
     text += entry_text(coordinates, value, tensor.format().scalar);
     return ++shown < first;
   };
-  // Nobody can cancel what ends after a few entries.
+  // No cancellation: the visit ends after a few entries.
   if (stored > 0) (void)visit_entries(tensor, select_all(tensor.extents()), Cancellation(), visit);
   if (first == stored) return text;
   const std::uint64_t last = positions_are_entries ? edge_entries : 0;

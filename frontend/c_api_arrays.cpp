@@ -121,8 +121,8 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
     if (auto there = given(values, "values"); !there) return there;
     if (memory->before > 0) return input_error("a stride is negative");
     if (strides ? count < memory->elements : count != memory->elements) {
-      return input_error(
-          fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"), memory->elements));
+      return input_error(fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"),
+                                     memory->elements));
     }
     const auto dense = convert(stored, dense_format(stored.order(), stored.format().scalar), engine->resources(), "the tensor");
     if (!dense) return std::unexpected(dense.error());

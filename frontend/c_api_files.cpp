@@ -59,14 +59,16 @@ int32_t weft_tensor_read(const weft_engine* engine, const char* path, uint32_t o
   });
 }
 
-int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format, weft_tensor** made, weft_error** error) {
+int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format, weft_tensor** made,
+                            weft_error** error) {
   return making(made, error, [&]() -> Expected<weft_tensor*> {
     auto sound = all(given(engine, "engine"), given(tensor, "tensor"), given(format, "format"));
     if (!sound) return std::unexpected(sound.error());
     const auto parsed = parse_format(format);
     if (!parsed) return std::unexpected(parsed.error());
     if (parsed->modes() != tensor->tensor.order()) {
-      return input_error(fmt::format("format {} has {} levels, but the tensor has {} modes", format, parsed->modes(), tensor->tensor.order()));
+      return input_error(
+          fmt::format("format {} has {} levels, but the tensor has {} modes", format, parsed->modes(), tensor->tensor.order()));
     }
     return handled(convert(tensor->tensor, *parsed, engine->resources(), tensor_name));
   });

@@ -191,7 +191,8 @@ int32_t weft_compilation_start(const weft_engine* engine, const char* expression
     Cancellation ends;
     if (const Cancellation* of_request = token(request)) ends = *of_request;
     if (cancellation) ends = cancellation->cancellation;
-    return new weft_compilation{engine->engine.compile_async(expression, bindings->operands, compile_options(request), std::move(tell), ends)};
+    return new weft_compilation{
+        engine->engine.compile_async(expression, bindings->operands, compile_options(request), std::move(tell), ends)};
   });
 }
 
@@ -409,7 +410,8 @@ const char* weft_evaluation_explanation(const weft_evaluation* evaluation) {
   return evaluation && evaluation->report ? evaluation->report->explanation.c_str() : "";
 }
 
-int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes, weft_error** error) {
+int32_t weft_evaluation_stage(const weft_evaluation* evaluation, const char* stage, const char** text, uint64_t* bytes,
+                              weft_error** error) {
   if (text) *text = "";
   if (bytes) *bytes = 0;
   return guarded(error, [&]() -> Expected<void> {

@@ -100,7 +100,8 @@ Expected<double> conversion_ns_of_entry(const Resources& resources) {
   for (int round = 0; round < rounds; ++round) {
     const auto start = std::chrono::steady_clock::now();
     if (const auto converted = convert(*tensor, format, resources, "T"); !converted) return std::unexpected(converted.error());
-    ns = std::min(ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(entries));
+    ns = std::min(
+        ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(entries));
   }
   return std::round(ns * 10) / 10;
 }

@@ -178,14 +178,16 @@ void add_resource_options(CLI::App& app, CommandOptions& options) {
 
 void add_cache_options(CLI::App& app, CommandOptions& options) {
   app.add_flag("--no-cache", options.no_cache, "plan and compile anew and store nothing");
-  app.add_option("--cache-dir", options.cache_directory, "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
+  app.add_option("--cache-dir", options.cache_directory,
+                 "of plans and kernels (default: WEFT_CACHE_DIR, $XDG_CACHE_HOME/weft, ~/.cache/weft)")
       ->check(not_empty)
       ->type_name("DIR");
 }
 
 /// What changes the code of a kernel.
 void add_kernel_options(CLI::App& app, CommandOptions& options) {
-  app.add_option("--specialize", options.specialize, "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
+  app.add_option("--specialize", options.specialize,
+                 "kernels for formats alone (generic), also sizes (profiled, default), also small patterns (baked), or auto by --calls")
       ->check(not_empty)
       ->type_name("GRADE");
   app.add_flag("--deterministic", options.deterministic, "bit-identical results for every number of threads");
@@ -246,7 +248,8 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
   app.add_option("--schedule", options.schedule_file, "file with a schedule, as --emit schedule prints it")
       ->check(not_empty)
       ->type_name("FILE");
-  app.add_option("--objective", options.objective, "time (default) or workspace-order: fewest dimensions of the largest workspace, of the tree of least work or --tree")
+  app.add_option("--objective", options.objective,
+                 "time (default) or workspace-order: fewest dimensions of the largest workspace, of the tree of least work or --tree")
       ->check(not_empty)
       ->type_name("NAME");
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");

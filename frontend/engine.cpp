@@ -112,8 +112,8 @@ Kernel Engine::Kernels::over(Kernel kernel, const Tensors& operands) {
   return other;
 }
 
-Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const Tensors& operands,
-                                          const CompileOptions& options, const Cancellation& cancellation) {
+Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
+                                          const Tensors& operands, const CompileOptions& options, const Cancellation& cancellation) {
   const EngineOptions& engine = pipeline.options();
   const auto compiled = [&]() -> Expected<Kernel> {
     const auto inputs = named_facts(operands, engine.resources.with(cancellation));

@@ -62,7 +62,7 @@ struct Kernel::State {
   CompiledNetwork code;
   Report report;
   EngineOptions options;
-  std::string command;  ///< of trace lines; empty where nobody reads them
+  std::string command;  ///< of trace lines; empty where there are none
   std::shared_ptr<Workspaces> workspaces;
   std::shared_ptr<const SavedRequest> request;  ///< what it was compiled for
   std::string environment;                      ///< of its code

@@ -206,10 +206,10 @@ class NestTable {
       figures = statement.counted ? fmt::format("<td class=\"n soft\">{}</td><td></td>", grouped(*statement.counted))
                                   : "<td></td><td></td>";
     }
-    return fmt::format("<tr class=\"{}\"><td class=\"loop\" colspan=\"2\"><div class=\"product\" {}><span class=\"dot\"></span>{}</div></td>"
-                       "<td class=\"n soft\">{}</td>{}<td></td><td></td><td></td><td></td></tr>\n",
-                       colour_class(number), indent(statement.loops.size()), code(statement.text),
-                       count_text(statement.iterations), figures);
+    return fmt::format(
+        "<tr class=\"{}\"><td class=\"loop\" colspan=\"2\"><div class=\"product\" {}><span class=\"dot\"></span>{}</div></td>"
+        "<td class=\"n soft\">{}</td>{}<td></td><td></td><td></td><td></td></tr>\n",
+        colour_class(number), indent(statement.loops.size()), code(statement.text), count_text(statement.iterations), figures);
   }
 
   const Explanation& explained_;

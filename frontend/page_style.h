@@ -56,7 +56,8 @@ th.n { text-align: right; }
 .nest .for { white-space: nowrap; }
 .nest .how { color: var(--soft); font-size: 12.5px; margin-left: 8px; }
 .nest .product { min-width: 240px; overflow-wrap: anywhere; }
-.chip { display: inline-block; border: 1px solid var(--line); border-radius: 9px; padding: 0 7px; margin-left: 6px; font-size: 11.5px; color: var(--soft); white-space: nowrap; }
+.chip { display: inline-block; border: 1px solid var(--line); border-radius: 9px; padding: 0 7px; margin-left: 6px;
+  font-size: 11.5px; color: var(--soft); white-space: nowrap; }
 .chip.on { color: var(--warn); border-color: currentColor; }
 .chip.off { color: var(--good); border-color: currentColor; }
 .bar { display: block; height: 14px; min-width: 2px; border-radius: 3px; background: var(--c); }
@@ -78,7 +79,8 @@ svg text.halo { paint-order: stroke; stroke: var(--card); stroke-width: 6px; str
 .plain { --c: var(--s7); }
 ul.why { margin: 0; padding-left: 18px; }
 ul.why li { margin: 3px 0; overflow-wrap: anywhere; }
-pre { margin: 8px 0 0; padding: 10px 12px; background: var(--well); border-radius: 8px; overflow-x: auto; font-size: 12.5px; line-height: 1.45; }
+pre { margin: 8px 0 0; padding: 10px 12px; background: var(--well); border-radius: 8px;
+  overflow-x: auto; font-size: 12.5px; line-height: 1.45; }
 details { margin-top: 6px; }
 summary { cursor: pointer; color: var(--soft); }
 footer { color: var(--soft); font-size: 12.5px; }

@@ -327,7 +327,9 @@ class Preparation {
         return plan;
       }
       const auto planner = [&](const PlanOptions& with) -> Expected<Plan> {
-        if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, with)) return unsupported("there is no such plan in the caches");
+        if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, with)) {
+          return unsupported("there is no such plan in the caches");
+        }
         return timed([&] { return options_.unfused ? plan_unfused(Problem{network, facts, with}) : pipeline_.plan(network, facts, with); });
       };
       return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);

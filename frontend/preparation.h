@@ -24,7 +24,8 @@ struct Prepared {
   Report report;
 };
 
-/// Resolves, plans and compiles; parses only what is not parsed yet. `names` as of Session::evaluate. The cancellation is looked at between the steps.
+/// Resolves, plans and compiles; parses only what is not parsed yet. `names` as of Session::evaluate. The cancellation is looked at between
+/// the steps.
 /// `saved`: code and words of a plan that the options give as a schedule.
 /// From the caches alone: an error of kind unsupported if the plan or the code is not there.
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,

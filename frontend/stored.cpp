@@ -57,7 +57,8 @@ class Walk {
       case LevelKind::singleton:
         return enter(level, crd(parent), parent);
       case LevelKind::hashed:
-        for (std::uint64_t slot = element(arrays.pos, kind.pos_bits, parent); slot < element(arrays.pos, kind.pos_bits, parent + 1); ++slot) {
+        for (std::uint64_t slot = element(arrays.pos, kind.pos_bits, parent); slot < element(arrays.pos, kind.pos_bits, parent + 1);
+             ++slot) {
           if (crd(slot) != empty_slot(kind.crd_bits) && !enter(level, crd(slot), slot)) return false;
         }
         return true;

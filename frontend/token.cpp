@@ -12,8 +12,9 @@ namespace weft {
 namespace {
 
 constexpr std::string_view symbols[] = {"(", "[", ")", "]", ",", "*", "+", "-", "=", ";", "\n"};
-constexpr TokenKind kinds[] = {TokenKind::open,  TokenKind::open, TokenKind::close, TokenKind::close,  TokenKind::comma,    TokenKind::times,
-                               TokenKind::plus, TokenKind::minus, TokenKind::equals, TokenKind::separator, TokenKind::separator};
+constexpr TokenKind kinds[] = {TokenKind::open,  TokenKind::open,  TokenKind::close, TokenKind::close,  TokenKind::comma,
+                               TokenKind::times, TokenKind::plus,  TokenKind::minus, TokenKind::equals, TokenKind::separator,
+                               TokenKind::separator};
 static_assert(std::size(symbols) == std::size(kinds));
 constexpr text::Lexicon index_notation{Dots::none, text::Numbers::reals, symbols};
 

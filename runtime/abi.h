@@ -65,7 +65,7 @@ struct HashedTable {
   std::uint64_t listed = 0;         ///< records of `sorted`
   std::uint64_t made = 0;           ///< 1: the last insertion made its entry
   std::uint8_t bits[most_packed_modes] = {};  ///< of the coordinates of a mode, where tags are whole keys
-  const std::uint8_t* cancelled = nullptr;    ///< nonzero: sorting may stop; null: nobody asks
+  const std::uint8_t* cancelled = nullptr;    ///< nonzero: sorting may stop; null: it goes on to its end
   /// Makes an array at least so long and keeps its contents; null where there is no room.
   void* (*allocate)(HashedTable* table, std::uint64_t array, std::uint64_t bytes) = nullptr;
   void* owner = nullptr;
@@ -101,7 +101,7 @@ void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std
 std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent);
 
 /// Makes the table fit for a workspace, whose coordinates stay below `extents` (by mode), and empties it. `scalar_bytes`
-/// (8: double, 4: float) where nobody looks keys up or reads them unsorted, else 0.
+/// (8: double, 4: float) where no kernel looks keys up or reads them unsorted, else 0.
 void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents,
                       std::uint64_t scalar_bytes);
 constexpr std::uint64_t no_entry = ~std::uint64_t{0};

@@ -73,7 +73,7 @@ class NearCopies {
     std::size_t next = 0;
     unsigned found = 0;
   };
-  static constexpr unsigned nobody = spread_places, several = spread_places + 1;
+  static constexpr unsigned no_place = spread_places, several = spread_places + 1;
 
   std::optional<Value> found_here(std::string_view key, std::uint64_t version, bool& tell) {
     Copies ending;  // after the lock does
@@ -93,12 +93,12 @@ class NearCopies {
     const unsigned first = first_.load(std::memory_order_relaxed);
     if (first == several) return false;
     const unsigned mine = spread_place();
-    unsigned none = nobody;
-    if (first == mine || (first == nobody && first_.compare_exchange_strong(none, mine, std::memory_order_relaxed))) return true;
+    unsigned none = no_place;
+    if (first == mine || (first == no_place && first_.compare_exchange_strong(none, mine, std::memory_order_relaxed))) return true;
     first_.store(several, std::memory_order_relaxed);
     return false;
   }
-  std::atomic<unsigned> first_{nobody};
+  std::atomic<unsigned> first_{no_place};
   std::atomic<bool> kept_{false};
   std::array<Place, spread_places> places_;
 };

@@ -106,7 +106,8 @@ void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* or
   const std::uint64_t used = (count + in_vector - 1) / in_vector;
   // Missing keys are the largest ones and smaller than none.
   for (std::uint64_t n = 0; n < used; ++n)
-    vectors[n] = _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(live(count - n * in_vector, 0)), keys + n * in_vector);
+    vectors[n] =
+        _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(live(count - n * in_vector, 0)), keys + n * in_vector);
   for (std::uint64_t n = 0; n < count; ++n) {
     const __m512i key = _mm512_set1_epi64(static_cast<long long>(keys[n]));
     std::uint64_t smaller = 0;

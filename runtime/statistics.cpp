@@ -84,7 +84,7 @@ struct Statistics::State {
   std::optional<Tensor> uncopied;  ///< with gaps, and without memory for a copy that can be counted
   Threads threads{1};
   std::map<ModeSet, double> given;
-  std::vector<double> completed;  ///< of given figures, by set of modes: nothing is counted later, so that nobody waits
+  std::vector<double> completed;  ///< of given figures, by set of modes: nothing is counted later, so that no call waits
   bool given_finite = true;
 
   std::mutex mutex;

@@ -33,7 +33,7 @@ class PatternLayout : public Kept {
   /// where they do not suffice. Empty until values have changed once.
   Buffer sources;
   unsigned source_bits = 32;
-  /// The values that were filled last: once nobody else has them, their memory takes the next ones, without page faults.
+  /// The values that were filled last: once no other tensor has them, their memory takes the next ones, without page faults.
   Tensor last;
 };
 

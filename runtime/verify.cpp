@@ -281,7 +281,9 @@ class Verification {
       for (std::uint64_t word = 0; word < words; ++word)
         for (std::uint64_t rest = bits.as<std::uint64_t>()[parent * words + word]; rest != 0; rest &= rest - 1) {
           const std::uint64_t c = word * 64 + static_cast<std::uint64_t>(std::countr_zero(rest));
-          if (c >= extent) return refuse(ErrorCode::out_of_range, "level {}: bit {} of fiber {} is not below the extent {}", l, c, parent, extent);
+          if (c >= extent) {
+            return refuse(ErrorCode::out_of_range, "level {}: bit {} of fiber {} is not below the extent {}", l, c, parent, extent);
+          }
           if (!present(parent)) return refuse("level {}: fiber {} has entries, but no entry above", l, parent);
           below[parent * extent + c] = true;
         }
@@ -309,8 +311,11 @@ class Verification {
         const std::uint64_t c = crd[begin + slot];
         if (c == empty) continue;
         ++entries;
-        if (c >= extent) return refuse(ErrorCode::out_of_range, "level {}: coordinate {} in slot {} is not below the extent {}", l, c, begin + slot, extent);
-        // Whoever searches it must come here, which also rules out that it stands somewhere else too.
+        if (c >= extent) {
+          return refuse(ErrorCode::out_of_range, "level {}: coordinate {} in slot {} is not below the extent {}", l, c, begin + slot,
+                        extent);
+        }
+        // A search for it must come here, which also rules out that it stands somewhere else too.
         std::uint64_t probe = first_slot(c, slots);
         while (probe != slot && crd[begin + probe] != c && crd[begin + probe] != empty) probe = (probe + 1) % slots;
         if (probe != slot) return refuse("level {}: coordinate {} is not found in its slot {}", l, c, begin + slot);

@@ -70,7 +70,7 @@ char* print_lines(char* to, const Lines& lines, std::uint64_t begin, std::uint64
 }
 
 /// Writes the blocks in order while other threads format (and gzip) the next ones. Every thread takes the next block,
-/// so the one whose turn it is never waits for a block that nobody works on.
+/// so the one whose turn it is never waits for a block that no thread works on.
 class BlockWriter {
  public:
   BlockWriter(const Lines& lines, OutputFile& file, Compression compression, const Resources& resources)

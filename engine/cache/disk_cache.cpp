@@ -174,7 +174,7 @@ void DiskCache::store(std::string_view key, std::string_view bytes, EntryForm fo
   }
 
   // Counting the directory at every store would cost more than compiling. So: after an eighth of the cap, or when
-  // nobody has swept for a minute.
+  // no process has swept for a minute.
   const std::uint64_t unswept = unswept_bytes_.fetch_add(size) + size;
   if (unswept > cap_ / 8 || is_distant(directory->seconds_since_change(lock_name), 60)) sweep();
 }
@@ -226,7 +226,7 @@ void DiskCache::sweep() const {
       if (is_distant(file.seconds_old, 3600)) directory->remove(file.name);
     } else {
       total += file.bytes;
-      if (file.seconds_old < -3600) file.last_used = 0;  // nobody knows when: first to go
+      if (file.seconds_old < -3600) file.last_used = 0;  // a time in the future says nothing of its use: first to go
       entries.push_back(std::move(file));
     }
   }

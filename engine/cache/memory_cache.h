@@ -27,9 +27,9 @@ struct MemoryCacheLimits {
   std::uint64_t weight = std::uint64_t{64} << 20;  ///< of all values together, in the unit of the function that weighs
 };
 
-/// Key to value, bounded; values are copied out, so Value should be a cheap handle, and whoever holds a copy keeps what
-/// it stands for after the cache has let it go. Thread safe. A hit takes a shared lock only. A failure is given to
-/// everybody who waited for it and is not remembered, an exception too. Beyond a limit the least recently used eighth of the finished
+/// Key to value, bounded; values are copied out, so Value should be a cheap handle, and a copy keeps what it
+/// stands for after the cache has let it go. Thread safe. A hit takes a shared lock only. A failure is given to
+/// every call that waited for it and is not remembered, an exception too. Beyond a limit the least recently used eighth of the finished
 /// entries goes at once, and more where that is too heavy: a linear pass, but one per an eighth of the capacity. The
 /// newest entry, and those being computed, stay.
 template <class Value>
@@ -52,7 +52,7 @@ class MemoryCache {
     if (const std::shared_ptr<Entry> theirs = insert(key, mine)) return theirs->outcome.get();
     try {
       Expected<Value> value = std::forward<Compute>(compute)();
-      // Forgotten before it is published: whoever asks after a failure was seen computes anew.
+      // Forgotten before it is published: a call after a failure was seen computes anew.
       const Removed removed = value ? finish(*mine, *value) : Removed{};
       const std::shared_ptr<Entry> failed = value ? nullptr : forget(key, *mine);
       mine->promise.set_value(value);

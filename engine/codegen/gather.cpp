@@ -36,13 +36,16 @@ struct Generator::GatheredLoop {
 
 /// Whether the loop has the form: one fiber of entries side by side, elements of dense inputs located by its index alone, and values of
 /// one type.
-bool Generator::gathers(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const {
+bool Generator::gathers(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                        const Scope& scope) const {
   if (!each.marks.vector || vector_bits_ < gathering_bits || emit_->checked() || options_.symbolic || flat_loops(each)) return false;
   if (!sums_scalars(each, drivers, rest, scope) || drivers[0].list) return false;
   const StorageCode& entries = storage_of(drivers[0].access);
   const std::uint32_t level = scope.cursors[drivers[0].access].bound;
-  if (entries.storage->role != loop::Role::input || entries.baked || level + 1 != entries.levels.size() || !is_compressed(entries.level(level).kind))
+  if (entries.storage->role != loop::Role::input || entries.baked || level + 1 != entries.levels.size() ||
+      !is_compressed(entries.level(level).kind)) {
     return false;
+  }
   std::vector<loop::AccessId> seen = {drivers[0].access};
   for (const loop::Step& step : rest) {
     const StorageCode& factor = storage_of(step.access);
@@ -77,7 +80,8 @@ void Generator::add_gathered(const GatheredLoop& loop, llvm::Value* position, ll
   const unsigned value_bits = 8 * scalar_bytes(entries.storage->scalar);
   std::vector<llvm::Value*> values(program_.accesses.size(), nullptr);
   const auto wanted = [&](loop::AccessId access) {
-    return std::ranges::any_of(loop.sums, [&](const GatheredLoop::Sum& sum) { return std::ranges::find(sum.lanes, access) != sum.lanes.end(); });
+    return std::ranges::any_of(loop.sums,
+                               [&](const GatheredLoop::Sum& sum) { return std::ranges::find(sum.lanes, access) != sum.lanes.end(); });
   };
   if (wanted(loop.driver.access)) values[loop.driver.access] = load(loop.type, entries.values, value_bits);
   for (const loop::AccessId access : loop.located) {
@@ -106,7 +110,8 @@ void Generator::add_gathered(const GatheredLoop& loop, llvm::Value* position, ll
 void Generator::gather_sums(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest, const Scope& scope) {
   llvm::IRBuilder<>& ir = emit_->ir();
   const StorageCode& entries = storage_of(driver.access);
-  GatheredLoop loop{driver, scope.cursors[driver.access].bound, entries.type, vector_bits_ / (8 * scalar_bytes(entries.storage->scalar)), {}, {}};
+  GatheredLoop loop{
+      driver, scope.cursors[driver.access].bound, entries.type, vector_bits_ / (8 * scalar_bytes(entries.storage->scalar)), {}, {}};
   for (const loop::Step& step : rest) loop.located.push_back(step.access);
   std::vector<Slot> partial;
   for (const loop::Statement& statement : each.body) {

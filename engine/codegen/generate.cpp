@@ -190,7 +190,7 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
     });
     const bool certain = body && !filtered && certainly_accumulates(program_, *body, storage.id);
     const bool whole = body && !options_.strict_fp && writes_whole_block(program_, *body, storage.id, cursor.bound + 1);
-    // Whoever counts entries need not look at the sums below one that certainly is made.
+    // The symbolic phase need not look at the sums below an entry that certainly is made.
     const bool known = options_.symbolic && certain && cursor.bound + 1 == appended_levels(storage.storage->levels) &&
                        accumulates_only_into(program_, *body, storage.id);
     const auto go_on_below = [&](const Scope& inner) {

@@ -121,7 +121,8 @@ class HashedLevel final : public LevelKindCode {
     llvm::Value* there = ir.CreateICmpULT(llvm::ConstantVector::get(numbers), ir.CreateVectorSplat(places, left));
     llvm::Type* several = llvm::FixedVectorType::get(type, places);
     llvm::Constant* free = llvm::Constant::getAllOnesValue(several);
-    llvm::Value* found = ir.CreateMaskedLoad(several, emit.address(type, storage.levels[level].crd, block), llvm::Align(bits / 8), there, free);
+    llvm::Value* found =
+        ir.CreateMaskedLoad(several, emit.address(type, storage.levels[level].crd, block), llvm::Align(bits / 8), there, free);
     return ir.CreateZExt(ir.CreateBitCast(ir.CreateICmpNE(found, free), ir.getIntNTy(places)), emit.word());
   }
   /// Masked loads make a vector of slots one look.
@@ -160,7 +161,8 @@ void Generator::open_tables() {
       emit_->store(storage.levels[level].extent, emit_->address(emit_->word(), extents, emit_->constant(level)), 8);
     const bool gathers = is_read_in_order_only(program_, storage.id);
     const std::uint64_t scalars = gathers ? scalar_bytes(storage.storage->scalar) : 0;
-    emit_->call("weft_hashed_open", emit_->ir().getVoidTy(), {storage.table, emit_->constant(key), block, extents, emit_->constant(scalars)});
+    emit_->call("weft_hashed_open", emit_->ir().getVoidTy(),
+                {storage.table, emit_->constant(key), block, extents, emit_->constant(scalars)});
   }
 }
 

@@ -126,7 +126,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   } else {
     std::vector<Driver> drivers;
     for (const loop::Step& step : driving) {
-      // Whoever only counts entries needs no order, but for tables that tell equal keys by sorting.
+      // The symbolic phase needs no order, but for tables that tell equal keys by sorting.
       const StorageCode& driving_storage = storage_of(step.access);
       const bool only_counts = options_.symbolic && driving_storage.storage->role == loop::Role::workspace &&
                                !driving_storage.table && !contains_loop(each.body);

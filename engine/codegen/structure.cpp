@@ -451,15 +451,13 @@ bool reads_in_order_only(const Program& program, const Block& block, loop::Stora
   };
   return std::ranges::all_of(block, [&](const Statement& statement) {
     Depths inner = depths;
-    return std::visit(loop::Overloaded{[&](const For& each) {
-                                         return steps_in_order(each.steps, inner) && reads_in_order_only(program, each.body, storage, inner);
-                                       },
-                                       [&](const Bind& bind) {
-                                         return steps_in_order(bind.steps, inner) && reads_in_order_only(program, bind.body, storage, inner);
-                                       },
-                                       [&](const With& live) { return reads_in_order_only(program, live.body, storage, inner); },
-                                       [&](const Accumulate&) { return true; }},
-                      statement.node);
+    return std::visit(
+        loop::Overloaded{
+            [&](const For& each) { return steps_in_order(each.steps, inner) && reads_in_order_only(program, each.body, storage, inner); },
+            [&](const Bind& bind) { return steps_in_order(bind.steps, inner) && reads_in_order_only(program, bind.body, storage, inner); },
+            [&](const With& live) { return reads_in_order_only(program, live.body, storage, inner); },
+            [&](const Accumulate&) { return true; }},
+        statement.node);
   });
 }
 

@@ -88,7 +88,7 @@ bool is_appended(const loop::Program& program, loop::StorageId storage);
 /// levels, which is read like one; 0: it has none.
 std::uint32_t key_levels(const loop::Storage& storage);
 bool is_hashed(const loop::Storage& storage);
-/// Nobody looks keys of the workspace up, and who reads them does so in order.
+/// No statement looks keys of the workspace up, and those that read them do so in order.
 bool is_read_in_order_only(const loop::Program& program, loop::StorageId storage);
 /// Bytes of an element of the list of touched coordinates, which are linear in the key.
 std::uint32_t touched_bytes(const loop::Storage& storage);

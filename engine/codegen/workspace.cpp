@@ -81,7 +81,7 @@ void Generator::insert_entry(loop::AccessId access, llvm::Value* coordinate, boo
     return;
   }
   llvm::Value* fresh = ir.CreateICmpEQ(emit_->load(ir.getInt8Ty(), mark, 1), ir.getInt8(0));
-  const auto push = [&] {  // written in any case, counted if new: no branch that nobody could foresee
+  const auto push = [&] {  // written in any case, counted if new: no branch, which no processor could foresee
     const unsigned bytes = touched_bytes(*storage.storage);
     llvm::Type* type = ir.getIntNTy(bytes * 8);
     llvm::Value* count = emit_->get(storage.count);

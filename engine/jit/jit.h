@@ -32,8 +32,8 @@ struct JitOptions {
 class Jit {
  public:
   static Expected<Jit> create(const JitOptions& options = {});
-  /// `name` is what perf and gdb show; a debugger always knows of loaded code. Any defect in the bytes is an error, never a crash of the host where LLVM can
-  /// tell.
+  /// `name` is what perf and gdb show; a debugger always knows of loaded code. Any defect in the bytes is an error, never a crash of the
+  /// host where LLVM can tell.
   Expected<LoadedCode> load(const ObjectCode& object, const std::string& name) const;
 
  private:

@@ -24,7 +24,8 @@ Expected<void> check_steps(const Program& program, const For& each, AccessId acc
   const std::string loop = fmt::format("loop {}", program.indices[each.index]);
   const Step* drives = driver(each);
   if (drives == nullptr || drives->access != access || drives->algorithm != Algorithm::standard)
-    return input_error(fmt::format("{}: {} alone drives, from its first entry to its last", loop, print(program, program.accesses[access])));
+    return input_error(
+        fmt::format("{}: {} alone drives, from its first entry to its last", loop, print(program, program.accesses[access])));
   for (const Step& step : each.steps) {
     if (&step == drives) continue;
     if (step.access == access && !innermost)
@@ -62,7 +63,9 @@ Expected<FlatWalk> flat_walk(const Program& program, const For& each, std::span<
     walk.loops.push_back(inner);
   }
   for (const For* one : walk.loops) {
-    if (Expected<void> checked = check_steps(program, *one, walk.access, one == walk.loops.back()); !checked) return std::unexpected(checked.error());
+    if (Expected<void> checked = check_steps(program, *one, walk.access, one == walk.loops.back()); !checked) {
+      return std::unexpected(checked.error());
+    }
     const bool inside = one != &each;
     if (one->marks.vector || (inside && (one->marks.flat || !one->marks.parallel.empty())))
       return input_error(fmt::format("loop {}: it has no other mark than @prefetch", program.indices[one->index]));

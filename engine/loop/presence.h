@@ -1,4 +1,4 @@
-// What the verifier knows about absent entries, for whoever makes code.
+// Absent entries as the verifier knows them, for lowering and code generation.
 #pragma once
 
 #include <vector>

@@ -3,7 +3,8 @@
 // Meaning: a tensor is a finite map from coordinates to values. `for x` runs its body for every coordinate c of x's
 // range, in increasing order unless its driver is unordered, for which every drive and locate step has an entry
 // extending what is bound by c. A dense level of an input has every entry; a workspace is the map of the coordinates
-// accumulated into so far, and an input of order 0 may be empty. insert and append filter nothing. Marks and algorithms never change meaning.
+// accumulated into so far, and an input of order 0 may be empty. insert and append filter nothing. Marks and algorithms never change
+// meaning.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +79,8 @@ struct PatternFact {
   std::uint64_t digest = 0;
   bool operator==(const PatternFact&) const = default;
 };
-/// presence(s): of the output s of order 0 the kernel tells whether anything was accumulated into it, for whoever reads it
-/// later: an absent input of order 0 annihilates, and code is only run where all of them are there.
+/// presence(s): of the output s of order 0 the kernel tells whether anything was accumulated into it, for programs that
+/// read it later: an absent input of order 0 annihilates, and code is only run where all of them are there.
 struct PresenceFact {
   StorageId storage = 0;
   bool operator==(const PresenceFact&) const = default;

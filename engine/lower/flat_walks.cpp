@@ -51,7 +51,9 @@ bool filters(const Nest& nest, const NestAccess& access, const NestStatement& st
   const auto begin = statement.loops.begin() + static_cast<std::ptrdiff_t>(chain.depth);
   const auto end = begin + static_cast<std::ptrdiff_t>(chain.last - chain.first) + 1;
   for (std::size_t level = 0; level < access.indices.size(); ++level) {
-    if (is_sparse(nest.storages[access.storage].storage.levels[level].kind) && std::find(begin, end, access.indices[level]) != end) return true;
+    if (is_sparse(nest.storages[access.storage].storage.levels[level].kind) && std::find(begin, end, access.indices[level]) != end) {
+      return true;
+    }
   }
   return false;
 }

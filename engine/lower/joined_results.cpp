@@ -41,11 +41,13 @@ bool fills_pattern(const Nest& nest, const Schedule& schedule, const Network& ne
 bool only_reads(const Nest& nest, std::uint32_t tensor, const Schedule& schedule) {
   if (nest.statements.size() != 1 || nest.statements.front().drained || !nest.statements.front().intersections.empty()) return false;
   const std::vector<NestAccess>& factors = nest.statements.front().factors;
-  const auto times = std::ranges::count_if(factors, [&](const NestAccess& factor) { return nest.storages[factor.storage].tensor == tensor; });
+  const auto times =
+      std::ranges::count_if(factors, [&](const NestAccess& factor) { return nest.storages[factor.storage].tensor == tensor; });
   return times == 1 && std::ranges::all_of(nest.storages, [&](const NestStorage& storage) {
            if (storage.tensor == tensor) return true;
            if (storage.storage.role == loop::Role::workspace) return false;
-           const bool there = storage.storage.role == loop::Role::output || !storage.storage.levels.empty() || is_operand(storage, schedule);
+           const bool there =
+               storage.storage.role == loop::Role::output || !storage.storage.levels.empty() || is_operand(storage, schedule);
            return there && is_dense(storage) && !storage.like;
          });
 }
@@ -119,7 +121,8 @@ bool may_join(const Nest& nest, const Nest& reader, const Schedule& schedule, co
   const std::uint32_t tensor = nest.storages[writing.target.storage].tensor;
   if (!only_reads(reader, tensor, schedule)) return false;
   const Statement& reading = reader.statements.front();
-  const auto read = std::ranges::find_if(reading.factors, [&](const NestAccess& factor) { return reader.storages[factor.storage].tensor == tensor; });
+  const auto read =
+      std::ranges::find_if(reading.factors, [&](const NestAccess& factor) { return reader.storages[factor.storage].tensor == tensor; });
   return same_loops(writing, reading, *read);
 }
 

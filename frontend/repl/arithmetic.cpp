@@ -86,7 +86,9 @@ class Arithmetic {
     return element(name, begin);
   }
   Expected<double> element(const std::string& name, std::size_t begin) {
-    const auto fails = [&](const std::string& message) { return error_at(ErrorKind::input, scanner_.text(), message, {scanner_.since(begin)}); };
+    const auto fails = [&](const std::string& message) {
+      return error_at(ErrorKind::input, scanner_.text(), message, {scanner_.since(begin)});
+    };
     const Tensor* const tensor = find_(name);
     if (tensor == nullptr) return fails(fmt::format("no tensor is named {}", name));
     Slice slice;

@@ -22,7 +22,8 @@ std::string ratio_text(double expected, double counted) {
 }
 
 std::string profile_line(const std::string& what, double expected, const std::optional<std::uint64_t>& counted) {
-  return fmt::format("  {:<44} {:>12} {:>12} {:>8}\n", what, count_text(expected), counted ? count_text(static_cast<double>(*counted)) : "-",
+  return fmt::format("  {:<44} {:>12} {:>12} {:>8}\n", what, count_text(expected),
+                     counted ? count_text(static_cast<double>(*counted)) : "-",
                      counted ? ratio_text(expected, static_cast<double>(*counted)) : "-");
 }
 
@@ -83,13 +84,15 @@ Expected<void> command_profile(Repl& repl, const std::string& argument) {
     text += profile_line(one.text, one.iterations, one.counted);
     for (const ExplainedLoop& loop : explained.loops) {
       if (loop.statement != statement) continue;
-      text += profile_line(fmt::format("{:{}}{}{} ({})", "", 2 * (loop.depth + 1), loop.index, loop.parallel ? " parallel" : loop.vector ? " vector" : "", loop.how), loop.iterations,
+      const char* mark = loop.parallel ? " parallel" : loop.vector ? " vector" : "";
+      text += profile_line(fmt::format("{:{}}{}{} ({})", "", 2 * (loop.depth + 1), loop.index, mark, loop.how), loop.iterations,
                            loop.counted);
     }
   }
   double expected_ns = 0;
   for (const ExplainedStatement& statement : explained.statements) expected_ns += statement.ns;
-  text += fmt::format("run {}, expected {} of one thread's work\n", time_text(evaluation->report.median_run_ms()), time_text(expected_ns * 1e-6));
+  text += fmt::format("run {}, expected {} of one thread's work\n", time_text(evaluation->report.median_run_ms()),
+                      time_text(expected_ns * 1e-6));
   return repl.print(text);
 }
 

@@ -51,7 +51,10 @@ Expected<std::array<std::size_t, 2>> modes_of(const SpyRequest& request, const T
   if (tensor.order() == 0) return input_error(fmt::format("{} is a scalar: it has no pattern", request.name));
   if (request.modes.empty()) return std::array<std::size_t, 2>{0, tensor.order() == 1 ? std::size_t{0} : 1};
   for (const std::size_t mode : request.modes) {
-    if (mode >= tensor.order()) return input_error(fmt::format("{} has {} modes, the first of which is mode 0: there is no mode {}", request.name, tensor.order(), mode));
+    if (mode >= tensor.order()) {
+      return input_error(
+          fmt::format("{} has {} modes, the first of which is mode 0: there is no mode {}", request.name, tensor.order(), mode));
+    }
   }
   if (request.modes[0] == request.modes[1]) return input_error("rows and columns of a picture are two modes");
   return std::array<std::size_t, 2>{request.modes[0], request.modes[1]};
@@ -89,7 +92,8 @@ Expected<void> command_spy(Repl& repl, const std::string& argument) {
     const auto [rows, columns] = cells(height, width, picture_cells, picture_cells);
     const auto grid = spy(*tensor, *modes, rows, columns, cancellation);
     if (!grid) return std::unexpected(grid.error());
-    auto picture = request->path.ends_with(".svg") ? spy_svg(*grid, fmt::format("{}: {}", request->name, tensor->summary())) : spy_png(*grid);
+    auto picture =
+        request->path.ends_with(".svg") ? spy_svg(*grid, fmt::format("{}: {}", request->name, tensor->summary())) : spy_png(*grid);
     if (!picture) return std::unexpected(picture.error());
     return write_text(request->path, *picture);
   }
@@ -98,7 +102,8 @@ Expected<void> command_spy(Repl& repl, const std::string& argument) {
   const auto grid = spy(*tensor, *modes, rows, columns, cancellation);
   if (!grid) return std::unexpected(grid.error());
   const std::string axes = tensor->order() == 1 ? "" : fmt::format("rows mode {}, columns mode {}, ", (*modes)[0], (*modes)[1]);
-  return repl.print(fmt::format("{}{}: {}{} entries, at most {} in a dot\n", braille(*grid), request->name, axes, grid->entries, grid->fullest));
+  return repl.print(
+      fmt::format("{}{}: {}{} entries, at most {} in a dot\n", braille(*grid), request->name, axes, grid->entries, grid->fullest));
 }
 
 }  // namespace weft

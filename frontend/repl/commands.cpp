@@ -40,8 +40,8 @@ A line goes on while brackets are open or after '=', '*', ',' or '\'. '#' begins
 constexpr std::array command_table{
     ReplCommand{"help", "[COMMAND]", "this text, or what a command does", "", CommandArgument::command, command_help},
     ReplCommand{"list", "", "the tensors: shape, format, stored entries, bytes", "", CommandArgument::none, command_list},
-    ReplCommand{"load", "NAME=SPEC", "load or generate a tensor", "The same as NAME = SPEC, for a SPEC that would be taken for an expression.",
-                CommandArgument::spec, command_load, true},
+    ReplCommand{"load", "NAME=SPEC", "load or generate a tensor",
+                "The same as NAME = SPEC, for a SPEC that would be taken for an expression.", CommandArgument::spec, command_load, true},
     ReplCommand{"write", "NAME=PATH", "write a tensor to a file (.tns .mtx .npy .npz)", "",
                 CommandArgument::path, command_write},
     ReplCommand{"drop", "NAME...", "forget tensors; all of them with *", "", CommandArgument::tensor, command_drop, true},
@@ -56,7 +56,8 @@ constexpr std::array command_table{
                 "Rows and columns are the first two modes, or those given; entries of other modes are summed. Where a dot stands for\n"
                 "many coordinates the number of entries decides, on a logarithmic scale, how dark it is.",
                 CommandArgument::picture, command_spy},
-    ReplCommand{"plan", "[EXPR]", "the plan and what it is expected to cost, without running it", "", CommandArgument::expression, command_plan},
+    ReplCommand{"plan", "[EXPR]", "the plan and what it is expected to cost, without running it", "", CommandArgument::expression,
+                command_plan},
     ReplCommand{"tree", "[EXPR]", "the contraction tree", "", CommandArgument::expression, show_stage<tree>},
     ReplCommand{"schedule", "[EXPR]", "the schedule: loops, formats and workspaces", "", CommandArgument::expression, show_stage<schedule>},
     ReplCommand{"loops", "[EXPR]", "the loop program", "", CommandArgument::expression, show_stage<loops>},

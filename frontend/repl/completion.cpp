@@ -187,7 +187,8 @@ Completion complete_command(std::string_view before, std::size_t colon, const st
 Completion complete(std::string_view before, const std::vector<std::string>& tensors) {
   // The last statement of the line.
   const std::size_t separator = before.rfind(';');
-  const std::size_t begin = std::min(before.find_first_not_of(" \t", separator == std::string_view::npos ? 0 : separator + 1), before.size());
+  const std::size_t begin =
+      std::min(before.find_first_not_of(" \t", separator == std::string_view::npos ? 0 : separator + 1), before.size());
   const std::size_t first = std::min(before.find_first_not_of(" \t"), before.size());
   if (before.substr(first).starts_with(':') && separator == std::string_view::npos) return complete_command(before, first, tensors);
   if (before.substr(begin).starts_with(':')) return complete_command(before, begin, tensors);

@@ -51,12 +51,14 @@ Expected<std::string> spy_png(const SpyGrid& grid) {
   }
   uLongf size = compressBound(pixels.size());
   std::string compressed(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(compressed.data()), &size, reinterpret_cast<const Bytef*>(pixels.data()), pixels.size(), 9) != Z_OK) {
+  if (compress2(reinterpret_cast<Bytef*>(compressed.data()), &size, reinterpret_cast<const Bytef*>(pixels.data()), pixels.size(), 9) !=
+      Z_OK) {
     return resource_error("no memory to compress the picture");
   }
   compressed.resize(size);
   // Eight bits a pixel, greys, deflate, no filter method but 0, not interlaced.
-  const std::string header = big_endian(static_cast<std::uint32_t>(width)) + big_endian(static_cast<std::uint32_t>(height)) + std::string("\x08\0\0\0\0", 5);
+  const std::string header =
+      big_endian(static_cast<std::uint32_t>(width)) + big_endian(static_cast<std::uint32_t>(height)) + std::string("\x08\0\0\0\0", 5);
   return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) + chunk("IDAT", compressed) + chunk("IEND", "");
 }
 

@@ -53,7 +53,8 @@ class Enumeration {
           for (const ResultFormat& format : formats) {
             Schedule statements = statements_of(network_, tree, order, operands_, options_);
             set_result_format(statements, network_, format);
-            std::ranges::move(statement_variants(std::move(statements), Problem{network_, operands_, options_}, true), std::back_inserter(variants));
+            std::ranges::move(statement_variants(std::move(statements), Problem{network_, operands_, options_}, true),
+                              std::back_inserter(variants));
           }
           for (const Schedule& schedule : variants) {
             for (const double fill_limit : dense_fill_limits) {

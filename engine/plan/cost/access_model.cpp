@@ -144,7 +144,8 @@ double AccessModel::positions_of(BoundState modes) const {
   const double combinations = product_of_extents(modes);
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
   const bool first = (modes & (modes - 1)) == 0;
-  known = !last && (first || !chained_) && combinations <= most_dense_positions && combinations <= fill_limit_ * distinct ? combinations : distinct;
+  const bool affordable = combinations <= most_dense_positions && combinations <= fill_limit_ * distinct;
+  known = !last && (first || !chained_) && affordable ? combinations : distinct;
   return known;
 }
 

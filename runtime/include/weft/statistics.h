@@ -49,7 +49,7 @@ class Statistics {
   double distinct(ModeSet modes) const;  ///< distinct(0) is 1 (0 if the tensor is empty)
   FiberLengths fibers(std::size_t level) const;
   bool finite() const;  ///< no stored NaN or Inf; of a tensor: in its values as they are now, looked at when asked
-  Statistics with_finite(bool finite) const;  ///< the same figures, of values said to be so: nobody looks
+  Statistics with_finite(bool finite) const;  ///< the same figures, of values said to be so: they are not looked at
   std::string text() const;
   /// That memory ran out in one of these functions, told once; always, if there are no statistics for want of it.
   std::optional<Error> take_failure() const;

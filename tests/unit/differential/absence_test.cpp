@@ -308,7 +308,8 @@ TEST_CASE("random networks of several assignments that hold NaN and infinities: 
     REQUIRE_MESSAGE(planned, planned.error().message);
     CHECK(defect_of_forest(pipeline, *planned, *made, options, made->tensors, expected, 1 + static_cast<unsigned>(seed % 2)) == "");
     BuiltNetwork by_need = *made;
-    const auto needed = plan_by_need(by_need.facts, by_need.network, options.machine, [&] { return pipeline.plan(by_need.network, by_need.facts, options); });
+    const auto needed = plan_by_need(by_need.facts, by_need.network, options.machine,
+                                     [&] { return pipeline.plan(by_need.network, by_need.facts, options); });
     REQUIRE_MESSAGE(needed, needed.error().message);
     const auto still_legal = check(needed->schedule, Problem{made->network, made->facts, options});
     CHECK_MESSAGE(still_legal, still_legal.error().message);

@@ -43,7 +43,8 @@ class Running {
     options.memory_limit = memory;
     const std::uint64_t turn = number_++ % 6;
     if (turn == 2) options.calls = 1e9;  // conversions cost nothing
-    const auto plan = turn == 4 ? plan_unfused(Problem{built.network, built.facts, options}) : usual_.plan(built.network, built.facts, options);
+    const auto plan =
+        turn == 4 ? plan_unfused(Problem{built.network, built.facts, options}) : usual_.plan(built.network, built.facts, options);
     if (!plan) {
       // Without fused loops some results have no schedule at the positions of an operand.
       const bool unwritten = turn == 4 && !options.result_patterns.empty() && plan.error().kind == ErrorKind::unsupported;

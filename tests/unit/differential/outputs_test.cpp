@@ -73,7 +73,8 @@ struct Memory {
   std::vector<Element> array;
   Tensor tensor;
 
-  Memory(const std::vector<std::uint64_t>& extents, Dice& dice) : place(extents, dice), array(place.elements, static_cast<Element>(padding)) {
+  Memory(const std::vector<std::uint64_t>& extents, Dice& dice)
+      : place(extents, dice), array(place.elements, static_cast<Element>(padding)) {
     auto lent = borrow_dense(extents, array, place.strides, place.offset);
     REQUIRE_MESSAGE(lent, lent.error().message);
     tensor = *lent;
@@ -143,8 +144,9 @@ TEST_CASE("random networks added to parts of larger arrays with any alpha and be
     const CoordinateMap expected = expected_result(random);
     PlanOptions options;
     options.strict_fp = seed % 3 == 2;
-    auto planned = seed % 4 == 0 ? plan_given(baseline(Problem{made->network, made->facts, options}), Problem{made->network, made->facts, options})
-                                 : plan(Problem{made->network, made->facts, options});
+    auto planned = seed % 4 == 0
+                       ? plan_given(baseline(Problem{made->network, made->facts, options}), Problem{made->network, made->facts, options})
+                       : plan(Problem{made->network, made->facts, options});
     REQUIRE_MESSAGE(planned, planned.error().message);
     CompileFor made_for{.grade = seed % 2 == 0 ? Specialization::generic : Specialization::profiled};
     if (dice.percent(60)) made_for.scaled.insert("R");

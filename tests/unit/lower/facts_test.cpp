@@ -26,7 +26,8 @@ Case two_products(const std::string& format) {
   return {{{'i', 3}, {'j', 4}, {'k', 5}, {'r', 8}},
           "A ir",
           {"T ijk", "C kr", "B jr"},
-          "  layout T " + format + " f64\n  layout C dd:0,1 f64\n  layout B dd:0,1 f64\n  intermediate x[i,j,r] ddd:0,1,2 f64\n  result A dd:0,1 f64\n" +
+          "  layout T " + format + " f64\n  layout C dd:0,1 f64\n  layout B dd:0,1 f64\n"
+          "  intermediate x[i,j,r] ddd:0,1,2 f64\n  result A dd:0,1 f64\n" +
               "  x[i,j,r] += T[i,j,k] * C[k,r]   loops i,j,k,r   vector r\n"
               "  A[i,r] += x[i,j,r] * B[j,r]   loops i,j,r   fused 2   vector r\n"};
 }

@@ -84,7 +84,8 @@ TEST_CASE("no row is kept in registers between the loops of a walk") {
 TEST_CASE("what stands between the loops of a chain keeps them apart") {
   Case given = mttkrp('i', "duq");
   given.schedule =
-      "  layout T duq:0,1,2 f64\n  layout J dd:0,1 f64\n  layout K dd:0,1 f64\n  intermediate x[i,j,r] ddd:0,1,2 f64\n  result A dd:0,1 f64\n"
+      "  layout T duq:0,1,2 f64\n  layout J dd:0,1 f64\n  layout K dd:0,1 f64\n  intermediate x[i,j,r] ddd:0,1,2 f64\n"
+      "  result A dd:0,1 f64\n"
       "  x[i,j,r] += T[i,j,k] * K[k,r]   loops i,j,k,r   vector r\n  A[i,r] += x[i,j,r] * J[j,r]   loops i,j,r   fused 2   vector r\n";
   CHECK_FALSE(has(with_runs(given, {0, 1.3, 1}), "@flat"));
 }

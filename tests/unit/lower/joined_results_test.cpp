@@ -63,9 +63,13 @@ TEST_CASE("results are not joined where the loops would run over something else"
   CHECK(lowered(replaced(sampled, " like M", "")).size() == 2);
   CHECK(lowered(replaced(sampled, "layout D dd", "layout D ds")).size() == 2);
   CHECK(lowered(replaced(sampled, "layout A dd", "layout A ds")).size() == 2);
-  CHECK(lowered(replaced(sampled, "loops i,j,h   vector h\n  parallel i owner\n  parallel i owner", "loops h,i,j\n  parallel i owner\n  parallel h owner")).size() == 2);
-  CHECK(lowered(replaced(sampled, "vector h\n  parallel i owner\n  parallel i owner", "vector h\n  parallel i owner\n  parallel i serial")).size() == 2);
-  CHECK(lowered(replaced(sampled, "O[i,h] += S[i,j] * D[j,h]   loops i,j,h", "O[i,h] += S[j,i] * D[j,h]   loops i,j,h"), "O(i,h) = S(j,i) * D(j,h)")
+  CHECK(lowered(replaced(sampled, "loops i,j,h   vector h\n  parallel i owner\n  parallel i owner",
+                         "loops h,i,j\n  parallel i owner\n  parallel h owner"))
+            .size() == 2);
+  CHECK(lowered(replaced(sampled, "vector h\n  parallel i owner\n  parallel i owner", "vector h\n  parallel i owner\n  parallel i serial"))
+            .size() == 2);
+  CHECK(lowered(replaced(sampled, "O[i,h] += S[i,j] * D[j,h]   loops i,j,h", "O[i,h] += S[j,i] * D[j,h]   loops i,j,h"),
+                "O(i,h) = S(j,i) * D(j,h)")
             .size() == 2);
   // No sum over nothing makes an entry.
   CHECK(lowered(sampled, "O(i,h) = S(i,j) * D(j,h)", 0).size() == 2);

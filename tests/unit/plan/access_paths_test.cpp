@@ -17,7 +17,8 @@ TEST_CASE("sparse operands that are not pinned may be converted; two accesses of
   made.options.calls = 10;
   const PathSpace space(made);
   REQUIRE(space.convertible() == 2);
-  const double once = conversion_ns(facts_of(made.operands, made.network.assignments[0].terms[0].factors[1].tensor), made.options.machine) / 10;
+  const double once =
+      conversion_ns(facts_of(made.operands, made.network.assignments[0].terms[0].factors[1].tensor), made.options.machine) / 10;
   CHECK(once > 0);
   CHECK(space.least_ns({}) == 0);
   CHECK(space.least_ns({2}) == once);

@@ -99,8 +99,9 @@ TEST_CASE("the cheapest nest over a chain is found, and judged as it was priced"
   std::size_t compared = 0, chained = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    OwnedProblem made = problem("T:ijk:" + std::string(seed % 4 == 0 ? "dss" : "sss") + ":" + std::to_string(50 + 97 * seed) + " B:jr -> ir",
-                                {{'i', 10 + seed}, {'j', 60}, {'k', 5 + seed % 40}, {'r', 1 + seed % 17}});
+    OwnedProblem made =
+        problem("T:ijk:" + std::string(seed % 4 == 0 ? "dss" : "sss") + ":" + std::to_string(50 + 97 * seed) + " B:jr -> ir",
+                {{'i', 10 + seed}, {'j', 60}, {'k', 5 + seed % 40}, {'r', 1 + seed % 17}});
     made.options.calls = seed % 5 == 0 ? 10 : 1e6;
     constexpr std::size_t limit = 100'000;
     const std::vector<Schedule> all = enumerate_schedules(made, limit);

@@ -103,8 +103,10 @@ TEST_CASE("a later assignment reads what is handed over, zeros of dense levels i
 TEST_CASE("what is stored between assignments may share a pattern, and its text says so") {
   const OwnedProblem made = forest_problem("S = M:ij:ss:9 A:j -> ij; O = S:ij D:jh -> ih", extents);
   const std::string text =
-      "schedule\n  tree S = (M * A)\n  tree O = (S * D)\n  layout M ss:0,1 f64\n  layout A d:0 f64\n  intermediate S[i,j] ss:0,1 f64 like M\n"
-      "  layout D dd:0,1 f64\n  result O dd:0,1 f64\n  S[i,j] += M[i,j] * A[j]   loops i,j\n  O[i,h] += S[i,j] * D[j,h]   loops i,j,h   vector h\n"
+      "schedule\n  tree S = (M * A)\n  tree O = (S * D)\n  layout M ss:0,1 f64\n  layout A d:0 f64\n"
+      "  intermediate S[i,j] ss:0,1 f64 like M\n"
+      "  layout D dd:0,1 f64\n  result O dd:0,1 f64\n  S[i,j] += M[i,j] * A[j]   loops i,j\n"
+      "  O[i,h] += S[i,j] * D[j,h]   loops i,j,h   vector h\n"
       "  parallel i owner\n  parallel i owner\n";
   CHECK(defect(made, text) == "");
   CHECK(print(schedule_of(made, text), made.network) == text);

@@ -48,7 +48,8 @@ TEST_CASE("targets with compressed levels are appended to in order, or drained")
            {"ds:0,1 f64\n  R", "ds:1,0 f64\n  R", "append to R out of order"},
            {"parallel i owner", "parallel i private", "private copies of it cannot be"},
            {"parallel i owner", "parallel i counted", ""},
-           {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained bitmap\n  parallel k serial", "a bitmap has one mode"},
+           {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained bitmap\n  parallel k serial",
+            "a bitmap has one mode"},
            {"loops i,k,j   drained accumulator\n  parallel i owner", "loops k,i,j   drained hashed\n  parallel k serial", ""},
            {"result R ds:0,1 f64", "result R dh:0,1 f64", "dense and compressed levels only"},
            {"result R ds:0,1 f64", "result R ds:0,1 f64 delivered uq:0,1 f64", ""},
@@ -78,7 +79,8 @@ TEST_CASE("a dense workspace on the way to compressed levels is provably written
            // Between nests it is compressed, and appended to like a result.
            {"x[i,k] da:0,1 f64\n  result R ds:0,1 f64\n  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n  R[i,l] += x[i,k] * C[k,l]   "
             "loops i,k,l   fused 1   drained bitmap\n  parallel i owner",
-            "x[i,k] ds:0,1 f64\n  result R ds:0,1 f64\n  x[i,k] += A[i,j] * B[j,k]   loops i,j,k   drained accumulator\n  parallel i owner\n"
+            "x[i,k] ds:0,1 f64\n  result R ds:0,1 f64\n"
+            "  x[i,k] += A[i,j] * B[j,k]   loops i,j,k   drained accumulator\n  parallel i owner\n"
             "  R[i,l] += x[i,k] * C[k,l]   loops i,k,l   drained bitmap\n  parallel i owner",
             ""}});
 }

@@ -37,7 +37,8 @@ TEST_CASE("a merge ends with one of the fibers: as many steps as two fingers tak
       constexpr int times = 4000;
       double steps = 0;
       for (int time = 0; time < times; ++time) steps += merged(one, other, random) / times;
-      std::vector<Participant> participants = {{{0, 0, true, false}, static_cast<double>(one)}, {{0, 1, true, false}, static_cast<double>(other)}};
+      std::vector<Participant> participants = {{{0, 0, true, false}, static_cast<double>(one)},
+                                               {{0, 1, true, false}, static_cast<double>(other)}};
       const CoIteration co_iteration = given_co_iteration(Machine(), participants, {});
       CHECK(co_iteration.steps == doctest::Approx(steps).epsilon(0.03));
     }

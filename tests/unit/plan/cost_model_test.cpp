@@ -74,9 +74,10 @@ TEST_CASE("more entries are never cheaper") {
     CAPTURE(entries);
     const OwnedProblem made = problem("T:ijk:sss:" + std::to_string(entries) + " B:jr C:kr -> ir",
                                       {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 16}});
-    const Schedule schedule = schedule_of(made,
-                                          "schedule\n  tree (T * B * C)\n  layout T sss:0,1,2 f64\n  layout B dd:0,1 f64\n  layout C dd:0,1 f64\n"
-                                          "  result R dd f64\n  R[i,r] += T[i,j,k] * B[j,r] * C[k,r]   loops i,j,k,r   vector r\n  parallel i owner\n");
+    const Schedule schedule =
+        schedule_of(made,
+                    "schedule\n  tree (T * B * C)\n  layout T sss:0,1,2 f64\n  layout B dd:0,1 f64\n  layout C dd:0,1 f64\n"
+                    "  result R dd f64\n  R[i,r] += T[i,j,k] * B[j,r] * C[k,r]   loops i,j,k,r   vector r\n  parallel i owner\n");
     const double ns = cost(schedule, made).ns;
     CHECK(ns >= before);
     before = ns;

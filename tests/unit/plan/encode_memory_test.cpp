@@ -106,9 +106,10 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   std::size_t stored = 0;
   std::size_t open = 0;
   std::size_t decided = 0;
+  std::size_t asked = 0;
   std::uint64_t refused = 0;
   std::size_t wrong = 0;
-  for (unsigned seed = 1; seed <= networks(16); ++seed) {
+  for (const unsigned seed : seeds(16)) {
     CAPTURE(seed);
     OwnedProblem made = sparse_product(seed);
     CAPTURE(print(made.network));
@@ -123,7 +124,10 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       REQUIRE(choice.complete);
       const Proof proof = prove(made, choice.alternatives, {infinity, limit, effort, 1.05});
       REQUIRE(proof.report.unavailable == "");
-      refused += proof.refused;
+      // Layouts on the way to a sparse result that are priced before they are known are refused for their time.
+      const bool as_priced = std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::schedule);
+      asked += as_priced ? 1 : 0;
+      refused += as_priced ? proof.refused : 0;
       REQUIRE(proof.cheaper.empty() == std::isinf(expected.ns));
       if (proof.cheaper.empty()) {
         CHECK(proof.exhausted);
@@ -136,7 +140,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       CHECK(proof.cheaper.front().cost == cost(cheapest, made));
       CHECK(proof.cheaper.front().cost.announced_bytes <= limit);
       if (proof.proven()) CHECK(proof.cheaper.front().cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
-      else if (std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::schedule)) ++open;
+      else if (as_priced) ++open;
       ++bound;
       for (const ScheduledStatement& statement : cheapest.statements) drained += statement.drained ? 1 : 0;
       for (const ScheduledTensor& tensor : cheapest.tensors) {
@@ -153,11 +157,35 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   CHECK(bound >= scaled(10));
   CHECK(open <= bound / 20);
   CHECK(decided >= bound / 3);
-  CHECK(refused <= 2 * bound);  // what is encoded is not far below what is judged
+  CHECK(asked >= scaled(10));
+  CHECK(refused <= asked / 4);  // what is encoded is not far below what is judged
   CHECK(wrong == 0);
   CHECK(impossible >= scaled(4));
   CHECK(drained >= scaled(2));
   CHECK(stored >= scaled(1));
+}
+
+// Its workspace takes 455.0000000000003 bytes of eight threads, beside operands of 6784: of both together that fraction is rounded away.
+TEST_CASE("a schedule fits that needs a limit to the byte, as its sum is rounded") {
+  OwnedProblem made = problem("A:ik:ss:198 B:jk:ss:226 -> ij", {{'i', std::uint64_t{1} << 31}, {'j', 7}, {'k', std::uint64_t{1} << 62}});
+  for (OperandFacts& operand : made.operands) operand.pinned = true;
+  made.options.result_formats["R"] = *parse_format("ss:1,0");
+  made.options.calls = 1;
+  made.options.machine.threads = 8;
+  const Enumerated free = enumerated(made);
+  REQUIRE(free.complete);
+  for (const std::uint64_t limit : {std::uint64_t{7239}, std::uint64_t{7238}}) {
+    CAPTURE(limit);
+    made.options.memory_limit = limit;
+    const Enumerated expected = enumerated(made);
+    const Proof proof = prove(made, all_alternatives(made, 1000).alternatives, {infinity, limit, effort, 1.05});
+    REQUIRE(proof.cheaper.size() == 1);
+    CHECK(proof.proven());
+    CHECK(proof.cheaper.front().cost.announced_bytes <= limit);
+    CHECK(proof.cheaper.front().cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+    CHECK((limit == 7239) == (expected.ns == free.ns));
+  }
+  CHECK(free.bytes_of_cheapest == 7239);
 }
 
 }  // namespace encode_memory_test

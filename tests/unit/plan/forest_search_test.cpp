@@ -199,7 +199,8 @@ TEST_CASE("plans of several assignments repeat") {
 }
 
 TEST_CASE("unfused, every intermediate is stored between nests") {
-  const OwnedProblem made = forest_problem("S = M:ij:ss:300 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'h', 8}, {'i', 30}, {'j', 40}, {'k', 16}});
+  const OwnedProblem made =
+      forest_problem("S = M:ij:ss:300 A:ik B:jk -> ij; O = S:ij D:jh -> ih", {{'h', 8}, {'i', 30}, {'j', 40}, {'k', 16}});
   const auto found = plan_unfused(made);
   REQUIRE_MESSAGE(found, found.error().message);
   CHECK(found->schedule.statements.size() > 1);

@@ -150,7 +150,8 @@ TEST_CASE("a full table leaves a legal nest that is no claim") {
     CAPTURE(print(made.network));
     for (const ContractionTree& tree : choose_trees(made).trees) {
       AlternativeModels models(made);
-      const StatementOrder order = models.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options));
+      const StatementOrder order =
+          models.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options));
       const std::vector<std::uint32_t> numbers = models.numbers(order, {});
       const CostModel model = models.model(order, numbers);
       const auto least = IntervalProgram(model).solve();

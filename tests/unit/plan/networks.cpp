@@ -108,6 +108,13 @@ unsigned networks(unsigned usual) {
   return times == nullptr ? scaled(usual) : scaled(usual) * static_cast<unsigned>(std::max(1, std::atoi(times)));
 }
 
+std::ranges::iota_view<unsigned, unsigned> seeds(unsigned usual) {
+  const char* one = std::getenv("WEFT_NETWORK");
+  if (one == nullptr) return {1, networks(usual) + 1};
+  const auto seed = static_cast<unsigned>(std::max(1, std::atoi(one)));
+  return {seed, seed + 1};
+}
+
 Plan planned(const OwnedProblem& problem) {
   auto found = plan(problem);
   const std::string message = found ? "" : found.error().message;

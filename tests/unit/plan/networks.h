@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ OwnedProblem forest_problem(const std::string& text, const std::map<char, std::u
 /// So many random networks, fewer in a sanitized build (see scaled()), times WEFT_NETWORKS where that is set: a few thousand
 /// take minutes.
 unsigned networks(unsigned usual);
+
+/// Seeds of the random networks that a case draws: 1 … networks(usual), or WEFT_NETWORK alone where that is set, to repeat one that
+/// a failure names. What has to come up among all of them does not among one, so those checks fail then.
+std::ranges::iota_view<unsigned, unsigned> seeds(unsigned usual);
 
 /// What enumerating every schedule of a problem tells: whether there were not too many, and of those that fit into memory.
 struct Enumerated {

@@ -36,7 +36,9 @@ std::size_t sums(const Schedule& schedule) {
 TEST_CASE("every choice of operands that have an index of their own is summed first") {
   const OwnedProblem made = paths();
   std::vector<std::vector<std::string>> found;
-  for (const Schedule& one : with_partial_sums(statements(made, "(V * W)"), made.network, made.options)) found.push_back(products(one, made.network));
+  for (const Schedule& one : with_partial_sums(statements(made, "(V * W)"), made.network, made.options)) {
+    found.push_back(products(one, made.network));
+  }
   CHECK(found == std::vector<std::vector<std::string>>{
                      {"R[a,b] += V[i,a,j] * W[j,b,k]"},
                      {"x[a,j] += V[i,a,j]", "R[a,b] += x[a,j] * W[j,b,k]"},

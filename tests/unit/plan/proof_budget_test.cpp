@@ -14,7 +14,8 @@ using namespace weft::plan_test;
 namespace {
 
 OwnedProblem several() {
-  OwnedProblem made = forest_problem("S = M:ij:ss:100 A:ik:ss:60 B:jk -> ij; O = S:ij D:jh:ss:50 -> ih", {{'i', 20}, {'j', 20}, {'k', 8}, {'h', 6}});
+  OwnedProblem made =
+      forest_problem("S = M:ij:ss:100 A:ik:ss:60 B:jk -> ij; O = S:ij D:jh:ss:50 -> ih", {{'i', 20}, {'j', 20}, {'k', 8}, {'h', 6}});
   made.options.prove = true;
   return made;
 }

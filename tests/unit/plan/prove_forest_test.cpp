@@ -57,7 +57,9 @@ TEST_CASE("without any schedule to beat the solver finds the cheapest joint sche
       std::vector<Schedule> schedules;
       for (const Candidate& part : parts) schedules.push_back(part.schedule);
       const Schedule whole = joined(schedules, stored, options);
-      if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
+      if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) {
+        return std::unexpected(legal.error());
+      }
       return cost(whole, Problem{drawn.made.network, drawn.made.operands, options}).ns;
     };
     const Proof proof = prove_assignments(problem, {}, {std::numeric_limits<double>::infinity(), 0, effort, 1}, judge);
@@ -166,11 +168,13 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
     bool stores_sparse = false;
     const auto proven = [&](std::uint64_t limit) {
       const ProofRequest request{std::numeric_limits<double>::infinity(), limit, effort, 1.05};
-      Proof proof = prove_assignments(Problem{drawn.made.network, drawn.made.operands, options}, {}, request, [&](const std::vector<Candidate>& parts) -> Expected<double> {
+      const ProofJudge judge = [&](const std::vector<Candidate>& parts) -> Expected<double> {
         std::vector<Schedule> schedules;
         for (const Candidate& part : parts) schedules.push_back(part.schedule);
         const Schedule whole = joined(schedules, drawn.made.network, options);
-        if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) return std::unexpected(legal.error());
+        if (auto legal = check(whole, Problem{drawn.made.network, drawn.made.operands, options}); !legal) {
+          return std::unexpected(legal.error());
+        }
         const Cost judged = cost(whole, Problem{drawn.made.network, drawn.made.operands, options});
         if (limit != 0 && judged.announced_bytes > limit) return fail(ErrorKind::resource, "too large");
         bytes = judged.announced_bytes;
@@ -178,7 +182,8 @@ TEST_CASE("sparse results share the limit too: what grows is no part of it, what
           return tensor.role != TensorRole::operand && !tensor.format.all_dense();
         });
         return judged.ns;
-      });
+      };
+      Proof proof = prove_assignments(Problem{drawn.made.network, drawn.made.operands, options}, {}, request, judge);
       REQUIRE(proof.report.unavailable == "");
       return proof;
     };

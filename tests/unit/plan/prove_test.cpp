@@ -73,7 +73,7 @@ Proof proven_as_enumerated(const OwnedProblem& made, const Enumerated& expected)
 
 TEST_CASE("without any schedule to beat the solver finds what the enumeration finds") {
   std::size_t compared = 0;
-  for (unsigned seed = 1; seed <= networks(60); ++seed) {
+  for (const unsigned seed : seeds(60)) {
     CAPTURE(seed);
     const OwnedProblem made = random_network(seed, false, true);
     CAPTURE(print(made.network));
@@ -89,7 +89,7 @@ TEST_CASE("so it does for sparse results, with what is appended, drained and sto
   std::size_t compared = 0;
   std::size_t drained = 0;
   std::size_t decided = 0;
-  for (unsigned seed = 1; seed <= networks(120); ++seed) {
+  for (const unsigned seed : seeds(120)) {
     CAPTURE(seed);
     OwnedProblem made = random_network(seed);
     const std::vector<ResultFormat> formats = result_formats(made);
@@ -117,7 +117,7 @@ TEST_CASE("accesses of one operand share a converted copy where that pays") {
   std::size_t compared = 0;
   std::size_t shared = 0;
   std::uint64_t refused = 0;
-  for (unsigned seed = 1; seed <= networks(80); ++seed) {
+  for (const unsigned seed : seeds(80)) {
     CAPTURE(seed);
     const OwnedProblem made = random_network(seed, true, true);
     CAPTURE(print(made.network));
@@ -136,7 +136,7 @@ TEST_CASE("accesses of one operand share a converted copy where that pays") {
 TEST_CASE("within a memory limit the solver finds what the enumeration finds, or that there is nothing") {
   std::size_t bound = 0;
   std::size_t impossible = 0;
-  for (unsigned seed = 1; seed <= networks(45); ++seed) {
+  for (const unsigned seed : seeds(45)) {
     CAPTURE(seed);
     OwnedProblem made = random_network(seed, seed % 3 == 0, true);
     CAPTURE(print(made.network));
@@ -166,7 +166,7 @@ TEST_CASE("within a memory limit the solver finds what the enumeration finds, or
 // What an encoding without one of its families could answer.
 TEST_CASE("choices that break one constraint are refused by the judge") {
   std::map<std::string, std::size_t> refused;
-  for (unsigned seed = 1; seed <= networks(60); ++seed) {
+  for (const unsigned seed : seeds(60)) {
     CAPTURE(seed);
     OwnedProblem made = random_network(seed, seed % 2 == 0, true);
     if (seed % 2 == 0) made.options.calls = 1000;  // conversions pay

@@ -66,7 +66,7 @@ TEST_CASE("a restricted intermediate is dense, a workspace with a key, or betwee
 
 TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
   std::size_t compared = 0;
-  for (unsigned seed = 1; seed <= networks(200); ++seed) {
+  for (const unsigned seed : seeds(200)) {
     CAPTURE(seed);
     const OwnedProblem made = random_network(seed);
     if (result_formats(made).front().format.all_dense()) continue;
@@ -92,7 +92,7 @@ TEST_CASE("what is priced before loops are chosen is what the schedule costs") {
 
 TEST_CASE("nests that are chosen write what is between them in the order of its levels") {
   std::size_t stored = 0;
-  for (unsigned seed = 1; seed <= networks(200); ++seed) {
+  for (const unsigned seed : seeds(200)) {
     CAPTURE(seed);
     const OwnedProblem made = random_network(seed);
     if (result_formats(made).front().format.all_dense()) continue;

@@ -36,7 +36,8 @@ TEST_CASE("dense operands are transposed where sparse ones filter their last ind
   made.operands[1].pinned = true;
   CHECK(transposable(made).empty());
   CHECK(transposable(problem("M:ij:ss:60000 A:jj -> i", extents)).empty());  // a diagonal
-  CHECK(transposable(problem("M:ij:ss:90 A:kj A:jk -> ik", {{'i', 20}, {'j', 30}, {'k', 30}})).empty());  // another access is as it should be
+  // Another access is as it should be.
+  CHECK(transposable(problem("M:ij:ss:90 A:kj A:jk -> ik", {{'i', 20}, {'j', 30}, {'k', 30}})).empty());
 }
 
 TEST_CASE("each operand has an order of its own") {

@@ -71,8 +71,9 @@ TEST_CASE("sparse intermediates are keyed inside a nest and grow between nests")
   const OwnedProblem made = problem("B:ik:ss:2000 C:kl:ss:2000 D:lj:ss:2000 -> ij", {{'i', 200}, {'j', 300}, {'k', 200}, {'l', 150}});
   const std::string head =
       "schedule\n tree ((B * C) * D)\n layout B ss f64\n layout C ss f64\n layout D ss f64\n intermediate x[i,l] ";
-  const Schedule fused = schedule_of(made, head + "da f64\n result R ss f64\n x[i,l] += B[i,k] * C[k,l] loops i,k,l\n"
-                                                  " R[i,j] += x[i,l] * D[l,j] loops i,l,j fused 1 drained accumulator\n parallel i counted\n");
+  const Schedule fused = schedule_of(made, head +
+                                               "da f64\n result R ss f64\n x[i,l] += B[i,k] * C[k,l] loops i,k,l\n"
+                                               " R[i,j] += x[i,l] * D[l,j] loops i,l,j fused 1 drained accumulator\n parallel i counted\n");
   const Schedule apart = schedule_of(made, head + "ss f64\n result R ss f64\n x[i,l] += B[i,k] * C[k,l] loops i,k,l drained accumulator\n"
                                                   " R[i,j] += x[i,l] * D[l,j] loops i,l,j drained accumulator\n"
                                                   " parallel i owner\n parallel i counted\n");

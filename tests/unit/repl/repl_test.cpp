@@ -96,7 +96,8 @@ TEST_CASE("assignments on one line are one expression") {
 TEST_CASE("errors point at the text and leave everything as it was") {
   Prompt say;
   say("Beta = ones(2x3)");
-  CHECK(say("A(i) = Beta(i,j) * c(j)") == "error: no tensor is named c; load one with c = FILE, or see :list and :help\n  A(i) = Beta(i,j) * c(j)\n                     ^");
+  CHECK(say("A(i) = Beta(i,j) * c(j)") ==
+        "error: no tensor is named c; load one with c = FILE, or see :list and :help\n  A(i) = Beta(i,j) * c(j)\n                     ^");
   CHECK(contains(say("x = nosuch"), "a file is named with its extension"));
   CHECK(contains(say("A(i) = Bata(i,j)"), "did you mean Beta?"));
   CHECK(contains(say("Beta(i,k) = Beta(i,j) * Beta(k,j)"), "Beta is read and assigned by one expression"));

@@ -109,9 +109,12 @@ TEST_CASE("PNG: chunks with their checksums, and the pixels") {
   CHECK(height == 320);
   std::string pixels((width + 1) * height, '\0');
   uLongf size = pixels.size();
-  REQUIRE(uncompress(reinterpret_cast<Bytef*>(pixels.data()), &size, reinterpret_cast<const Bytef*>(compressed.data()), compressed.size()) == Z_OK);
+  REQUIRE(uncompress(reinterpret_cast<Bytef*>(pixels.data()), &size, reinterpret_cast<const Bytef*>(compressed.data()),
+                     compressed.size()) == Z_OK);
   REQUIRE(size == pixels.size());
-  const auto pixel = [&](std::size_t row, std::size_t column) { return static_cast<unsigned char>(pixels[row * (width + 1) + 1 + column]); };
+  const auto pixel = [&](std::size_t row, std::size_t column) {
+    return static_cast<unsigned char>(pixels[row * (width + 1) + 1 + column]);
+  };
   CHECK(pixel(0, 0) == 0);
   CHECK(pixel(159, 159) == 0);
   CHECK(pixel(0, 160) == 255);

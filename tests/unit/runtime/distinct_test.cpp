@@ -107,7 +107,8 @@ TEST_CASE("all sets of levels, counted together and one by one, in every kind of
   }
   const Entries entries = summed(list);
   std::uint64_t number = 0;
-  for (const std::string_view text : {"ssss", "ssss:3,1,2,0", "dsds:2,1,0,3", "ddss:0,2,1,3", "sdds:1,0,2,3", "uqqq", "suqq:2,0,1,3", "duqs:2,3,1,0", "suqd:1,0,3,2"}) {
+  for (const std::string_view text :
+       {"ssss", "ssss:3,1,2,0", "dsds:2,1,0,3", "ddss:0,2,1,3", "sdds:1,0,2,3", "uqqq", "suqq:2,0,1,3", "duqs:2,3,1,0", "suqd:1,0,3,2"}) {
     if (test::is_sanitized() && !test::is_drawn(number++, 3)) continue;
     INFO(text);
     auto tensor = build(coordinates(list), *parse_format(text), resources(), "T");

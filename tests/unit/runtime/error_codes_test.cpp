@@ -19,11 +19,12 @@ TEST_CASE("error codes: verify() tells arrays of the wrong size, coordinates out
     std::size_t values;
     ErrorCode code;
   };
-  const Case cases[] = {{{0, 2, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::other},          {{0, 2, 2, 4}, {0, 4, 1, 2}, 4, ErrorCode::out_of_range},
-                        {{0, 2, 2, 4}, {0, 3, 2, 1}, 4, ErrorCode::invalid_tensor}, {{0, 2, 2, 4}, {0, 3, 1, 1}, 4, ErrorCode::invalid_tensor},
-                        {{0, 3, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::invalid_tensor}, {{1, 2, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::invalid_tensor},
-                        {{0, 2, 2, 5}, {0, 3, 1, 2}, 4, ErrorCode::sizes},          {{0, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::sizes},
-                        {{0, 2, 2, 4}, {0, 3, 1, 2}, 3, ErrorCode::sizes}};
+  const Case cases[] = {
+      {{0, 2, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::other},          {{0, 2, 2, 4}, {0, 4, 1, 2}, 4, ErrorCode::out_of_range},
+      {{0, 2, 2, 4}, {0, 3, 2, 1}, 4, ErrorCode::invalid_tensor}, {{0, 2, 2, 4}, {0, 3, 1, 1}, 4, ErrorCode::invalid_tensor},
+      {{0, 3, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::invalid_tensor}, {{1, 2, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::invalid_tensor},
+      {{0, 2, 2, 5}, {0, 3, 1, 2}, 4, ErrorCode::sizes},          {{0, 2, 4}, {0, 3, 1, 2}, 4, ErrorCode::sizes},
+      {{0, 2, 2, 4}, {0, 3, 1, 2}, 3, ErrorCode::sizes}};
   for (const Case& one : cases) {
     CAPTURE(static_cast<int>(one.code));
     std::vector<double> values(one.values, 1);

@@ -100,7 +100,8 @@ TEST_CASE("a hashed table that may not grow says so and stays whole") {
 TEST_CASE("keys with modes of one coordinate, of no coordinate, and of all") {
   HashedMemory memory(Memory(), "w");
   HashedTable table = memory.table();
-  const std::vector<std::vector<std::uint64_t>> shapes = {{1, ~std::uint64_t{0}}, {~std::uint64_t{0}, 1}, {1, 1, 1}, {0, 5}, std::vector<std::uint64_t>(20, 2)};
+  const std::vector<std::vector<std::uint64_t>> shapes = {
+      {1, ~std::uint64_t{0}}, {~std::uint64_t{0}, 1}, {1, 1, 1}, {0, 5}, std::vector<std::uint64_t>(20, 2)};
   for (const std::vector<std::uint64_t>& extents : shapes) {
     weft_hashed_open(&table, extents.size(), sizeof(double), extents.data(), 0);
     std::map<Key, double, Earlier> expected;
