@@ -218,7 +218,8 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
     if (!sound) return std::unexpected(sound.error());
     auto parsed = parse_format(format);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
-    if (parsed->layout) return unsupported(fmt::format("arrays of the host are not read in the layout {}: build the tensor", parsed->text()));
+    if (parsed->layout)
+      return unsupported(fmt::format("arrays of the host are not read in the layout {}: build the tensor", parsed->text()));
     const std::size_t order = parsed->order();
     sound = all(given_unless_empty(extents, order, "extents"), given_unless_empty(pos, order, "pos"),
                 given_unless_empty(pos_counts, order, "pos_counts"), given_unless_empty(crd, order, "crd"),

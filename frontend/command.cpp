@@ -474,7 +474,8 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
   CLI::App& between = add_command(app, "convert", "convert a tensor between file formats", "IN OUT [options]");
   between.add_option("FILES", options.arguments, "IN OUT");
   for (CLI::App* each : {&describe, &between}) {
-    each->add_option("--format", options.format, "what the tensor is stored in meanwhile: KINDS[:ORDER][:SCALAR] or a layout, as weft layout explains it")
+    each->add_option("--format", options.format,
+                     "what the tensor is stored in meanwhile: KINDS[:ORDER][:SCALAR] or a layout, as weft layout explains it")
         ->check(not_empty)
         ->type_name("FORMAT");
     add_resource_options(*each, options);
@@ -482,8 +483,8 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
     add_loudness(*each, options, "print nothing, no progress", false);
     each->footer(footer_of(each->get_name()));
   }
-  CLI::App& layout =
-      add_command(app, "layout", "what a layout means: its levels, their arrays, which coordinates have a place", "LAYOUT --shape SHAPE [options]");
+  CLI::App& layout = add_command(app, "layout", "what a layout means: its levels, their arrays, which coordinates have a place",
+                                 "LAYOUT --shape SHAPE [options]");
   layout.add_option("LAYOUT", options.arguments, "(i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), or a name such as bcsr(4,4)");
   layout.add_option("--shape", options.shape, "the extents of the modes, for example 100x200")->check(not_empty)->type_name("SHAPE");
   add_json(layout, options);

@@ -179,7 +179,8 @@ static Expected<void> copy_indices(const Buffer& from, std::uint8_t bits, const 
 }
 
 static Expected<Tensor> in_arrays(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values) {
-  if (tensor.format().layout) return unsupported(fmt::format("a pattern in the layout {} has no arrays of the host", tensor.format().text()));
+  if (tensor.format().layout)
+    return unsupported(fmt::format("a pattern in the layout {} has no arrays of the host", tensor.format().text()));
   if (levels.size() != tensor.order())
     return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("arrays of {} levels for a pattern that has {}", levels.size(),
                                                                      tensor.order()));

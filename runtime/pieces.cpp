@@ -313,7 +313,8 @@ Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, con
 Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources, Calls calls) {
   return guarded({"filtering a tensor"}, [&]() -> Expected<Tensor> {
     if (tensor.format().layout)
-      return by_way_of_plain(tensor, resources, "a filtered tensor", [&](const Tensor& plain) { return filter(plain, keep, resources, calls); });
+      return by_way_of_plain(tensor, resources, "a filtered tensor",
+                             [&](const Tensor& plain) { return filter(plain, keep, resources, calls); });
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     const ListedEntries entries(*list);
@@ -340,7 +341,8 @@ Expected<Tensor> range(const Tensor& tensor, std::uint32_t mode, std::uint64_t b
   return guarded({"cutting a tensor"}, [&]() -> Expected<Tensor> {
     if (auto right = check_within(tensor, mode, begin, end); !right) return std::unexpected(right.error());
     if (tensor.format().layout)
-      return by_way_of_plain(tensor, resources, "a range of a tensor", [&](const Tensor& plain) { return range(plain, mode, begin, end, resources); });
+      return by_way_of_plain(tensor, resources, "a range of a tensor",
+                             [&](const Tensor& plain) { return range(plain, mode, begin, end, resources); });
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
     auto parts = parts_between(tensor, *list, mode, std::array{begin, end}, resources);
@@ -359,7 +361,8 @@ Expected<Tensor> append(std::span<const Tensor> tensors, std::uint32_t mode, con
       if (!one) return one;
       plain.push_back(std::move(*one));
     }
-    return by_way_of_plain(tensors.front(), resources, "appended tensors", [&](const Tensor&) { return appended_tensors(plain, mode, resources); });
+    return by_way_of_plain(tensors.front(), resources, "appended tensors",
+                           [&](const Tensor&) { return appended_tensors(plain, mode, resources); });
   });
 }
 

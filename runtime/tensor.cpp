@@ -66,8 +66,9 @@ void Tensor::values_changed() const {
 Tensor TensorParts::pattern_alone(const Tensor& tensor) {
   Tensor alone;
   if (!tensor.pattern_) return alone;
-  alone.pattern_ = std::make_shared<PatternWithFacts>(StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()},
-                                                      tensor.pattern_->facts->valid.load());
+  alone.pattern_ = std::make_shared<PatternWithFacts>(
+      StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()},
+      tensor.pattern_->facts->valid.load());
   return alone;
 }
 

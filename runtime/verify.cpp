@@ -153,7 +153,8 @@ class Verification {
     const std::uint64_t extent = tensor_.extent_of_level(l);
     const std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return pos[p + 1] - pos[p] > extent; });
     if (wrong != saturated)
-      return refuse("level {}: the fiber of position {} has {} coordinates, more than the extent {}", l, wrong, pos[wrong + 1] - pos[wrong], extent);
+      return refuse("level {}: the fiber of position {} has {} coordinates, more than the extent {}", l, wrong, pos[wrong + 1] - pos[wrong],
+                    extent);
     positions_ = pos[positions_];
     return {};
   }
@@ -165,7 +166,8 @@ class Verification {
     const Indices pos(tensor_.levels()[l].pos, level.pos_bits);
     const std::uint64_t stored = tensor_.levels()[l].crd.size_bytes() / (level.crd_bits / 8);
     if (pos[positions_] > stored)
-      return refuse(ErrorCode::sizes, "level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_, stored);
+      return refuse(ErrorCode::sizes, "level {}: pos is {} at position {}, beyond the {} coordinates", l, pos[positions_], positions_,
+                    stored);
     if (position_bits(pos[positions_]) > level.pos_bits)
       return refuse("level {} has {}-bit positions, but {} coordinates", l, level.pos_bits, pos[positions_]);
     return exact_size(l, "crd", tensor_.levels()[l].crd, pos[positions_], level.crd_bits);

@@ -1,10 +1,10 @@
-// Batches (engine/loop/batch.h): a loop marked @batch(n) puts the two rows of its product aside, of each iteration that comes so far, and after n
-// of them adds all products to their block in one pass: a tile of the block stays in registers while it takes the products of the whole batch,
+// Batches (engine/loop/batch.h): a loop marked @batch(n) puts the two rows of its product aside, of each iteration that comes so far, and
+// after n of them adds all products to their block in one pass: a tile of it stays in registers while it takes those of the whole batch,
 //
 //     for r in tiles: for s in tiles: tile = A[r,s]; for b in batch: tile += u[b][r] * w[b][s]; A[r,s] = tile
 //
-// so that the block is read and written once per batch and not once per product. A row of an input is left where it lies and its position kept;
-// what is computed, a workspace or a product with scalars, is copied. TTMc of 2000^3 with a million entries: see bench/README.md.
+// so that the block is read and written once per batch and not once per product. A row of an input is left where it lies and its position
+// kept; what is computed, a workspace or a product with scalars, is copied. TTMc takes half the time (engine/lower/README.md).
 #include <algorithm>
 
 #include "engine/codegen/arithmetic.h"
@@ -218,7 +218,8 @@ void Generator::add_batch_to_rows(const Batch& batch, llvm::Value* first, std::u
 }
 
 /// To the elements of a tile: rows that begin at these positions, some neighbouring vectors of each.
-void Generator::add_batch_to_tile(const Batch& batch, llvm::Value* first, std::span<llvm::Value* const> places, std::span<const Piece> parts) {
+void Generator::add_batch_to_tile(const Batch& batch, llvm::Value* first, std::span<llvm::Value* const> places,
+                                  std::span<const Piece> parts) {
   llvm::IRBuilder<>& ir = emit_->ir();
   const StorageCode& block = storage_of(batch.product.sum->target);
   std::vector<Slot> sums;

@@ -31,7 +31,7 @@ void Generator::zero_rows(const StorageCode& storage, llvm::Value* first, llvm::
   emit_->ir().CreateMemSet(place, emit_->ir().getInt8(0), emit_->mul(emit_->mul(count, row), emit_->constant(bytes)), llvm::Align(bytes));
 }
 
-/// Where the body of the root loop begins: the rows of the coordinates left out since the last, and unless they are stored those of this one.
+/// Where the body of the root loop begins: the rows of the coordinates left out since the last, and that of this one if it is not stored.
 void Generator::begin_rows(const loop::For& each, const Scope& scope) {
   if (begun_.empty() || &each != &std::get<loop::For>(program_.body.front().node)) return;
   llvm::Value* coordinate = scope.coordinates[each.index];

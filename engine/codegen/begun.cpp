@@ -28,7 +28,8 @@ bool is_begun(const loop::Program& program, const loop::For& root, loop::Storage
   if (shared != root.marks.parallel.end() ? shared->reduction != loop::Reduction::owner : !root.marks.parallel.empty()) return false;
   for (loop::AccessId access = 0; access < program.accesses.size(); ++access) {
     if (program.accesses[access].storage != id) continue;
-    const bool bound = program.accesses[access].indices[0] == root.index && std::ranges::find(root.steps, access, &loop::Step::access) != root.steps.end();
+    const bool bound =
+        program.accesses[access].indices[0] == root.index && std::ranges::find(root.steps, access, &loop::Step::access) != root.steps.end();
     if (!bound) return false;
   }
   return true;
@@ -45,7 +46,8 @@ bool leaves_rows_out(const loop::Program& program) {
 
 std::vector<BegunOutput> begun_outputs(const loop::Program& program) {
   std::vector<BegunOutput> found;
-  const bool baked = std::ranges::any_of(program.facts, [](const loop::Fact& fact) { return std::holds_alternative<loop::PatternFact>(fact); });
+  const bool baked =
+      std::ranges::any_of(program.facts, [](const loop::Fact& fact) { return std::holds_alternative<loop::PatternFact>(fact); });
   if (!is_ranged(program) || baked) return found;
   const auto& root = std::get<loop::For>(program.body.front().node);
   if (!visits_in_order(program, root)) return found;

@@ -1,9 +1,9 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
 // loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, flat.cpp those over the
-// entries of a chain, baked.cpp those over
-// constant coordinates, begin.cpp what is written to memory that was not cleared, batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector
-// loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the
-// files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
+// entries of a chain, baked.cpp those over constant coordinates, begin.cpp what is written to memory that was not cleared, batch.cpp what several iterations add to one block
+// together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector loops and rows of vectors,
+// append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the files of their kinds of levels
+// (hashed.cpp, bitmap.cpp, accumulator.cpp).
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -317,7 +317,7 @@ class Generator {
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used
   std::map<loop::StorageId, AppendedCode> appended_;
   std::vector<Begun> begun_;
-  std::vector<llvm::Value*> whole_;  ///< by storage: of one whose products are stored, whether they are added to what is there; null: any other
+  std::vector<llvm::Value*> whole_;  ///< by storage: whether products are added to what is there, of one where they may be stored
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order

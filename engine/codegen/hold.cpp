@@ -80,14 +80,16 @@ void Generator::load_steady_rows(const loop::For& each, Scope& scope) {
   }
 }
 
-/// In y[r] += B[j,c,r] * x[j,c] with a loop over c that is written out, products with another c go into a row of their own: an addition takes four
-/// cycles, and one can start in each.
+/// In y[r] += B[j,c,r] * x[j,c] with a loop over c that is written out, products with another c go into a row of their own: an addition
+/// takes four cycles, and one can start in each.
 std::optional<Generator::SideSums> Generator::find_side_sums(const loop::For& each, const Scope& scope) {
   const loop::Block& body = walked_body(each);
   const auto* written = body.size() == 1 ? std::get_if<loop::For>(&body.front().node) : nullptr;
-  if (emit_->strict() || options_.symbolic || !written || !is_written_out(program_, *written) || written->body.size() != 1) return std::nullopt;
+  if (emit_->strict() || options_.symbolic || !written || !is_written_out(program_, *written) || written->body.size() != 1)
+    return std::nullopt;
   const auto* vector = std::get_if<loop::For>(&written->body.front().node);
-  if (!vector || !is_vector_loop(program_, *vector) || vector->body.size() != 1 || !joined_loops(program_, *written).empty()) return std::nullopt;
+  if (!vector || !is_vector_loop(program_, *vector) || vector->body.size() != 1 || !joined_loops(program_, *written).empty())
+    return std::nullopt;
   const auto& sum = std::get<loop::Accumulate>(vector->body.front().node);
   const StorageCode& target = storage_of(sum.target);
   const std::vector<Slot>& row = scope.held[target.id];
@@ -136,10 +138,11 @@ bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> driv
 }
 
 /// The same of rows: one fiber, marked @unroll, with nothing inside but vector loops over dense factors that add to rows in registers.
-bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const {
+bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
+                          const Scope& scope) const {
   const loop::Block& body = walked_body(each);
-  if (each.marks.unroll < 2 || options_.strict_fp || options_.symbolic || drivers.size() != 1 || skips_gaps(drivers[0], scope) || body.empty() ||
-      (is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) && !flat_loops(each)) ||
+  if (each.marks.unroll < 2 || options_.strict_fp || options_.symbolic || drivers.size() != 1 || skips_gaps(drivers[0], scope) ||
+      body.empty() || (is_run_level(*storage_of(drivers[0].access).storage, scope.cursors[drivers[0].access].bound) && !flat_loops(each)) ||
       !rest_is_dense(rest, drivers, scope))
     return false;
   return std::ranges::all_of(body, [&](const loop::Statement& statement) {
@@ -150,7 +153,8 @@ bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers
       const auto& sum = std::get<loop::Accumulate>(last.node);
       const StorageCode& target = storage_of(sum.target);
       const bool row = !scope.held[target.id].empty() && !scope.flags[target.id].place() && !tiles_[target.id];
-      return row && std::ranges::all_of(sum.factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
+      return row &&
+             std::ranges::all_of(sum.factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
     });
   });
 }

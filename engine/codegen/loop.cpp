@@ -222,7 +222,8 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                       });
   };
   if (outer || known_extent(program_, each.index).value_or(short_loop + 1) <= short_loop)
-    in_batches(batch.get(), scope, [&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), end); }, [&] { inner(std::span(&end, 1)); });
+    in_batches(
+        batch.get(), scope, [&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), end); }, [&] { inner(std::span(&end, 1)); });
   else
     emit_->strips(std::span(&coordinate, 1), std::span(&end, 1), inner);
   end_batch(batch.get());
@@ -420,7 +421,8 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
     const StorageCode& factor = storage_of(step.access);
     const Cursor& cursor = scope.cursors[step.access];
     const loop::Access& access = program_.accesses[step.access];
-    const bool written = factor.storage->role == loop::Role::output && !appended_.contains(factor.id) && !loop::pattern_of(program_, factor.id);
+    const bool written =
+        factor.storage->role == loop::Role::output && !appended_.contains(factor.id) && !loop::pattern_of(program_, factor.id);
     if ((factor.storage->role != loop::Role::input && !written) || access.indices[cursor.bound] != each.index ||
         is_sparse(factor.level(cursor.bound).kind) || factor.level(cursor.bound).strided)
       continue;

@@ -57,7 +57,7 @@ struct Signature {
   std::vector<std::uint32_t> appended;  ///< storages of outputs with compressed levels of their own, in order
   std::vector<std::uint32_t> hashed;    ///< storages of workspaces with a hashed key, in order
   std::vector<std::uint32_t> told;      ///< storages of outputs whose presence is told (a bit of Worker::present each), in order
-  std::vector<std::uint32_t> begun;     ///< storages of outputs that need not be cleared (a bit of Worker::fresh each), in order; 64 at most
+  std::vector<std::uint32_t> begun;  ///< storages of outputs that need not be cleared (a bit of Worker::fresh each), in order; 64 at most
   std::vector<SortedLevel> sorted;      ///< hashed levels of inputs driven in order, as the steps stand in the text
   bool operator==(const Signature&) const = default;
 };

@@ -42,7 +42,8 @@ bool contains_loop(const loop::Block& block);
 /// every target contiguous in the index or independent of it, no target read in the same body.
 bool is_vector_loop(const loop::Program& program, const loop::For& each);
 
-/// A loop over a few coordinates, known by a fact, around vector loops and accumulates alone: its iterations are written one after the other.
+/// A loop over a few coordinates, known by a fact, around vector loops and accumulates alone: its iterations are written one after the
+/// other.
 bool is_written_out(const loop::Program& program, const loop::For& each);
 
 /// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, or several such rows, one for

@@ -68,7 +68,8 @@ std::vector<Slot> Generator::rows_of_zeros(const StorageCode& storage, std::span
   return rows;
 }
 
-/// Which of the vectors of a workspace in registers is the first of the row at a position: of a tile a constant, as its loops are written out.
+/// Which of the vectors of a workspace in registers is the first of the row at a position: of a tile a constant, as its loops are written
+/// out.
 std::size_t Generator::held_row(const StorageCode& storage, llvm::Value* begin) {
   if (!tiles_[storage.id]) return 0;
   const std::uint64_t extent = *known_extent(program_, program_.accesses[access_of(storage.id)].indices.back());
@@ -145,8 +146,8 @@ llvm::Value* Generator::load_piece(llvm::Type* element, llvm::Value* base, const
   return ir.CreateMaskedGather(type, ir.CreateInBoundsGEP(element, base, offsets), llvm::Align(bytes), mask, zero);
 }
 
-/// Elements a few apart, as the columns of a small block are, are picked from the one or two vectors that hold all between them; null: they are
-/// too far apart, or how far is not known.
+/// Elements a few apart, as the columns of a small block are, are picked from the one or two vectors that hold all between them; null: they
+/// are too far apart, or how far is not known.
 llvm::Value* Generator::picked_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride) {
   const auto* apart = llvm::dyn_cast<llvm::ConstantInt>(stride);
   const auto* mask = piece.mask ? llvm::dyn_cast<llvm::Constant>(piece.mask) : nullptr;
@@ -164,7 +165,8 @@ llvm::Value* Generator::picked_piece(llvm::Type* element, llvm::Value* base, con
   llvm::Value* all = ir.CreateMaskedLoad(type, place, llvm::Align(element->getScalarSizeInBits() / 8), llvm::ConstantVector::get(between),
                                          llvm::Constant::getNullValue(type));
   std::vector<int> picks;
-  for (unsigned lane = 0; lane < piece.lanes; ++lane) picks.push_back(lane < lanes ? static_cast<int>(lane * distance) : static_cast<int>(wide));
+  for (unsigned lane = 0; lane < piece.lanes; ++lane)
+    picks.push_back(lane < lanes ? static_cast<int>(lane * distance) : static_cast<int>(wide));
   return ir.CreateShuffleVector(all, llvm::Constant::getNullValue(type), picks);
 }
 
@@ -247,13 +249,17 @@ void Generator::add_pieces(const VectorSum& sum, std::span<const Piece> parts, s
   const StorageCode& storage = storage_of(sum.sum->target);
   std::vector<Slot> before;
   if (!sum.reduces && is_stored_whole(storage)) {
-    const auto zero = [&](const Piece& piece) { return llvm::Constant::getNullValue(llvm::FixedVectorType::get(storage.type, piece.lanes)); };
+    const auto zero = [&](const Piece& piece) {
+      return llvm::Constant::getNullValue(llvm::FixedVectorType::get(storage.type, piece.lanes));
+    };
     for (const Piece& piece : parts) before.push_back(emit_->slot(zero(piece)));
     emit_->if_then(whole_[storage.id], [&] {
-      for (std::size_t n = 0; n < parts.size(); ++n) emit_->set(before[n], load_piece(storage, parts[n], {sum.target.begin, emit_->constant(1)}));
+      for (std::size_t n = 0; n < parts.size(); ++n)
+        emit_->set(before[n], load_piece(storage, parts[n], {sum.target.begin, emit_->constant(1)}));
     });
   }
-  for (std::size_t n = 0; n < parts.size(); ++n) add_piece(sum, parts[n], first + n, before.empty() ? nullptr : emit_->get(before[n]), scope);
+  for (std::size_t n = 0; n < parts.size(); ++n)
+    add_piece(sum, parts[n], first + n, before.empty() ? nullptr : emit_->get(before[n]), scope);
 }
 
 /// The vectors of a block that begins at an offset.

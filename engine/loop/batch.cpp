@@ -28,7 +28,8 @@ std::size_t steps_on(const std::vector<const For*>& loops, AccessId access) {
 }
 
 bool has_index(const Access& access, const std::vector<const For*>& loops) {
-  return std::ranges::any_of(loops, [&](const For* each) { return std::ranges::find(access.indices, each->index) != access.indices.end(); });
+  return std::ranges::any_of(loops,
+                             [&](const For* each) { return std::ranges::find(access.indices, each->index) != access.indices.end(); });
 }
 
 /// Whether an index of the access is that of the loop, or of one of a flat walk that it begins.
@@ -98,11 +99,13 @@ Expected<void> check_steps(const Program& program, const BatchedProduct& product
   const std::vector<const For*> nest = nest_of(product);
   for (const For* each : nest) {
     for (const Step& step : each->steps) {
-      const bool used = step.access == product.sum->target || std::ranges::find(product.sum->factors, step.access) != product.sum->factors.end();
+      const bool used =
+          step.access == product.sum->target || std::ranges::find(product.sum->factors, step.access) != product.sum->factors.end();
       const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
       const auto first = levels.end() - static_cast<std::ptrdiff_t>(steps_on(nest, step.access));
       if (!used || step.use == Use::append || !std::all_of(first, levels.end(), [](const Level& level) { return is_dense(level); }))
-        return input_error(fmt::format("loop {}: {}: the nest goes over dense levels of what it multiplies", program.indices[each->index], print(program, step)));
+        return input_error(fmt::format("loop {}: {}: the nest goes over dense levels of what it multiplies", program.indices[each->index],
+                                       print(program, step)));
     }
   }
   return {};
@@ -137,7 +140,8 @@ Expected<BatchedProduct> batched_product(const Program& program, const For& each
   const Access& block = program.accesses[target];
   const std::vector<const For*> nest = nest_of(*product);
   const bool all_indices = std::ranges::all_of(nest, [&](const For* loop) { return has_index(block, {loop}); });
-  if (!all_indices || depends_on(block, each) || bound[target] + steps_on(nest, target) != block.indices.size() || lives_inside(each.body, block.storage))
+  if (!all_indices || depends_on(block, each) || bound[target] + steps_on(nest, target) != block.indices.size() ||
+      lives_inside(each.body, block.storage))
     return input_error(fmt::format("{} is bound but for all indices of the nest before the loop", print(program, block)));
   if (uses_of(program, each.body, block.storage) != 1)
     return input_error(fmt::format("{} is accumulated into once, and not read", print(program, block)));

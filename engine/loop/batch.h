@@ -1,7 +1,8 @@
 // Batches: products of two rows that iterations of a loop add to one block, several of them together. Pure functions of a Program.
 //
-// In A(i,r,s) = T(i,j,k) * B(j,r) * C(k,s) every j of a row adds B[j,r] * x[s] to the same block A[i,*,*]: R x S elements are read and written for
-// as many multiplications. Marked @batch(n), the loop over j keeps the rows of up to n iterations and adds them in one pass over the block.
+// In A(i,r,s) = T(i,j,k) * B(j,r) * C(k,s) every j of a row adds B[j,r] * x[s] to the same block A[i,*,*]: R x S elements are read and
+// written for as many multiplications. Marked @batch(n), the loop over j keeps the rows of up to n iterations and adds them in one pass
+// over the block.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,8 @@ class Batches {
     const auto product = loop::batched_product(nest_.program, each, bound);
     if (!product || !product->columns.back()->marks.vector || !is_long(each, bound)) return 0;
     std::uint64_t columns = 1;
-    for (const loop::For* one : product->columns) columns = std::min(columns * std::min(extent(one->index), most_columns + 1), most_columns + 1);
+    for (const loop::For* one : product->columns)
+      columns = std::min(columns * std::min(extent(one->index), most_columns + 1), most_columns + 1);
     if (columns == 0 || columns > most_columns || extent(product->rows->index) < 2) return 0;
     return static_cast<std::uint32_t>(std::clamp(waiting_bytes / (8 * columns), fewest_iterations, most_iterations));
   }

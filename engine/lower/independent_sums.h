@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// Marks them @unroll(n), by the facts and the mean number of entries of a fiber, by tensor of the schedule and level (0 or missing: not known): each
-/// set is cleared before a fiber and added up behind it, which pays where one row is short and fibers are long.
+/// Marks them @unroll(n), by the facts and the mean number of entries of a fiber, by tensor of the schedule and level (0 or missing: not
+/// known): each set is cleared before a fiber and added up behind it, which pays where one row is short and fibers are long.
 void mark_independent_sums(LoweredNest& nest, const std::vector<std::vector<double>>& means);
 
 }  // namespace weft

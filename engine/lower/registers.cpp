@@ -68,8 +68,8 @@ struct SummedRows {
   std::vector<IndexId> indices;  ///< of the workspace, the vector index last
 };
 
-/// In Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with loops i, j, r, c, s the loops over r and c are written out where they have a few iterations, so that a tile over
-/// r and s stays in registers while j goes on.
+/// In Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with loops i, j, r, c, s the loops over r and c are written out where they have a few iterations,
+/// so that a tile over r and s stays in registers while j goes on.
 SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
   const std::size_t innermost = statement.loops.size() - 1;

@@ -1,5 +1,5 @@
-// Products of two rows that are added to their block a batch at a time: TTMc of every mode, orders 3 and 4, matrices between two factors, f32 and
-// f64, ranks with and without a rest of a vector: as native code on several threads, against brute force.
+// Products of two rows that are added to their block a batch at a time: TTMc of every mode, orders 3 and 4, matrices between two factors,
+// f32 and f64, ranks with and without a rest of a vector: as native code on several threads, against brute force.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ std::vector<Product> products() {
 RandomNetwork drawn_network(Dice& dice) {
   const Product product = dice.pick(products());
   std::map<char, std::uint64_t> extents = {{'i', 2 + dice.below(4)}, {'j', 5 + dice.below(40)}, {'k', 4 + dice.below(9)}, {'l', 5}};
-  for (const char rank : std::string("rst")) extents[rank] = std::vector<std::uint64_t>{1, 2, 5, 8, 11, 16, 21}[dice.below(product.result.size() > 3 ? 4 : 7)];
+  for (const char rank : std::string("rst"))
+    extents[rank] = std::vector<std::uint64_t>{1, 2, 5, 8, 11, 16, 21}[dice.below(product.result.size() > 3 ? 4 : 7)];
   const std::uint64_t share = 8 + dice.below(70);
   RandomNetwork made;
   made.expression = product.expression;

@@ -174,7 +174,8 @@ TEST_CASE("errors name the line and point at the place") {
 TEST_CASE("reserved forms are refused by name") {
   const std::string head =
       "program p\n  input T : f64 {compressed<32,32>}  access T[i]\n  output a : f64 {} access a[]\n";
-  for (const char* body : {"  for i: drive T | T\n", "  for i in window(3):\n", "  with x[i] : f64 {sorted(3)}\n", "  semiring min_plus\n"}) {
+  for (const char* body :
+       {"  for i: drive T | T\n", "  for i in window(3):\n", "  with x[i] : f64 {sorted(3)}\n", "  semiring min_plus\n"}) {
     CAPTURE(body);
     CHECK(error_of(head + body, ErrorKind::unsupported).find(": not yet\n") != std::string::npos);
   }

@@ -280,7 +280,8 @@ TEST_CASE("rows that are added to are prefetched where they come from memory") {
     given.extents = {{'i', 3}, {'k', columns}, {'r', 16}};
     given.factors = {"M ik", "C ir"};
     given.result = "Y kr";
-    given.schedule = "  layout M ss:0,1 f64\n  layout C dd:0,1 f64\n  result Y dd:0,1 f64\n  Y[k,r] += M[i,k] * C[i,r]   loops i,k,r   vector r\n";
+    given.schedule =
+        "  layout M ss:0,1 f64\n  layout C dd:0,1 f64\n  result Y dd:0,1 f64\n  Y[k,r] += M[i,k] * C[i,r]   loops i,k,r   vector r\n";
     return programs(given);
   };
   CHECK(scattering(65536).find("@prefetch") == std::string::npos);  // 8 MiB

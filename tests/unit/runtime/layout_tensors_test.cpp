@@ -53,7 +53,9 @@ bool contains(const std::string& text, std::string_view part) {
 std::vector<std::uint64_t> numbers_of(const Buffer& buffer, unsigned bits) {
   std::vector<std::uint64_t> all;
   for (std::uint64_t n = 0; n < buffer.size_bytes() / (bits / 8); ++n)
-    all.push_back(bits == 8 ? buffer.as<const std::uint8_t>()[n] : bits == 16 ? buffer.as<const std::uint16_t>()[n] : element(buffer, bits, n));
+    all.push_back(bits == 8    ? buffer.as<const std::uint8_t>()[n]
+                  : bits == 16 ? buffer.as<const std::uint16_t>()[n]
+                               : element(buffer, bits, n));
   return all;
 }
 std::vector<std::uint64_t> pos(const Tensor& tensor, std::size_t level) {
@@ -87,7 +89,12 @@ List drawn(std::mt19937& random, const std::vector<std::uint64_t>& extents, std:
 /// In the layout and back: the same pattern, the same values, valid on the way.
 void check_round_trip(const List& list, const std::string& text, Scalar scalar = Scalar::f64) {
   CAPTURE(text);
-  const Tensor plain = built(list, list.extents.size() == 1 ? "s" : list.extents.size() == 2 ? "ds" : list.extents.size() == 3 ? "sss" : "ssss", scalar);
+  const Tensor plain = built(list,
+                             list.extents.size() == 1   ? "s"
+                             : list.extents.size() == 2 ? "ds"
+                             : list.extents.size() == 3 ? "sss"
+                                                        : "ssss",
+                             scalar);
   Format wanted = format(text);
   wanted.scalar = scalar;
   const auto laid = convert(plain, wanted, resources(), "T");
@@ -164,7 +171,8 @@ TEST_CASE("starts are chosen, moved back where the extent ends") {
   CHECK(crd(sky, 1) == Numbers{1, 0, 6});
   CHECK(pos(sky, 2) == Numbers{0, 4, 4, 5});
   CHECK(values(sky) == Values{1, 0, 0, 2, 3});
-  CHECK(contains(refusal({.extents = {1, 7}, .tuples = {{0, 1}, {0, 5}}, .values = {1, 2}}, "(i,j) -> (i:d, b:q, j-b:d(3))"), "has 3 values from its start on, not 5"));
+  CHECK(contains(refusal({.extents = {1, 7}, .tuples = {{0, 1}, {0, 5}}, .values = {1, 2}}, "(i,j) -> (i:d, b:q, j-b:d(3))"),
+                 "has 3 values from its start on, not 5"));
 }
 
 TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
@@ -184,7 +192,8 @@ TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
   CHECK(crd(some, 3) == Numbers{1, 3, 0, 1});
   CHECK(contains(refusal(list, "ell(7)"), "level *:d(7) has 7 slots, but there are only 5 coordinates to stand in them; 5 fit"));
   CHECK(contains(refusal({.extents = {1, 8}, .tuples = {{0, 5}, {0, 4}, {0, 7}}, .values = {1, 2, 3}}, "nm(2,4)"),
-                 "(0,7) of T has no place in the layout (i,j) -> (i:d, j/4:d, *:d(2), j%4:q<8>): level *:d(2) has 2 slots, and 2 are stored before it"));
+                 "(0,7) of T has no place in the layout (i,j) -> (i:d, j/4:d, *:d(2), j%4:q<8>): level *:d(2) has 2 slots, and 2 are "
+                 "stored before it"));
 }
 
 TEST_CASE("narrow, descending and unordered coordinates") {
@@ -211,13 +220,40 @@ TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") 
            {9, 7}, {8, 8}, {1, 1}, {1, 6}, {5, 1}, {0, 4}, {3, 0}, {2, 3}, {12, 5}, {40, 33}}) {
     for (int round = 0; round < 6; ++round) {
       const List list = drawn(random, extents, 4 + 20 * static_cast<std::size_t>(round));
-      for (const std::string text :
-           {"csr", "csc", "dcsr", "coo", "bcsr(4,4)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4,unaligned)", "bcsr(3,2,unaligned)", "bcsr(1,3,unaligned)",
-            "dia", "ell", "sell(4)", "sell(1)", "nm(4,4)", "vbl", "skyline", "csb(4)", "(i,j) -> (i:d, j:s desc)", "(i,j) -> (i:s unordered, j:s unordered)",
-            "(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (i/3:h, j/2:b, i%3:d, j%2:s)", "(i,j) -> (i:d, j:v)", "(i,j) -> (i+j:u<16>, j:q<8>)",
-            "(i,j) -> (i/2:d, *:v, i%2:d, j/3:q, j%3:q<8>)", "(i,j) -> (i:d, j/3:d, *:d, j%3:q)", "(i,j) -> (*:d, i:q, j:q)",
-            "(i,j) -> (i:s, *:v, j:q)", "(i,j) -> (j/4:s, b:s, j%4:d, i-b:v)", "(i,j) -> (b:s, i-b:d(2), j:s)", "(i,j) -> (2*i+1:s, j-i/2:s)",
-            "(i,j) -> (i:d, j/2:d(0..100), j%2:d)", "(i,j) -> (i:s, j:d(i-100..i+100))", "(i,j) -> (i/2:s, i%2:d, j/2:d(..i+200), j%2:d)"}) {
+      for (const std::string text : {"csr",
+                                     "csc",
+                                     "dcsr",
+                                     "coo",
+                                     "bcsr(4,4)",
+                                     "bcsr(3,1)",
+                                     "bcsr(2,3)",
+                                     "bcsr(4,4,unaligned)",
+                                     "bcsr(3,2,unaligned)",
+                                     "bcsr(1,3,unaligned)",
+                                     "dia",
+                                     "ell",
+                                     "sell(4)",
+                                     "sell(1)",
+                                     "nm(4,4)",
+                                     "vbl",
+                                     "skyline",
+                                     "csb(4)",
+                                     "(i,j) -> (i:d, j:s desc)",
+                                     "(i,j) -> (i:s unordered, j:s unordered)",
+                                     "(i,j) -> (j-i:s unordered, j:d)",
+                                     "(i,j) -> (i/3:h, j/2:b, i%3:d, j%2:s)",
+                                     "(i,j) -> (i:d, j:v)",
+                                     "(i,j) -> (i+j:u<16>, j:q<8>)",
+                                     "(i,j) -> (i/2:d, *:v, i%2:d, j/3:q, j%3:q<8>)",
+                                     "(i,j) -> (i:d, j/3:d, *:d, j%3:q)",
+                                     "(i,j) -> (*:d, i:q, j:q)",
+                                     "(i,j) -> (i:s, *:v, j:q)",
+                                     "(i,j) -> (j/4:s, b:s, j%4:d, i-b:v)",
+                                     "(i,j) -> (b:s, i-b:d(2), j:s)",
+                                     "(i,j) -> (2*i+1:s, j-i/2:s)",
+                                     "(i,j) -> (i:d, j/2:d(0..100), j%2:d)",
+                                     "(i,j) -> (i:s, j:d(i-100..i+100))",
+                                     "(i,j) -> (i/2:s, i%2:d, j/2:d(..i+200), j%2:d)"}) {
         if (text.starts_with("nm") && extents[1] < 4) continue;  // too few coordinates for its slots
         CAPTURE(round);
         check_round_trip(list, text, round % 2 ? Scalar::f32 : Scalar::f64);
@@ -263,7 +299,8 @@ std::string drawn_layout(std::mt19937& random, std::size_t order) {
         break;
       case 1: {
         const unsigned b = 2 + below(2);
-        values.insert(values.end(), {fmt::format("{}/{}", name, a * b), fmt::format("{}/{}%{}", name, a, b), fmt::format("{}%{}", name, a)});
+        values.insert(values.end(),
+                      {fmt::format("{}/{}", name, a * b), fmt::format("{}/{}%{}", name, a, b), fmt::format("{}%{}", name, a)});
         break;
       }
       case 2:  // a sum with a mode before it, which the other levels determine
@@ -365,7 +402,8 @@ TEST_CASE("from one layout to another") {
   for (unsigned round = 0; round < 60; ++round) {
     const std::vector<std::uint64_t> extents = {1 + random() % 9, 1 + random() % 9};
     const List list = drawn(random, extents, 30);
-    const std::vector<std::string> texts = {"bcsr(2,2)", "bcsr(3,2,unaligned)", "dia", "vbl", "skyline", "csb(4)", "ell", "(i,j) -> (j:s desc, i/2:s, i%2:d)"};
+    const std::vector<std::string> texts = {
+        "bcsr(2,2)", "bcsr(3,2,unaligned)", "dia", "vbl", "skyline", "csb(4)", "ell", "(i,j) -> (j:s desc, i/2:s, i%2:d)"};
     const std::string& first = texts[random() % texts.size()];
     const std::string& second = texts[random() % texts.size()];
     CAPTURE(first);
@@ -390,8 +428,8 @@ TEST_CASE("the number of threads changes nothing") {
     list.tuples.push_back({random() % 300, random() % 500});
     list.values.push_back(static_cast<double>(random() % 5) + 1);
   }
-  for (const std::string_view text : {"bcsr(4,4)", "bcsr(3,1)", "bcsr(4,4,unaligned)", "dia", "sell(8)", "csb(64)", "vbl", "(i,j) -> (i:d, j:s unordered)",
-                                      "(i,j) -> (i/4:s, i%4:d, j:v)", "(i,j) -> (i:d, j:s<16> desc)"}) {
+  for (const std::string_view text : {"bcsr(4,4)", "bcsr(3,1)", "bcsr(4,4,unaligned)", "dia", "sell(8)", "csb(64)", "vbl",
+                                      "(i,j) -> (i:d, j:s unordered)", "(i,j) -> (i/4:s, i%4:d, j:v)", "(i,j) -> (i:d, j:s<16> desc)"}) {
     CAPTURE(text);
     const auto one = build(coordinates(list), format(text), resources(1), "T");
     const auto three = build(coordinates(list), format(text), resources(3), "T");
@@ -435,7 +473,8 @@ TEST_CASE("what a layout promises of its arrays is verified, with level and posi
   CHECK(contains(refused(lower), "level 1 (j:d(..i+1)): the fiber of position 0 has 2 values instead of 1"));
   TensorArrays padded = built({.extents = {3, 3}, .tuples = {{2, 2}}, .values = {1}}, "bcsr(2,2)").arrays();
   padded.values = numbers({1, 0, 5, 0}, Scalar::f64);
-  CHECK(contains(refused(padded), "level 3: position 2, at the level coordinates (1,1,1,0), is no coordinate of the tensor, but its value is not 0"));
+  CHECK(contains(refused(padded),
+                 "level 3: position 2, at the level coordinates (1,1,1,0), is no coordinate of the tensor, but its value is not 0"));
   TensorArrays down = built(list, "(i,j) -> (i:d, j:s<8> desc)").arrays();
   down.levels[1].crd = crd8({1, 3, 1, 5, 4, 0});
   CHECK(contains(refused(down), "level 1: the entry at position 1 repeats or precedes the one before it"));

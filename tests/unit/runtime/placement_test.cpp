@@ -66,9 +66,9 @@ TEST_CASE("coordinates have the places that the expressions say, and come back f
                                  Extents{2, 3}, Extents{12, 5}}) {
     const std::size_t all = extents[0] * extents[1];
     for (const std::string_view text :
-         {"csr", "csc", "bcsr(4,4)", "bcsr(3,1)", "bcsr(2,3)", "dia", "csb(4)", "(i,j) -> (i+j:s, j:d)", "(i,j) -> ((i+j)/4:s, (i+j)%4:d, j:d)",
-          "(i,j) -> (i/6:d, j:s, i/2%3:d, i%2:d)", "(i,j) -> (2*i+1:s, j-i/2:s)", "(i,j) -> (i+j:s, i-j:s)", "(i,j) -> (i%3:d, i/3:s, j%2:s, j/2:d)",
-          "(i,j) -> (i+2*j:s, i+j:s)"}) {
+         {"csr", "csc", "bcsr(4,4)", "bcsr(3,1)", "bcsr(2,3)", "dia", "csb(4)", "(i,j) -> (i+j:s, j:d)",
+          "(i,j) -> ((i+j)/4:s, (i+j)%4:d, j:d)", "(i,j) -> (i/6:d, j:s, i/2%3:d, i%2:d)", "(i,j) -> (2*i+1:s, j-i/2:s)",
+          "(i,j) -> (i+j:s, i-j:s)", "(i,j) -> (i%3:d, i/3:s, j%2:s, j/2:d)", "(i,j) -> (i+2*j:s, i+j:s)"}) {
       CAPTURE(text);
       CHECK(check_inverse(placed(text, extents)) == all);
     }
@@ -112,7 +112,8 @@ TEST_CASE("layouts that do not tell coordinates apart are refused, by example or
         "layout (i,j) -> (i/3:d, i%4:d, j:s) of T: weft cannot invert (i/3, i%4); write i/3 with i%3");
   CHECK(refusal("bcsr(4,4)", {9, 7, 5}).find("has 2 modes, but the tensor has order 3") != std::string::npos);
   CHECK(refusal("dia", {INT64_MAX, INT64_MAX}).find("beyond 2^63 - 1") != std::string::npos);
-  CHECK(refusal("(i,j) -> (i:d, j:s<8>)", {9, 257}).find("level j:s<8> has 257 coordinates, which 8 bits do not hold") != std::string::npos);
+  CHECK(refusal("(i,j) -> (i:d, j:s<8>)", {9, 257}).find("level j:s<8> has 257 coordinates, which 8 bits do not hold") !=
+        std::string::npos);
 }
 
 TEST_CASE("some coordinates of long extents are told apart by them") {
