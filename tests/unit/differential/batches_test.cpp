@@ -59,15 +59,8 @@ RandomNetwork drawn_network(Dice& dice) {
       operand.format = *parse_format(std::string(letters.size(), 'd'));
       operand.format.scalar = format.scalar;
     }
-    std::uint64_t all = 1;
-    for (const char index : letters) all *= operand.extents.emplace_back(extents[index]);
-    for (std::uint64_t n = 0; n < all; ++n) {
-      if (factor == 0 && !dice.percent(share)) continue;
-      std::vector<std::uint64_t> at(letters.size());
-      std::uint64_t rest = n;
-      for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
-      operand.entries.push_back({at, static_cast<double>(dice.below(7)) - 3});
-    }
+    for (const char index : letters) operand.extents.push_back(extents[index]);
+    draw_entries(operand, factor == 0 ? share : 100, dice);
     made.operands.push_back(operand);
   }
   return made;

@@ -20,6 +20,18 @@ std::string defect_of_run(BoundNetwork& binding, const Resources& resources, con
 
 }  // namespace
 
+void draw_entries(RandomOperand& operand, std::uint64_t percent, Dice& dice) {
+  std::uint64_t all = 1;
+  for (const std::uint64_t extent : operand.extents) all *= extent;
+  for (std::uint64_t n = 0; n < all; ++n) {
+    if (percent < 100 && !dice.percent(percent)) continue;
+    std::vector<std::uint64_t> at(operand.extents.size());
+    std::uint64_t rest = n;
+    for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
+    operand.entries.push_back({at, static_cast<double>(dice.below(7)) - 3});
+  }
+}
+
 Judge is_structural(const RequestedNetwork& requested) {
   return [&requested](const Tensor& tensor, const Resources& resources) -> std::string {
     if (requested.format && tensor.format().text() != requested.format->text())

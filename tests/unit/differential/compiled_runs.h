@@ -30,6 +30,9 @@ struct Way {
   bool deterministic = false;
 };
 
+/// Entries of an operand at so many of 100 of its coordinates, -3 to 3.
+void draw_entries(RandomOperand& operand, std::uint64_t percent, Dice& dice);
+
 /// What is wrong with a result; empty if nothing is.
 using Judge = std::function<std::string(const Tensor& result, const Resources& resources)>;
 

@@ -54,15 +54,7 @@ RandomNetwork drawn_network(Dice& dice) {
       operand.format = *parse_format(std::string(operand.extents.size(), 'd'));
       operand.format.scalar = like_t.scalar;
     }
-    std::uint64_t all = 1;
-    for (const std::uint64_t extent : operand.extents) all *= extent;
-    for (std::uint64_t n = 0; n < all; ++n) {
-      if (sparse && !dice.percent(share)) continue;
-      std::vector<std::uint64_t> at(operand.extents.size());
-      std::uint64_t rest = n;
-      for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
-      operand.entries.push_back({at, static_cast<double>(dice.below(7)) - 3});
-    }
+    draw_entries(operand, sparse ? share : 100, dice);
     made.operands.push_back(operand);
   }
   return made;

@@ -24,29 +24,18 @@ Case ttmc(std::uint64_t rows, std::uint64_t columns) {
   return given;
 }
 
-std::string with_means(const Case& given, const std::vector<double>& means) {
-  const auto schedule = schedule_of(given);
-  REQUIRE_MESSAGE(schedule, schedule.error().message);
-  LoweringFacts facts;
-  facts.means.resize(schedule->tensors.size());
-  facts.means[0] = means;
-  const auto nests = lower(*schedule, network_of(given), std::vector<bool>(schedule->tensors.size(), true), facts);
-  REQUIRE_MESSAGE(nests, nests.error().message);
-  return print(nests->front().program);
-}
-
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("loops with enough iterations are batches, as long as what waits is small") {
-  CHECK(has(with_means(ttmc(16, 16), {3, 20, 2}), "for j: drive T, locate B        @batch(32)"));
-  CHECK(has(with_means(ttmc(16, 64), {3, 20, 2}), "@batch(16)"));
-  CHECK(has(with_means(ttmc(16, 128), {3, 20, 2}), "@batch(8)"));
-  CHECK_FALSE(has(with_means(ttmc(16, 16), {3, 2, 20}), "@batch"));  // two fibers of a row
-  CHECK_FALSE(has(with_means(ttmc(16, 16), {}), "@batch"));
-  CHECK_FALSE(has(with_means(ttmc(1, 16), {3, 20, 2}), "@batch"));   // one row
-  CHECK_FALSE(has(with_means(ttmc(16, 129), {3, 20, 2}), "@batch"));  // longer than rows that are written out
+  CHECK(has(program_with_means(ttmc(16, 16), {3, 20, 2}), "for j: drive T, locate B        @batch(32)"));
+  CHECK(has(program_with_means(ttmc(16, 64), {3, 20, 2}), "@batch(16)"));
+  CHECK(has(program_with_means(ttmc(16, 128), {3, 20, 2}), "@batch(8)"));
+  CHECK_FALSE(has(program_with_means(ttmc(16, 16), {3, 2, 20}), "@batch"));  // two fibers of a row
+  CHECK_FALSE(has(program_with_means(ttmc(16, 16), {}), "@batch"));
+  CHECK_FALSE(has(program_with_means(ttmc(1, 16), {3, 20, 2}), "@batch"));   // one row
+  CHECK_FALSE(has(program_with_means(ttmc(16, 129), {3, 20, 2}), "@batch"));  // longer than rows that are written out
 }
 
 }  // namespace batches_test

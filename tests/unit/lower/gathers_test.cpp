@@ -21,34 +21,23 @@ Case product_with_vector(const std::string& format, std::uint64_t columns = 50) 
   return given;
 }
 
-std::string with_means(const Case& given, const std::vector<double>& means) {
-  const auto schedule = schedule_of(given);
-  REQUIRE_MESSAGE(schedule, schedule.error().message);
-  LoweringFacts facts;
-  facts.means.resize(schedule->tensors.size());
-  facts.means[0] = means;
-  const auto nests = lower(*schedule, network_of(given), std::vector<bool>(schedule->tensors.size(), true), facts);
-  REQUIRE_MESSAGE(nests, nests.error().message);
-  return print(nests->front().program);
-}
-
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("sums of long fibers are vectors") {
   const Case given = product_with_vector("ds:0,1");
-  CHECK(has(with_means(given, {0, 20}), "for j: drive M, locate x @vector"));
-  CHECK_FALSE(has(with_means(given, {0, 2.9}), "@vector"));
-  CHECK_FALSE(has(with_means(given, {}), "@vector"));
-  CHECK_FALSE(has(with_means(given, {0, 20}), "extent("));  // any matrix may come
-  CHECK_FALSE(has(with_means(product_with_vector("uq:0,1"), {3, 20}), "@vector"));
+  CHECK(has(program_with_means(given, {0, 20}), "for j: drive M, locate x @vector"));
+  CHECK_FALSE(has(program_with_means(given, {0, 2.9}), "@vector"));
+  CHECK_FALSE(has(program_with_means(given, {}), "@vector"));
+  CHECK_FALSE(has(program_with_means(given, {0, 20}), "extent("));  // any matrix may come
+  CHECK_FALSE(has(program_with_means(product_with_vector("uq:0,1"), {3, 20}), "@vector"));
 }
 
 TEST_CASE("what is gathered is not fetched ahead") {
   const Case given = product_with_vector("ds:0,1", 1 << 20);
-  CHECK(has(with_means(given, {0, 2}), "@prefetch"));
-  CHECK_FALSE(has(with_means(given, {0, 20}), "@prefetch"));
+  CHECK(has(program_with_means(given, {0, 2}), "@prefetch"));
+  CHECK_FALSE(has(program_with_means(given, {0, 20}), "@prefetch"));
 }
 
 }  // namespace gathers_test

@@ -19,14 +19,7 @@ std::string with_mean(std::uint64_t columns, double mean, const std::string& sca
   given.result = "Y ir";
   given.schedule = "  layout M ds:0,1 " + scalar + "\n  layout C dd:0,1 " + scalar + "\n  result Y dd:0,1 " + scalar +
                    "\n  Y[i,r] += M[i,k] * C[k,r]   loops i,k,r   vector r\n";
-  const auto schedule = schedule_of(given);
-  REQUIRE_MESSAGE(schedule, schedule.error().message);
-  LoweringFacts facts;
-  facts.means.resize(schedule->tensors.size());
-  facts.means[0] = {0, mean};
-  const auto nests = lower(*schedule, network_of(given), std::vector<bool>(schedule->tensors.size(), true), facts);
-  REQUIRE_MESSAGE(nests, nests.error().message);
-  return print(nests->front().program);
+  return program_with_means(given, {0, mean});
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -92,6 +92,16 @@ std::string programs(const Case& given) {
   return text;
 }
 
+std::string program_with_means(const Case& given, const std::vector<double>& means) {
+  const auto schedule = schedule_of(given);
+  if (!schedule) return schedule.error().message;
+  LoweringFacts facts;
+  facts.means.resize(schedule->tensors.size());
+  facts.means[0] = means;
+  const auto nests = lower(*schedule, network_of(given), std::vector<bool>(schedule->tensors.size(), true), facts);
+  return nests ? print(nests->front().program) : nests.error().message;
+}
+
 std::string defect(const Case& given) {
   const auto nests = lowered(given);
   if (!nests) return nests.error().message;

@@ -27,6 +27,9 @@ Expected<std::vector<LoweredNest>> lowered(const Case& given);
 /// The programs as text, one after the other; the message of an error.
 std::string programs(const Case& given);
 
+/// The first program, where fibers of the first tensor have so many entries in the mean, by level.
+std::string program_with_means(const Case& given, const std::vector<double>& means);
+
 /// Empty if lowering works, the programs compute the network's product, the interpreted result is the oracle's for
 /// small random tensors of several densities, and the text of every program parses back to it; else what is wrong.
 std::string defect(const Case& given);
