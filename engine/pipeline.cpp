@@ -200,8 +200,10 @@ bool Pipeline::knows_plan(const Network& network, const std::vector<OperandFacts
 }
 
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
-                                                   const LoweringFacts& more, const Machine& machine) const {
-  auto lowered = lowering(network, plan, operands, more, machine);
+                                                   const std::map<std::string, Tensor>& tensors, const Machine& machine) const {
+  const auto known = specialized(network, plan, operands, tensors, Specialization::profiled, options().resources);
+  if (!known) return std::unexpected(known.error());
+  auto lowered = lowering(network, plan, operands, known->facts, machine);
   if (!lowered) return std::unexpected(lowered.error());
   return std::move(lowered->nests);
 }
@@ -253,10 +255,11 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
   known->facts.strided = wanted.strided;
   CodeOptions code = state_->kernels.code_options();
   if (!known->patterns.empty()) code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
-  const auto nests = lower(network, plan, operands, known->facts, wanted.planned.machine);
-  if (!nests) return std::unexpected(nests.error());
-  return std::ranges::all_of(
-      *nests, [&](const LoweredNest& nest) { return state_->kernels.holds(loop::canonical(nest.program).program, code); });
+  const auto lowered = lowering(network, plan, operands, known->facts, wanted.planned.machine);
+  if (!lowered) return std::unexpected(lowered.error());
+  return std::ranges::all_of(lowered->nests, [&](const LoweredNest& nest) {
+    return state_->kernels.holds(loop::canonical(nest.program).program, code);
+  });
 }
 
 Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,

@@ -56,10 +56,9 @@ class Pipeline {
                       const PlanOptions& options) const;
   /// Whether plan() would find it, as far as can be told without reading it.
   bool knows_plan(const Network& network, const std::vector<OperandFacts>& operands, const PlanOptions& options) const;
-  /// The loop programs of a plan, without compiling them.
-  Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan,
-                                           const std::vector<OperandFacts>& operands,
-                                           const LoweringFacts& more = {}, const Machine& machine = {}) const;
+  /// The loop programs of a plan, without compiling them: as a kernel that is made for these operands runs them.
+  Expected<std::vector<LoweredNest>> lower(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                           const std::map<std::string, Tensor>& tensors, const Machine& machine = {}) const;
   /// Lowers, looks the canonical programs up in the caches, compiles what is missing, loads. `count`: the kernel counts
   /// the iterations of its loops, which takes time.
   Expected<CompiledNetwork> compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,

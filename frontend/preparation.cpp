@@ -453,12 +453,20 @@ class Preparation {
   /// The loops, and the stages that need no machine code.
   Expected<void> lower() {
     const auto start = Clock::now();
-    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts, {}, machine_);
+    const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts, stored_tensors(), machine_);
     if (!nests) return std::unexpected(nests.error());
     report().phases.lower = milliseconds_since(start);
     for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
     for (const Stage stage : stages_) tell(stage, text_before_code(stage));
     return {};
+  }
+
+  Tensors stored_tensors() const {
+    Tensors tensors;
+    for (const auto& [name, operand] : stored_) {
+      if (operand.stored != nullptr) tensors.emplace(name, *operand.stored);
+    }
+    return tensors;
   }
 
   std::string text_before_code(Stage stage) {
@@ -469,10 +477,7 @@ class Preparation {
   void tell(Stage stage, std::string text) { report().stages[std::string(name(stage))] = std::move(text); }
 
   Expected<void> compile() {
-    Tensors tensors;  // whose patterns may be baked in
-    for (const auto& [name, operand] : stored_) {
-      if (operand.stored != nullptr) tensors.emplace(name, *operand.stored);
-    }
+    const Tensors tensors = stored_tensors();  // whose patterns may be baked in
     const CompileFor wanted{.grade = options_.specialize,
                                    .calls = options_.calls,
                                    .tensors = &tensors,
