@@ -90,6 +90,9 @@ void Generator::number_loops(const loop::Block& statements) {
 /// In registers, so that what is counted runs much as it does uncounted.
 void Generator::count(const loop::For& each, llvm::Value* iterations) {
   const auto counter = counters_.find(&each);
+  // What runs for each block of a row is counted with the first, but for the row itself.
+  if (window_ && counter != counters_.end() && each.index != window_->index)
+    iterations = emit_->mul(iterations, emit_->widen(emit_->ir().CreateICmpEQ(window_->begin, emit_->constant(0))));
   if (counter != counters_.end()) emit_->set(counter->second, emit_->add(emit_->get(counter->second), iterations));
 }
 
@@ -121,6 +124,36 @@ void Generator::statement(const loop::Statement& statement, const Scope& scope) 
 }
 
 void Generator::with(const loop::With& statement, const Scope& scope) {
+  if (!window_ && is_blocked_row(program_, statement.workspace) && in_registers(program_, statement.workspace))
+    in_blocks(statement, scope);
+  else
+    live(statement, scope);
+}
+
+/// Rows of a `with` over one index, its own and those inside, fill the registers block by block.
+void Generator::in_blocks(const loop::With& statement, const Scope& scope) {
+  const auto access = std::ranges::find(program_.accesses, statement.workspace, &loop::Access::storage);
+  const loop::IndexId index = access->indices[0];
+  const std::uint64_t extent = *known_extent(program_, index);
+  const std::uint64_t rows = 1 + uses(statement.body).workspaces.size();
+  const std::uint64_t most = std::max<std::uint64_t>(register_elements / rows / lanes_, 1) * lanes_;
+  const std::uint64_t blocks = (extent + most - 1) / most;
+  const std::uint64_t block = ((extent + blocks - 1) / blocks + lanes_ - 1) / lanes_ * lanes_;
+  const Slot begin = emit_->slot(emit_->constant(0));
+  emit_->while_loop([&] { return emit_->ir().CreateICmpULE(emit_->get(begin), emit_->constant(extent - block)); },
+                    [&] {
+                      window_ = Window{index, emit_->get(begin), block};
+                      live(statement, scope);
+                      emit_->set(begin, emit_->add(emit_->get(begin), emit_->constant(block)));
+                    });
+  if (extent % block > 0) {
+    window_ = Window{index, emit_->constant(extent / block * block), extent % block};
+    live(statement, scope);
+  }
+  window_.reset();
+}
+
+void Generator::live(const loop::With& statement, const Scope& scope) {
   const StorageCode& storage = storages_[statement.workspace];
   Scope inner = scope;
   if (in_registers(program_, statement.workspace)) {

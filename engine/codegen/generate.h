@@ -75,6 +75,18 @@ class Generator {
   void block(const loop::Block& statements, const Scope& scope);
   void statement(const loop::Statement& statement, const Scope& scope);
   void with(const loop::With& statement, const Scope& scope);
+  void in_blocks(const loop::With& statement, const Scope& scope);
+  void live(const loop::With& statement, const Scope& scope);
+  /// A part of the range of an index, to which vector loops over it keep while it is set.
+  struct Window {
+    loop::IndexId index = 0;
+    llvm::Value* begin = nullptr;
+    std::uint64_t elements = 0;
+  };
+  bool is_windowed(const JoinedLoops& loops) const { return window_ && loops.size() == 1 && loops[0]->index == window_->index; }
+  std::uint64_t row_elements(loop::IndexId index) const {
+    return window_ && window_->index == index ? window_->elements : *known_extent(program_, index);
+  }
   void accumulate(const loop::Accumulate& sum, const Scope& scope);
   void add_product(const loop::Accumulate& sum, const Scope& scope);
   /// Binds the steps one after the other and goes on, once per path on which all are found. Fingers: by step, may be
@@ -312,6 +324,7 @@ class Generator {
   llvm::Module& module_;
   std::unique_ptr<Emitter> emit_;
   std::vector<StorageCode> storages_;
+  std::optional<Window> window_;
   std::vector<bool> tiles_;                 ///< by storage: several rows in registers
   std::vector<llvm::Value*> extents_;       ///< by index
   std::vector<llvm::Value*> coefficients_;  ///< by number; null: not used

@@ -152,7 +152,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
     if (const auto* live = std::get_if<loop::With>(&statement.node)) return always_strips(live->body);
     const auto* each = std::get_if<loop::For>(&statement.node);
     if (!each) return false;
-    if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty()) return !is_unrolled(program_, loops);
+    if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty()) return !is_windowed(loops) && !is_unrolled(program_, loops);
     if (loop::is_short_loop(program_, *each) || is_written_out(program_, *each)) return false;
     // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
     std::size_t drivers = 0;
@@ -182,7 +182,7 @@ bool Generator::has_running_loop(const loop::Block& statements) const {
                                          if (loop::is_short_loop(program_, each)) return has_running_loop(each.body);
                                          const JoinedLoops loops = joined_loops(program_, each);
                                          if (loops.empty()) return !is_written_out(program_, each);
-                                         return !is_unrolled(program_, loops);
+                                         return !is_windowed(loops) && !is_unrolled(program_, loops);
                                        },
                                        [&](const loop::Bind& late) { return has_running_loop(late.body); },
                                        [&](const loop::With& live) { return has_running_loop(live.body); },
@@ -445,6 +445,10 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
       row = emit_->mul(row, factor.levels[level].extent);
       bytes =
           std::min(bytes * known_extent(program_, access.indices[level]).value_or(1), line_bytes * prefetched_lines);
+    }
+    if (window_ && below < factor.levels.size() && access.indices.back() == window_->index) {
+      row = emit_->add(row, window_->begin);
+      bytes = std::min(bytes, window_->elements * value_bytes);
     }
     touch(emit_->address(factor.type, factor.values, row), bytes, written);
   }

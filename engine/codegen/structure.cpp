@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/codegen/joined.h"
 #include "engine/codegen/presence.h"
 #include "engine/loop/overloaded.h"
 #include "runtime/level_traits.h"
@@ -248,7 +249,8 @@ bool in_registers(const Program& program, loop::StorageId storage) {
          std::ranges::all_of(
              program.accesses,
              [&](const loop::Access& other) { return other.storage != storage || other.indices == access->indices; }) &&
-         is_unrolled(program, access->indices[0]) && touches_only_in_vector_loops(program, storage, program.body);
+         (is_unrolled(program, access->indices[0]) || is_blocked_row(program, storage)) &&
+         touches_only_in_vector_loops(program, storage, program.body);
 }
 
 namespace {
@@ -300,6 +302,55 @@ bool binds_tile(const Program& program, const Block& block, loop::StorageId stor
 }
 
 }  // namespace
+
+namespace {
+
+const With* with_of(const Block& block, loop::StorageId workspace) {
+  for (const Statement& statement : block) {
+    const auto* live = std::get_if<With>(&statement.node);
+    if (live != nullptr && live->workspace == workspace) return live;
+    const With* inside = std::visit(
+        [&](const auto& nested) -> const With* {
+          if constexpr (requires { nested.body; }) return with_of(nested.body, workspace);
+          return nullptr;
+        },
+        statement.node);
+    if (inside != nullptr) return inside;
+  }
+  return nullptr;
+}
+
+/// Nothing in the block adds anything but in vector loops over the index, or makes entries, so that it may run for a part of these alone.
+bool runs_in_parts(const Program& program, const Block& block, loop::IndexId index) {
+  const auto makes = [&](const Step& step) {
+    const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
+    return step.use == Use::append || (step.use == Use::insert && !std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); }));
+  };
+  return std::ranges::all_of(block, [&](const Statement& statement) {
+    return std::visit(
+        loop::Overloaded{[&](const For& each) {
+                           if (std::ranges::any_of(each.steps, makes)) return false;
+                           if (each.index == index) return is_vector_loop(program, each);
+                           return each.marks.batch == 0 && !is_vector_loop(program, each) && joined_loops(program, each).empty() &&
+                                  runs_in_parts(program, each.body, index);
+                         },
+                         [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && runs_in_parts(program, bind.body, index); },
+                         [&](const With& live) { return runs_in_parts(program, live.body, index); },
+                         [&](const Accumulate&) { return false; }},
+        statement.node);
+  });
+}
+
+}  // namespace
+
+bool is_blocked_row(const Program& program, loop::StorageId storage) {
+  const loop::Storage& row = program.storages[storage];
+  const With* live = with_of(program.body, storage);
+  if (live == nullptr || row.levels.size() != 1 || !is_dense(row.levels[0])) return false;
+  const loop::IndexId index = std::ranges::find(program.accesses, storage, &loop::Access::storage)->indices[0];
+  const std::optional<std::uint64_t> extent = known_extent(program, index);
+  return extent && *extent > register_elements && *extent <= blocked_elements && runs_in_parts(program, live->body, index);
+}
 
 bool is_written_out(const Program& program, const For& each) {
   return !is_vector_loop(program, each) && parts_of(program, each) <= written_parts;

@@ -20,6 +20,9 @@ constexpr std::uint64_t register_elements = 128;
 constexpr std::uint64_t written_iterations = 8;
 constexpr std::uint64_t written_parts = 64;
 
+/// Of a row that is gone through in blocks: of longer ones the parts that a block takes of other rows come too far apart.
+constexpr std::uint64_t blocked_elements = 512;
+
 /// How many levels of each access are bound at some point of a Program.
 using Depths = std::vector<std::uint32_t>;
 
@@ -46,9 +49,12 @@ bool is_vector_loop(const loop::Program& program, const loop::For& each);
 /// other.
 bool is_written_out(const loop::Program& program, const loop::For& each);
 
-/// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, or several such rows, one for
-/// each iteration of loops that are written out.
+/// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, several such rows, one for
+/// each iteration of loops that are written out, or a longer row that is gone through in blocks.
 bool in_registers(const loop::Program& program, loop::StorageId storage);
+/// One row that is longer than the registers, of which blocks are: all that stands in its `with` is added in vector loops over its index, so
+/// that the `with` may run once for each block of it.
+bool is_blocked_row(const loop::Program& program, loop::StorageId storage);
 /// Several rows of that kind.
 bool is_register_tile(const loop::Program& program, loop::StorageId storage);
 

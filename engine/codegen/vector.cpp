@@ -60,7 +60,7 @@ std::vector<Piece> Generator::pieces(std::uint64_t extent, std::uint64_t first) 
 std::vector<Slot> Generator::rows_of_zeros(const StorageCode& storage, std::span<const loop::IndexId> indices) {
   std::uint64_t count = 1;
   for (const loop::IndexId index : indices.first(indices.size() - 1)) count *= *known_extent(program_, index);
-  const std::vector<Piece> parts = pieces(*known_extent(program_, indices.back()));
+  const std::vector<Piece> parts = pieces(row_elements(indices.back()));
   std::vector<Slot> rows;
   for (std::uint64_t n = 0; n < count; ++n)
     for (const Piece& piece : parts)
@@ -110,8 +110,11 @@ Generator::Lanes Generator::lanes_of(const JoinedLoops& loops, loop::AccessId ac
       // Elements of loops that are joined are as far from each other as those of the innermost.
       if (index == loops.back()->index)
         stride = emit_->add(stride, level.stride ? level.stride : emit_->constant(1));
-      cursor = level.stride ? Cursor{cursor.bound + 1, cursor.begin, nullptr}
-                            : Cursor{cursor.bound + 1, emit_->mul(cursor.begin, level.extent), nullptr};
+      llvm::Value* first = is_windowed(loops) ? window_->begin : emit_->constant(0);
+      cursor = {cursor.bound + 1,
+                level.stride ? emit_->add(cursor.begin, emit_->mul(first, level.stride))
+                             : emit_->add(emit_->mul(cursor.begin, level.extent), first),
+                nullptr};
     }
   return {cursor.begin, stride};
 }
@@ -295,11 +298,11 @@ void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool c
   Scope scope = outer;
   llvm::Value* extent = emit_->constant(1);
   for (const loop::For* joined : loops) {
-    extent = emit_->mul(extent, extents_[joined->index]);
+    extent = emit_->mul(extent, is_windowed(loops) ? emit_->constant(window_->elements) : extents_[joined->index]);
     if (!cut) count(*joined, extent);
   }
-  const std::optional<std::uint64_t> known = cut ? std::nullopt : known_elements(program_, loops);
-  const bool unrolled = !cut && is_unrolled(program_, loops);
+  const std::optional<std::uint64_t> known = cut ? std::nullopt : is_windowed(loops) ? window_->elements : known_elements(program_, loops);
+  const bool unrolled = !cut && (is_windowed(loops) || is_unrolled(program_, loops));
   const std::uint64_t block = vectors_per_block * lanes_;
   std::vector<Lanes> lanes(program_.accesses.size());
   const BlockUses found = uses(each.body);

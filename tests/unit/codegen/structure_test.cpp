@@ -60,7 +60,10 @@ TEST_CASE("a workspace of small known extent under vector loops lives in registe
   const Program small = mttkrp("  fact extent(r) = 128\n");
   CHECK(in_registers(small, 4));
   CHECK_FALSE(in_registers(small, 3));  // an output
-  CHECK_FALSE(in_registers(mttkrp("  fact extent(r) = 129\n"), 4));
+  CHECK_FALSE(is_blocked_row(small, 4));
+  CHECK(is_blocked_row(mttkrp("  fact extent(r) = 129\n"), 4));  // a part of it at a time
+  CHECK(in_registers(mttkrp("  fact extent(r) = 129\n"), 4));
+  CHECK_FALSE(in_registers(mttkrp("  fact extent(r) = 513\n"), 4));
   CHECK_FALSE(in_registers(mttkrp(""), 4));
   CHECK(known_extent(small, 3) == 128);
   CHECK_FALSE(known_extent(small, 0).has_value());
