@@ -1,9 +1,9 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
 // loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, flat.cpp those over the
 // entries of a chain, baked.cpp those over constant coordinates, begin.cpp what is written to memory that was not cleared,
-// batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms, vector.cpp the vector loops and rows of vectors,
-// append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries, with the files of their kinds of levels
-// (hashed.cpp, bitmap.cpp, accumulator.cpp).
+// batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms,
+// vector.cpp the vector loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries,
+// with the files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
 #pragma once
 
 #include <llvm/IR/Module.h>

@@ -152,7 +152,8 @@ bool Generator::always_strips(const loop::Block& statements) const {
     if (const auto* live = std::get_if<loop::With>(&statement.node)) return always_strips(live->body);
     const auto* each = std::get_if<loop::For>(&statement.node);
     if (!each) return false;
-    if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty()) return !is_windowed(loops) && !is_unrolled(program_, loops);
+    if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty())
+      return !is_windowed(loops) && !is_unrolled(program_, loops);
     if (loop::is_short_loop(program_, *each) || is_written_out(program_, *each)) return false;
     // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
     std::size_t drivers = 0;

@@ -324,19 +324,20 @@ const With* with_of(const Block& block, loop::StorageId workspace) {
 bool runs_in_parts(const Program& program, const Block& block, loop::IndexId index) {
   const auto makes = [&](const Step& step) {
     const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
-    return step.use == Use::append || (step.use == Use::insert && !std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); }));
+    return step.use == Use::append ||
+           (step.use == Use::insert && !std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); }));
   };
   return std::ranges::all_of(block, [&](const Statement& statement) {
     return std::visit(
-        loop::Overloaded{[&](const For& each) {
-                           if (std::ranges::any_of(each.steps, makes)) return false;
-                           if (each.index == index) return is_vector_loop(program, each);
-                           return each.marks.batch == 0 && !is_vector_loop(program, each) && joined_loops(program, each).empty() &&
-                                  runs_in_parts(program, each.body, index);
-                         },
-                         [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && runs_in_parts(program, bind.body, index); },
-                         [&](const With& live) { return runs_in_parts(program, live.body, index); },
-                         [&](const Accumulate&) { return false; }},
+        loop::Overloaded{
+            [&](const For& each) {
+              if (std::ranges::any_of(each.steps, makes)) return false;
+              if (each.index == index) return is_vector_loop(program, each);
+              return each.marks.batch == 0 && !is_vector_loop(program, each) && joined_loops(program, each).empty() &&
+                     runs_in_parts(program, each.body, index);
+            },
+            [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && runs_in_parts(program, bind.body, index); },
+            [&](const With& live) { return runs_in_parts(program, live.body, index); }, [&](const Accumulate&) { return false; }},
         statement.node);
   });
 }

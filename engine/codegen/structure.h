@@ -52,8 +52,8 @@ bool is_written_out(const loop::Program& program, const loop::For& each);
 /// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, several such rows, one for
 /// each iteration of loops that are written out, or a longer row that is gone through in blocks.
 bool in_registers(const loop::Program& program, loop::StorageId storage);
-/// One row that is longer than the registers, of which blocks are: all that stands in its `with` is added in vector loops over its index, so
-/// that the `with` may run once for each block of it.
+/// One row that is longer than the registers, of which blocks are: all that stands in its `with` is added in vector loops over its index,
+/// so that the `with` may run once for each block of it.
 bool is_blocked_row(const loop::Program& program, loop::StorageId storage);
 /// Several rows of that kind.
 bool is_register_tile(const loop::Program& program, loop::StorageId storage);

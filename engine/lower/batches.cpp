@@ -18,7 +18,8 @@ constexpr double filled_batch = 4;
 constexpr std::uint64_t most_columns = 128;
 
 /// Iterations whose rows wait; 0: each adds its product itself.
-std::uint32_t batch_size(const LoweredNest& nest, const loop::For& each, const LevelsBound& bound, const std::vector<std::vector<double>>& means) {
+std::uint32_t batch_size(const LoweredNest& nest, const loop::For& each, const LevelsBound& bound,
+                         const std::vector<std::vector<double>>& means) {
   const auto product = loop::batched_product(nest.program, each, bound);
   if (!product || !product->columns.back()->marks.vector) return 0;
   // A loop over a whole range of no known extent may be long.

@@ -15,7 +15,8 @@ constexpr std::uint64_t vector_bytes = 64;
 constexpr double long_fiber = 12;
 
 /// 0: one is enough.
-std::uint32_t sets(const LoweredNest& nest, const loop::For& each, const LevelsBound& bound, const std::vector<std::vector<double>>& means) {
+std::uint32_t sets(const LoweredNest& nest, const loop::For& each, const LevelsBound& bound,
+                   const std::vector<std::vector<double>>& means) {
   const auto* row = each.body.size() == 1 ? std::get_if<loop::For>(&each.body.front().node) : nullptr;
   if (row == nullptr || !row->marks.vector || row->body.size() != 1) return 0;
   if (std::ranges::count(each.steps, loop::Use::drive, &loop::Step::use) != 1) return 0;

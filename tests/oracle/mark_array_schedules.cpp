@@ -10,9 +10,18 @@
 
 namespace weft {
 
+namespace {
+
+/// Of a network: five factors over seven indices have choices by the thousand, each of them with a program of its own to solve.
+constexpr std::size_t most_tried = 600;
+
+}  // namespace
+
 std::vector<Schedule> mark_array_schedules(const Problem& problem) {
   std::vector<Schedule> schedules;
+  std::size_t tried = 0;
   const auto append = [&](const MarkedStatements& statements) {
+    if (++tried > most_tried) return;
     AlternativeSearch search(problem, true, usual_work);
     if (std::isinf(search.solve_marked(statements.schedule, statements.choice, infinity))) return;
     schedules.push_back(std::move(search.result().candidates.front().schedule));
@@ -20,7 +29,7 @@ std::vector<Schedule> mark_array_schedules(const Problem& problem) {
   AlternativeSearch search(problem, true, usual_work);
   std::vector<std::pair<MarkedStatements, std::size_t>> open;  // with how many mark arrays they have
   for (MarkedStatements& start : marked_starts(problem, search, choose_trees(problem).trees, true)) open.emplace_back(std::move(start), 0);
-  for (std::size_t number = 0; number < open.size(); ++number) {
+  for (std::size_t number = 0; number < open.size() && tried < most_tried; ++number) {
     if (keys_intermediates(open[number].first.schedule)) {
       append(open[number].first);
       continue;

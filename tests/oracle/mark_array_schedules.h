@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// The cheapest loops of every tree with every choice of mark arrays (one or more intermediates, three at most), whatever they take.
+/// The cheapest loops of every tree with every choice of mark arrays (one or more intermediates, three at most), whatever they take; of a
+/// large network the first some hundred.
 std::vector<Schedule> mark_array_schedules(const Problem& problem);
 
 }  // namespace weft
