@@ -153,6 +153,8 @@ void Generator::gather_sums(const loop::For& each, const Driver& driver, std::sp
   });
   wide.end();
   for (const GatheredLoop::Sum& sum : loop.sums) {
+    if (const Slot flag = scope.flags[storage_of(sum.sum->target).id]; flag.place())
+      emit_->set(flag, ir.CreateOr(emit_->get(flag), ir.CreateICmpULT(driver.range.begin, driver.range.end)));
     llvm::Value* both = arithmetic::add(ir, emit_->get(sum.partial[0]), emit_->get(sum.partial[1]));
     llvm::CallInst* total = arithmetic::add_lanes(ir, arithmetic::nothing(loop.type), both);
     total->setHasAllowReassoc(true);
